@@ -1,0 +1,33 @@
+"""Privacy accounting for differentially private training and adaptive analysis.
+
+How much noise, which batches, what guarantee? Describe the run as a `Plan`, ask `account` what it
+guarantees or `calibrate` how much noise it needs, and draw its batches from the same object.
+"""
+
+from __future__ import annotations
+
+from hockeystick import errors
+from hockeystick._version import __version__
+from hockeystick.accounting import account, methods
+from hockeystick.calibration import Calibration, calibrate
+from hockeystick.guarantee import Guarantee
+from hockeystick.plan import Plan
+from hockeystick.profile import Profile
+from hockeystick.sampling import CyclicPoisson, FullBatch, Poisson, RandomAllocation, Shuffle
+
+__all__ = [
+    "Calibration",
+    "CyclicPoisson",
+    "FullBatch",
+    "Guarantee",
+    "Plan",
+    "Poisson",
+    "Profile",
+    "RandomAllocation",
+    "Shuffle",
+    "__version__",
+    "account",
+    "calibrate",
+    "errors",
+    "methods",
+]

@@ -1,0 +1,64 @@
+"""From the masses of the cells of a continuous likelihood ratio to a law on either side of it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hockeystick._numerics.law import FloatArray, Law, Side, from_losses, total_by_index
+from hockeystick._numerics.rounding import round_cells
+
+__all__ = ["law_from_cells", "mixture"]
+
+
+def law_from_cells(nodes: FloatArray, log_p: FloatArray, log_q: FloatArray, side: Side) -> Law:
+    """The law from log masses of (-inf, l_0), [l_0, l_1), ..., [l_last, inf), one more than nodes.
+
+    Inner cells are rounded as in rounding.py. Outer cells, upper: P-mass below the first node is
+    put on it and the rest of the Q-mass on LR = 0; Q-mass above the last node stays on it and the
+    rest of the P-mass goes to infinity. Outer cells, lower: one atom at the barycentre.
+    """
+    positive = nodes[:-1] >= 0
+    inner_p, inner_q = log_p[1:-1], log_q[1:-1]
+    with np.errstate(invalid="ignore"):
+        main = np.exp(np.where(positive, inner_p, inner_q))
+        above = np.where(positive, inner_q + nodes[:-1] - inner_p, inner_p - nodes[:-1] - inner_q)
+        excess = np.where(positive, -main * np.expm1(above), main * np.expm1(above))
+    excess = np.where(main > 0, excess, 0.0)
+    inner = round_cells(nodes, main, excess, side, 0.0, 0.0)
+    return mixture([inner, *_outer(nodes, log_p, log_q, side)])
+
+
+def _outer(nodes: FloatArray, log_p: FloatArray, log_q: FloatArray, side: Side) -> list[Law]:
+    below = (log_p[0], log_q[0])
+    above = (log_p[-1], log_q[-1])
+    if side is Side.LOWER:
+        return [_atom(p - q, p, q) for p, q in (below, above) if max(p, q) > -np.inf]
+    first, last = nodes[0], nodes[-1]
+    laws = []
+    if below[1] > -np.inf:
+        atom = _atom(first, below[0], below[0] - first)
+        laws.append(atom._replace(q_zero=max(float(np.exp(below[1]) - atom.q.sum()), 0.0)))
+    if above[0] > -np.inf:
+        atom = _atom(last, above[1] + last, above[1])
+        laws.append(atom._replace(p_infinite=max(float(np.exp(above[0]) - atom.p.sum()), 0.0)))
+    return laws
+
+
+def _atom(loss: float, log_p: float, log_q: float) -> Law:
+    main = np.exp([log_p if loss >= 0 else log_q])
+    if not main[0] > 0:
+        return Law(np.empty(0), np.empty(0), np.empty(0))
+    return from_losses(np.array([loss]), main)
+
+
+def mixture(laws: list[Law]) -> Law:
+    """The sum of measures: all atoms together, equal losses joined."""
+    loss, p, q = (np.concatenate([law[i] for law in laws]) for i in range(3))
+    unique, inverse = np.unique(loss, return_inverse=True)
+    return Law(
+        unique,
+        total_by_index(inverse, p, unique.size),
+        total_by_index(inverse, q, unique.size),
+        sum(law.p_infinite for law in laws),
+        sum(law.q_zero for law in laws),
+    )

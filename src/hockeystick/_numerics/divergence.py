@@ -1,0 +1,69 @@
+"""Reading numbers off a law: hockey-stick divergence, its inverse, and the trade-off function."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from hockeystick._numerics.law import FloatArray, Law, Side
+
+__all__ = ["delta_from_law", "epsilon_from_law", "guard", "tradeoff_from_law"]
+
+# Floating-point rounding of the whole computation stays far below this relative amount; every
+# answer is moved outwards by it, so that a bound stays a bound.
+ROUNDING = 1e-9
+
+
+def guard(value: float, side: Side) -> float:
+    """The value moved outwards by the floating-point allowance."""
+    return value * (1 + ROUNDING) if side is Side.UPPER else value * (1 - ROUNDING)
+
+
+def delta_from_law(law: Law, epsilon: float) -> float:
+    """H(P || Q) at e^epsilon: sum of p (1 - e^(epsilon - l)) over l > epsilon, plus P at infinity.
+
+    All terms are positive, so tiny values are as accurate, relatively, as large ones.
+    """
+    first = int(np.searchsorted(law.loss, epsilon, side="right"))
+    above = law.loss[first:]
+    return law.p_infinite - float(law.p[first:] @ np.expm1(epsilon - above))
+
+
+def epsilon_from_law(law: Law, delta: float) -> float:
+    """The smallest epsilon >= 0 with H(P || Q) <= delta; infinite if none is.
+
+    Between two atoms H is linear in e^epsilon, so the answer is a closed form once the pair of
+    atoms is known.
+    """
+    if law.p_infinite > delta:
+        return math.inf
+    if delta_from_law(law, 0.0) <= delta:
+        return 0.0
+    # H at the atoms decreases with the loss; find the last one that is still above delta.
+    first = int(np.searchsorted(law.loss, 0.0, side="right"))
+    low, high = first - 1, law.loss.size - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if delta_from_law(law, law.loss[middle]) > delta:
+            low = middle
+        else:
+            high = middle
+    # On the segment that ends at atom `high`: H = sum_p - e^epsilon sum_q, relative to that atom.
+    end = law.loss[high]
+    p_above = float(law.p[high:].sum())
+    q_above = float((law.p[high:] * np.exp(end - law.loss[high:])).sum())
+    gamma = (law.p_infinite + p_above - delta) / q_above
+    return max(0.0, float(end) + math.log(gamma)) if gamma > 0 else 0.0
+
+
+def tradeoff_from_law(law: Law, alpha: FloatArray) -> FloatArray:
+    """Smallest type II error when testing Q (null) against P at type I error alpha.
+
+    By Neyman and Pearson the test rejects where the likelihood ratio is largest: beta is one minus
+    the P-mass of the part with Q-mass alpha, linear between atoms.
+    """
+    q = np.concatenate(([0.0], np.cumsum(law.q[::-1])))
+    # The P-mass that is left over, summed from its small end for relative accuracy of small beta.
+    left = np.concatenate((np.cumsum(law.p)[::-1], [0.0]))
+    return np.interp(alpha, q, left, right=0.0)

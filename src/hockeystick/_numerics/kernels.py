@@ -1,0 +1,135 @@
+"""Compiled inner loops; importing this module imports Numba, so it is imported on first use."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hockeystick._numerics.law import FloatArray
+
+__all__ = ["accumulate_linear", "accumulate_log", "lower_hull", "suffix_calls"]
+
+
+@njit(cache=True, nogil=True)
+def accumulate_linear(
+    alpha: FloatArray,
+    beta: FloatArray,
+    q_a: FloatArray,
+    x_b: FloatArray,
+    q_b: FloatArray,
+    nodes: FloatArray,
+    symmetric: bool,
+) -> tuple[FloatArray, FloatArray]:
+    """Cell sums of the pairs x = alpha_i + beta_i x_j with Q-mass q_i q_j.
+
+    Returns, for each cell [nodes_k, nodes_(k+1)), the Q-mass and the sum of q (x - nodes_k).
+    alpha = 0, beta = x_a is a product; alpha = w x_a, beta = 1 - w an average. x is increasing
+    along rows and columns, so each cell is found by walking on from the previous one. `symmetric`
+    says that i and j may be exchanged: only j >= i is visited, with double weight off the diagonal.
+    """
+    last = nodes.size - 1
+    mass = np.zeros(last)
+    excess = np.zeros(last)
+    row_start = 0
+    for i in range(alpha.size):
+        first = i if symmetric else 0
+        a, b, weight = alpha[i], beta[i], q_a[i]
+        x = a + b * x_b[first]
+        while row_start < last - 1 and nodes[row_start + 1] <= x:
+            row_start += 1
+        k = row_start
+        if symmetric:
+            q = weight * q_b[i]
+            mass[k] += q
+            excess[k] += q * (x - nodes[k])
+            weight *= 2.0
+            first += 1
+        for j in range(first, x_b.size):
+            x = a + b * x_b[j]
+            while k < last - 1 and nodes[k + 1] <= x:
+                k += 1
+            q = weight * q_b[j]
+            mass[k] += q
+            excess[k] += q * (x - nodes[k])
+    return mass, excess
+
+
+@njit(cache=True, nogil=True)
+def accumulate_log(
+    loss_a: FloatArray,
+    p_a: FloatArray,
+    q_a: FloatArray,
+    loss_b: FloatArray,
+    p_b: FloatArray,
+    q_b: FloatArray,
+    nodes: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Cell sums (main, excess) of the products, in log space for losses of any size."""
+    last = nodes.size - 1
+    main = np.zeros(last)
+    excess = np.zeros(last)
+    row_start = 0
+    for i in range(loss_a.size):
+        x = loss_a[i] + loss_b[0]
+        while row_start < last - 1 and nodes[row_start + 1] <= x:
+            row_start += 1
+        k = row_start
+        for j in range(loss_b.size):
+            x = loss_a[i] + loss_b[j]
+            while k < last - 1 and nodes[k + 1] <= x:
+                k += 1
+            if nodes[k] >= 0:
+                p = p_a[i] * p_b[j]
+                main[k] += p
+                excess[k] -= p * math.expm1(nodes[k] - x)
+            else:
+                q = q_a[i] * q_b[j]
+                main[k] += q
+                excess[k] += q * math.expm1(x - nodes[k])
+    return main, excess
+
+
+@njit(cache=True, nogil=True)
+def suffix_calls(loss: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """For each atom k: sum of p_j (1 - e^(l_k - l_j)) and of p_j e^(l_k - l_j), over j >= k."""
+    calls = np.zeros(loss.size)
+    slopes = np.zeros(loss.size)
+    slopes[-1] = p[-1]
+    for k in range(loss.size - 2, -1, -1):
+        shrink = math.exp(loss[k] - loss[k + 1])
+        calls[k] = calls[k + 1] + slopes[k + 1] * (1.0 - shrink)
+        slopes[k] = p[k] + slopes[k + 1] * shrink
+    return calls, slopes
+
+
+@njit(cache=True, nogil=True)
+def lower_hull(loss: FloatArray, price: FloatArray) -> NDArray[np.int64]:
+    """Indices of the lower convex hull of a profile given out of the money (see envelope.py)."""
+    kept = np.empty(loss.size, np.int64)
+    size = 0
+    for k in range(loss.size):
+        while size >= 2:
+            i, j = kept[size - 2], kept[size - 1]
+            if loss[i] >= 0:
+                falls_before = (price[i] - price[j]) * math.expm1(min(loss[k] - loss[j], 700.0))
+                falls_after = (price[j] - price[k]) * -math.expm1(loss[i] - loss[j])
+            elif loss[k] <= 0:
+                # The same test from the other end: in 1/x the order is k, j, i.
+                falls_before = (price[k] - price[j]) * math.expm1(min(loss[j] - loss[i], 700.0))
+                falls_after = (price[j] - price[i]) * -math.expm1(loss[j] - loss[k])
+            else:
+                # Around the centre the calls themselves are of order one.
+                x_i, x_j, x_k = math.exp(loss[i]), math.exp(loss[j]), math.exp(loss[k])
+                c_i = x_i * price[i] + 1 - x_i
+                c_j = price[j] if loss[j] >= 0 else x_j * price[j] + 1 - x_j
+                falls_before = (c_i - c_j) * (x_k - x_j)
+                falls_after = (c_j - price[k]) * (x_j - x_i)
+            if falls_before > falls_after:
+                break
+            size -= 1
+        kept[size] = k
+        size += 1
+    return kept[:size]

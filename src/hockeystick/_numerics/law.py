@@ -1,0 +1,134 @@
+"""The law of a likelihood ratio, as atoms, and the operations that are exact on atoms.
+
+A pair of distributions (P, Q) is described by the law of LR = dP/dQ. An atom at loss l = log LR
+carries Q-mass q and P-mass p = q e^l. P-mass where Q has none is an atom at infinity; Q-mass where
+P has none is an atom at LR = 0. Both p and q are stored: either may underflow on its own side
+(p far left, q far right), where it no longer matters, without losing the other.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "FloatArray",
+    "Law",
+    "Moments",
+    "Resolution",
+    "Side",
+    "from_losses",
+    "moments",
+    "reverse",
+    "subsample",
+    "total_by_index",
+]
+
+FloatArray = NDArray[np.float64]
+
+
+class Side(Enum):
+    """Which side of the true profile a rounded law is on."""
+
+    UPPER = "upper"
+    LOWER = "lower"
+
+
+class Resolution(NamedTuple):
+    """How finely a law is computed.
+
+    step: spacing of the grid relative to the law's own scale.
+    tail: how much P-mass on the right, and Q-mass on the left, may be cut off (and charged).
+    nats: one step of the grid for this many nats of a tail; small values resolve far tails better.
+    """
+
+    step: float
+    tail: float
+    nats: float
+
+    def scaled(self, *, step: float = 1.0, tail: float = 1.0) -> Resolution:
+        """The same with step and tail multiplied."""
+        return Resolution(self.step * step, self.tail * tail, self.nats)
+
+
+class Law(NamedTuple):
+    """Atoms of the likelihood ratio in order of increasing loss."""
+
+    loss: FloatArray
+    p: FloatArray
+    q: FloatArray
+    p_infinite: float = 0.0
+    q_zero: float = 0.0
+
+
+class Moments(NamedTuple):
+    """Mean and standard deviation of the loss, under Q and under P."""
+
+    mean_q: float
+    sd_q: float
+    mean_p: float
+    sd_p: float
+
+
+def from_losses(
+    loss: FloatArray, main: FloatArray, *, p_infinite: float = 0.0, q_zero: float = 0.0
+) -> Law:
+    """A law from its main masses: P-mass where the loss is at least 0, Q-mass where it is below.
+
+    The other mass follows from p = q e^l with an exponent that is never positive, so nothing
+    overflows.
+    """
+    other = main * np.exp(-np.abs(loss))
+    positive = loss >= 0
+    p = np.where(positive, main, other)
+    q = np.where(positive, other, main)
+    return Law(loss, p, q, p_infinite, q_zero)
+
+
+def reverse(law: Law) -> Law:
+    """The law of the pair (Q, P): 1/LR under P. Exact."""
+    return Law(-law.loss[::-1], law.q[::-1], law.p[::-1], law.q_zero, law.p_infinite)
+
+
+def subsample(law: Law, rate: float) -> Law:
+    """The law of ((1-rate) Q + rate P, Q): LR becomes 1 - rate + rate LR, atom by atom. Exact."""
+    if rate == 1.0:
+        return law
+    # log(1 - r + r e^l): the form on each side keeps full relative accuracy near l = 0.
+    loss = np.where(
+        law.loss > 30.0,
+        law.loss + np.log(rate) + np.log1p((1 - rate) / rate * np.exp(-np.abs(law.loss))),
+        np.log1p(rate * np.expm1(np.minimum(law.loss, 30.0))),
+    )
+    p = (1 - rate) * law.q + rate * law.p
+    q = law.q
+    if law.q_zero > 0:
+        loss = np.concatenate(([np.log1p(-rate)], loss))
+        p = np.concatenate(([(1 - rate) * law.q_zero], p))
+        q = np.concatenate(([law.q_zero], q))
+    return Law(loss, p, q, rate * law.p_infinite, 0.0)
+
+
+def moments(law: Law) -> Moments:
+    """Mean and standard deviation of the finite losses under Q and under P."""
+    mean_q, sd_q = _mean_and_sd(law.loss, law.q)
+    mean_p, sd_p = _mean_and_sd(law.loss, law.p)
+    return Moments(mean_q, sd_q, mean_p, sd_p)
+
+
+def _mean_and_sd(values: FloatArray, weights: FloatArray) -> tuple[float, float]:
+    total = float(weights.sum())
+    if not total > 0:
+        return float(values.mean()), 0.0
+    mean = float(values @ weights) / total
+    variance = float((values - mean) ** 2 @ weights) / total
+    return mean, float(np.sqrt(variance))
+
+
+def total_by_index(index: NDArray[np.int64], values: FloatArray, size: int) -> FloatArray:
+    """Sums of the values that share an index."""
+    totals: FloatArray = np.bincount(index, weights=values, minlength=size).astype(np.float64)
+    return totals

@@ -1,0 +1,140 @@
+"""Finding the noise for a wanted guarantee."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hockeystick import _validate as check
+from hockeystick.accounting import account
+from hockeystick.errors import CalibrationError, UnsupportedPlan
+from hockeystick.guarantee import Guarantee
+from hockeystick.plan import Plan
+
+__all__ = ["Calibration", "calibrate"]
+
+# The range of noise multipliers that is searched.
+SMALLEST_NOISE, LARGEST_NOISE = 1e-3, 1e7
+# The search walks to the neighbourhood at low accuracy and finishes at high accuracy.
+COARSE_ACCURACY, FINE_ACCURACY = 0.02, 2e-4
+# epsilon of the answer is within this relative distance below the target.
+TOLERANCE = 2e-4
+MOST_EVALUATIONS = 80
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The smallest noise found to meet the target, with its guarantee.
+
+    `guarantee.epsilon(delta)` is at most the wanted epsilon. `evaluations` counts how often a
+    guarantee was priced on the way.
+    """
+
+    noise_multiplier: float
+    guarantee: Guarantee
+    epsilon: float
+    delta: float
+    evaluations: int
+
+
+def calibrate(
+    plan: Plan,
+    *,
+    epsilon: float,
+    delta: float,
+    method: str = "auto",
+    direction: str = "both",
+    accuracy: float = FINE_ACCURACY,
+) -> Calibration:
+    """The noise multiplier at which the plan is (epsilon, delta)-DP, rounded to the safe side.
+
+    epsilon falls with the noise, nearly as a power of it over short distances, so a secant search
+    on log epsilon against log noise takes a handful of evaluations, most of them at low accuracy.
+    The answer meets the target with the proven upper bound and wastes at most about 0.1 % of
+    noise. `CalibrationError` if no noise multiplier between 1e-3 and 1e7 meets the target; the
+    smallest of the range is returned if even that does.
+    """
+    target = check.positive("epsilon", epsilon)
+    delta = check.small_probability("delta", delta)
+    accuracy = check.relative_accuracy("accuracy", accuracy)
+    if plan.mechanism is not None:
+        raise UnsupportedPlan(
+            "A plan with a mechanism of its own has no noise multiplier to calibrate; "
+            "leave mechanism=None for the Gaussian mechanism."
+        )
+    evaluations = 0
+
+    def price(noise: float, at_accuracy: float) -> float:
+        nonlocal evaluations
+        evaluations += 1
+        guarantee = account(
+            plan, noise_multiplier=noise, method=method, direction=direction, accuracy=at_accuracy
+        )
+        return guarantee.epsilon(delta)
+
+    coarse = max(COARSE_ACCURACY, accuracy)
+    near = _search(lambda s: price(s, coarse), target, start=1.0, tolerance=2 * coarse)
+    noise = _search(lambda s: price(s, accuracy), target, start=near, tolerance=TOLERANCE)
+    guarantee = account(
+        plan, noise_multiplier=noise, method=method, direction=direction, accuracy=accuracy
+    )
+    return Calibration(noise, guarantee, target, delta, evaluations)
+
+
+def _search(
+    price: Callable[[float], float], target: float, *, start: float, tolerance: float
+) -> float:
+    """A noise with (1 - tolerance) target <= epsilon <= target, by a safeguarded secant search.
+
+    `fails` and `holds` always bracket the answer once both are known; a step of the secant that
+    would leave the bracket, or that does not shrink it, is replaced by its geometric middle.
+    """
+    aim = math.log(target * (1 - tolerance / 2))
+    fails: tuple[float, float] | None = None
+    holds: tuple[float, float] | None = None
+    slope = -1.0
+    noise = start
+    for _ in range(MOST_EVALUATIONS):
+        epsilon = price(noise)
+        point = (math.log(noise), math.log(epsilon) if epsilon > 0 else -math.inf)
+        if epsilon <= target:
+            holds = point
+            if epsilon >= target * (1 - tolerance) or noise <= SMALLEST_NOISE:
+                return noise
+        else:
+            fails = point
+            if noise >= LARGEST_NOISE:
+                raise CalibrationError(
+                    f"No noise multiplier up to {LARGEST_NOISE:g} reaches epsilon = {target:g}."
+                )
+        if fails is not None and holds is not None:
+            if holds[0] - fails[0] < 1e-12:
+                return math.exp(holds[0])
+            slope = _slope(fails, holds, slope)
+        noise = math.exp(_next(point, aim, slope, fails, holds))
+        noise = min(max(noise, SMALLEST_NOISE), LARGEST_NOISE)
+    raise CalibrationError(f"The search for epsilon = {target:g} did not settle.")
+
+
+def _slope(fails: tuple[float, float], holds: tuple[float, float], previous: float) -> float:
+    rise = holds[1] - fails[1]
+    return rise / (holds[0] - fails[0]) if math.isfinite(rise) and rise < 0 else previous
+
+
+def _next(
+    point: tuple[float, float],
+    aim: float,
+    slope: float,
+    fails: tuple[float, float] | None,
+    holds: tuple[float, float] | None,
+) -> float:
+    """The next log noise: along the slope, inside the bracket, at most a factor of 8 away."""
+    step = (aim - point[1]) / slope if math.isfinite(point[1]) else -math.inf
+    wanted = point[0] + min(max(step, -math.log(8)), math.log(8))
+    if fails is None or holds is None:
+        return wanted
+    margin = 0.02 * (holds[0] - fails[0])
+    if fails[0] + margin < wanted < holds[0] - margin:
+        return wanted
+    return wanted if abs(wanted - holds[0]) < margin else (fails[0] + holds[0]) / 2

@@ -1,0 +1,67 @@
+"""Every error that Hockeystick raises on purpose."""
+
+from __future__ import annotations
+
+__all__ = [
+    "BudgetExceeded",
+    "CalibrationError",
+    "HockeystickError",
+    "InvalidParameter",
+    "MissingExtra",
+    "PrecisionError",
+    "UnsupportedPlan",
+    "VerificationFailed",
+]
+
+
+class HockeystickError(Exception):
+    """Base class of all errors raised on purpose."""
+
+
+class InvalidParameter(HockeystickError, ValueError):
+    """A parameter is outside its allowed range.
+
+    The message is one sentence with the parameter's name, what is allowed, and the value that was
+    given; the three parts are also available as `name`, `allowed` and `value`.
+    """
+
+    def __init__(self, name: str, allowed: str, value: object) -> None:
+        self.name = name
+        self.allowed = allowed
+        self.value = value
+        super().__init__(f"{name} must be {allowed}, got {value!r}.")
+
+    def __reduce__(self) -> tuple[type[InvalidParameter], tuple[str, str, object]]:
+        return (type(self), (self.name, self.allowed, self.value))
+
+
+class UnsupportedPlan(HockeystickError):
+    """No analysis applies to this plan; the message says what would work."""
+
+
+class PrecisionError(HockeystickError):
+    """The requested accuracy was not reached.
+
+    `lower` and `upper` are the proven bounds that were reached; `upper` is still usable.
+    """
+
+    def __init__(self, message: str, *, lower: float, upper: float) -> None:
+        self.lower = lower
+        self.upper = upper
+        super().__init__(message)
+
+
+class CalibrationError(HockeystickError):
+    """No noise multiplier in the searched range meets the target."""
+
+
+class VerificationFailed(HockeystickError):
+    """A claimed (epsilon, delta) was not accepted by the verifier."""
+
+
+class BudgetExceeded(HockeystickError):
+    """A privacy filter has no budget left for the request."""
+
+
+class MissingExtra(HockeystickError, ImportError):
+    """An optional dependency is needed; the message names the extra that installs it."""

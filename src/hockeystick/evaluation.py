@@ -1,0 +1,236 @@
+"""Numbers from expressions, refined until the upper and the lower bound agree.
+
+The excess of a bound over the truth falls with the square of the grid's step, so after one
+evaluation the step that will reach the requested accuracy is known: most questions take one or two.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from hockeystick._numerics.divergence import ROUNDING, delta_from_law, epsilon_from_law
+from hockeystick._numerics.law import Law, Resolution, Side, reverse
+from hockeystick.errors import PrecisionError
+from hockeystick.expressions.base import Expression
+
+__all__ = ["BOTH", "Bounds", "Direction", "Evaluator", "Laws", "Question", "smallest_tail"]
+
+Direction = Literal["remove", "add"]
+BOTH: tuple[Direction, ...] = ("remove", "add")
+
+# The gap of two bounds after L roundings at a given step is about this times L step**2.
+GAP_PER_LEVEL = 0.15
+COARSEST_STEP, FINEST_STEP = 0.1, 0.0012
+# Below this epsilon accuracy is absolute: nobody needs 0.1 % of 1e-5.
+SMALLEST_EPSILON = 1e-3
+# delta moves faster than epsilon: its relative accuracy is this multiple of the one asked for.
+DELTA_FACTOR = 5.0
+# How much tail may be cut; the first one far enough below delta is used.
+TAILS = (1e-10, 1e-12, 1e-15, 1e-20, 1e-27, 1e-40, 1e-60, 1e-90, 1e-140, 1e-200, 1e-280)
+TAIL_BELOW_DELTA = 1e-5
+# A first look at an unknown delta takes this accuracy and these tails.
+FIRST_LOOK, FIRST_LOOK_TAILS = 0.2, (1e-20, 1e-60, 1e-280)
+# For epsilon the grid may thin out in the tails, where delta itself would need it finer.
+EPSILON_NATS, DELTA_NATS = 24.0, 6.0
+CACHED_LAWS = 6
+
+
+class Bounds(NamedTuple):
+    """Proven bounds on one number."""
+
+    lower: float
+    upper: float
+
+
+class Laws(NamedTuple):
+    """The two sides of one law."""
+
+    lower: Law
+    upper: Law
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a pair of laws, and when the answer is good enough.
+
+    `gap` is in units of what is allowed: at most 1 is good. `last_resort` may accept the finest
+    laws when the gap is still above 1.
+    """
+
+    name: str
+    read: Callable[[Laws], Bounds]
+    gap: Callable[[Bounds], float]
+    tail: float
+    nats: float
+    accuracy: float
+    last_resort: Callable[[Laws], bool] = lambda laws: False
+
+
+class Evaluator:
+    """Answers questions about one expression and remembers its laws."""
+
+    def __init__(self, expression: Expression) -> None:
+        self.expression = expression
+        self._laws: OrderedDict[Resolution, Laws] = OrderedDict()
+
+    def epsilon(self, delta: float, directions: Sequence[Direction], accuracy: float) -> Bounds:
+        """Bounds on the smallest epsilon >= 0 with H <= delta in all given directions."""
+        if self._has_closed_form():
+            return self._closed_form_epsilon(delta, directions)
+
+        def read(laws: Laws) -> Bounds:
+            more, less = delta * (1 + ROUNDING), delta / (1 + ROUNDING)
+            return Bounds(
+                max(epsilon_from_law(_seen(laws.lower, d), more) for d in directions),
+                max(epsilon_from_law(_seen(laws.upper, d), less) for d in directions),
+            )
+
+        def gap(bounds: Bounds) -> float:
+            return _ratio(bounds, accuracy * max(bounds.upper, SMALLEST_EPSILON))
+
+        name = f"epsilon at delta = {delta:g}"
+        return self.answer(Question(name, read, gap, tail_below(delta), EPSILON_NATS, accuracy))
+
+    def delta(self, epsilon: float, directions: Sequence[Direction], accuracy: float) -> Bounds:
+        """Bounds on the largest H at e^epsilon over the given directions."""
+        if self._has_closed_form():
+            value = max(self._formula(epsilon, d) for d in directions)
+            error = self.expression.closed_form_error
+            return Bounds(value * (1 - error), min(1.0, value * (1 + error)))
+
+        def worst(law: Law, at: float) -> float:
+            return max(delta_from_law(_seen(law, d), at) for d in directions)
+
+        def read(laws: Laws) -> Bounds:
+            upper = min(1.0, worst(laws.upper, epsilon) * (1 + ROUNDING))
+            return Bounds(worst(laws.lower, epsilon) * (1 - ROUNDING), upper)
+
+        def gap(bounds: Bounds) -> float:
+            return _ratio(bounds, DELTA_FACTOR * accuracy * bounds.upper)
+
+        def accurate_in_epsilon(laws: Laws) -> bool:
+            shift = accuracy * max(abs(epsilon), SMALLEST_EPSILON)
+            return worst(laws.upper, epsilon) <= worst(laws.lower, epsilon - shift)
+
+        seen = self._first_look(read)
+        if seen <= 1e3 * TAILS[-1]:
+            return Bounds(0.0, seen)
+        name, tail = f"delta at epsilon = {epsilon:g}", tail_below(seen)
+        return self.answer(
+            Question(name, read, gap, tail, DELTA_NATS, accuracy, accurate_in_epsilon)
+        )
+
+    def answer(self, question: Question) -> Bounds:
+        """Evaluate at finer steps until the answer is good enough."""
+        step = self._first_step(question.tail, question.nats, question.accuracy)
+        while True:
+            laws = self.laws(Resolution(step, question.tail, question.nats))
+            bounds = question.read(laws)
+            excess = question.gap(bounds)
+            if excess <= 1.0:
+                return bounds
+            if step <= FINEST_STEP:
+                if question.last_resort(laws):
+                    return bounds
+                raise PrecisionError(
+                    f"{question.name} is only known to lie between {bounds.lower:g} and "
+                    f"{bounds.upper:g}; the requested accuracy {question.accuracy:g} "
+                    "was not reached.",
+                    lower=bounds.lower,
+                    upper=bounds.upper,
+                )
+            shrink = math.sqrt(0.7 / excess) if math.isfinite(excess) else 0.5
+            step = max(step * min(max(shrink, 0.25), 0.8), FINEST_STEP)
+
+    def laws(self, resolution: Resolution) -> Laws:
+        """Both sides at one resolution, computed side by side."""
+        if resolution not in self._laws:
+            self._laws[resolution] = self._compute(resolution)
+            if len(self._laws) > CACHED_LAWS:
+                self._laws.popitem(last=False)
+        self._laws.move_to_end(resolution)
+        return self._laws[resolution]
+
+    def _compute(self, resolution: Resolution) -> Laws:
+        law = self.expression.law
+        if self.expression.levels() == 0:
+            return Laws(law(Side.LOWER, resolution), law(Side.UPPER, resolution))
+        with ThreadPoolExecutor(1) as pool:
+            lower = pool.submit(law, Side.LOWER, resolution)
+            upper = law(Side.UPPER, resolution)
+            return Laws(lower.result(), upper)
+
+    def _first_step(self, tail: float, nats: float, accuracy: float) -> float:
+        """The step that should do, or a finer one whose laws are already there."""
+        levels = self.expression.levels() + 1
+        wanted = math.sqrt(0.7 * accuracy / (GAP_PER_LEVEL * levels))
+        wanted = min(max(wanted, FINEST_STEP), COARSEST_STEP)
+        return min([wanted, *(r.step for r in self._laws if (r.tail, r.nats) == (tail, nats))])
+
+    def _first_look(self, read: Callable[[Laws], Bounds]) -> float:
+        """A rough upper bound on delta, seen through a tail that is small compared with it."""
+        upper = 1.0
+        for tail in FIRST_LOOK_TAILS:
+            step = self._first_step(tail, DELTA_NATS, FIRST_LOOK)
+            upper = read(self.laws(Resolution(step, tail, DELTA_NATS))).upper
+            if tail <= TAIL_BELOW_DELTA * upper:
+                break
+        return upper
+
+    def _has_closed_form(self) -> bool:
+        return self.expression.closed_form(0.0, reverse=False) is not None
+
+    def _formula(self, epsilon: float, direction: Direction) -> float:
+        value = self.expression.closed_form(epsilon, reverse=direction == "add")
+        assert value is not None
+        return value
+
+    def _closed_form_epsilon(self, delta: float, directions: Sequence[Direction]) -> Bounds:
+        error = self.expression.closed_form_error
+
+        def solve(target: float) -> tuple[float, float]:
+            return _smallest(lambda e: max(self._formula(e, d) for d in directions) <= target)
+
+        return Bounds(solve(delta * (1 + error))[0], solve(delta / (1 + error))[1])
+
+
+def tail_below(delta: float) -> float:
+    """A tail that does not matter beside delta."""
+    return next((tail for tail in TAILS if tail <= TAIL_BELOW_DELTA * delta), TAILS[-1])
+
+
+def smallest_tail() -> float:
+    """The smallest tail that floating point allows."""
+    return TAILS[-1]
+
+
+def _seen(law: Law, direction: Direction) -> Law:
+    """The law as the direction sees it."""
+    return law if direction == "remove" else reverse(law)
+
+
+def _ratio(bounds: Bounds, allowed: float) -> float:
+    return 0.0 if bounds.upper == bounds.lower else (bounds.upper - bounds.lower) / allowed
+
+
+def _smallest(holds: Callable[[float], bool]) -> tuple[float, float]:
+    """Neighbouring (fails, holds) arguments of a monotone condition on [0, inf)."""
+    if holds(0.0):
+        return 0.0, 0.0
+    low, high = 0.0, 1.0
+    while not holds(high):
+        low, high = high, 2 * high
+        if high > 1e15:
+            return math.inf, math.inf
+    while high - low > 1e-13 * high:
+        middle = (low + high) / 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle
+    return low, high

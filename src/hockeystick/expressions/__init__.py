@@ -1,0 +1,1 @@
+"""Lazy descriptions of pairs of distributions; see `base.py`."""

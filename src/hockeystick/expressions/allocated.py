@@ -1,0 +1,34 @@
+"""Random allocation: one of `steps` steps, uniformly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hockeystick._numerics.law import Law, Resolution, Side
+from hockeystick._numerics.powers import average_of_copies, rounding_levels
+from hockeystick.expressions.base import Expression
+from hockeystick.expressions.operand import operand_law
+
+__all__ = ["Allocated"]
+
+
+@dataclass(frozen=True)
+class Allocated(Expression):
+    """LR becomes the average of `steps` independent copies."""
+
+    child: Expression
+    steps: int
+
+    @property
+    def lower_composes(self) -> bool:
+        """As for the child: averages keep convex order."""
+        return self.child.lower_composes
+
+    def law(self, side: Side, resolution: Resolution) -> Law:
+        """O(log steps) pairwise averages of O(N^2)."""
+        base = operand_law(self.child, side, resolution.scaled(tail=0.25))
+        return average_of_copies(base, self.steps, resolution, side)
+
+    def levels(self) -> int:
+        """Of the child, and of the averages."""
+        return self.child.levels() + 1 + rounding_levels(self.steps)

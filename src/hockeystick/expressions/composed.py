@@ -1,0 +1,66 @@
+"""Composition: independent pairs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hockeystick._numerics.law import Law, Resolution, Side
+from hockeystick._numerics.powers import product_of_powers, rounding_levels
+from hockeystick.expressions.base import Expression, Factor
+from hockeystick.expressions.operand import operand_law
+from hockeystick.expressions.reversed import Reversed
+
+__all__ = ["Composed", "compose"]
+
+
+@dataclass(frozen=True)
+class Composed(Expression):
+    """The tensor product of powers of its members."""
+
+    members: tuple[Factor, ...]
+
+    @property
+    def lower_composes(self) -> bool:
+        """Only if it holds for every member."""
+        return all(member.lower_composes for member, _ in self.members)
+
+    def law(self, side: Side, resolution: Resolution) -> Law:
+        """O(log count) pairwise products of O(N^2); all members share their squarings."""
+        counts = [count for _, count in self.members]
+        share = resolution.scaled(tail=0.25 / sum(counts))
+        laws = [operand_law(member, side, share) for member, _ in self.members]
+        return product_of_powers(laws, counts, resolution, side)
+
+    def levels(self) -> int:
+        """Of the deepest member, and of the powers and the tree over members."""
+        inner = max(member.levels() for member, _ in self.members)
+        powers = max(rounding_levels(count) for _, count in self.members)
+        return inner + 1 + powers + 2 * (len(self.members) - 1).bit_length()
+
+    def factors(self) -> Sequence[Factor]:
+        """Its members, so that products of products stay flat."""
+        return self.members
+
+
+def compose(factors: Sequence[Factor]) -> Expression:
+    """The composition in normal form: flat, equal members counted, families fused."""
+    if factors and all(type(member) is Reversed for member, _ in factors):
+        return compose([(member.reverse(), count) for member, count in factors]).reverse()
+    counts: dict[Expression, int] = {}
+    for factor, count in factors:
+        for member, inner in factor.factors():
+            counts[member] = counts.get(member, 0) + inner * count
+    members = _fuse_families(counts)
+    if len(members) == 1 and members[0][1] == 1:
+        return members[0][0]
+    return Composed(tuple(members))
+
+
+def _fuse_families(counts: dict[Expression, int]) -> list[Factor]:
+    families: dict[str, list[Factor]] = {}
+    alone: list[Factor] = []
+    for member, count in counts.items():
+        target = alone if member.family is None else families.setdefault(member.family, [])
+        target.append((member, count))
+    return alone + [(factors[0][0].fuse(factors), 1) for factors in families.values()]

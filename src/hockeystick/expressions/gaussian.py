@@ -1,0 +1,49 @@
+"""The Gaussian mechanism."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hockeystick._numerics.cells import law_from_cells
+from hockeystick._numerics.gaussian import gaussian_cells, gaussian_delta, quantile_of_tail
+from hockeystick._numerics.law import Law, Resolution, Side
+from hockeystick.expressions.base import Expression, Factor
+
+__all__ = ["Gaussian"]
+
+
+@dataclass(frozen=True)
+class Gaussian(Expression):
+    """N(mu, 1) against N(0, 1): the Gaussian mechanism with noise multiplier 1/mu."""
+
+    mu: float
+    family = "gaussian"
+
+    @property
+    def closed_form_error(self) -> float:
+        """Relative error of the closed form in floating point."""
+        return 1e-10
+
+    def law(self, side: Side, resolution: Resolution) -> Law:
+        """Cells of equal width in the observation, masses in closed form."""
+        reach = quantile_of_tail(resolution.tail)
+        count = max(3, math.ceil((self.mu + 2 * reach) / resolution.step) + 1)
+        edges = np.linspace(-reach, self.mu + reach, count)
+        log_p, log_q = gaussian_cells(self.mu, edges)
+        return law_from_cells(self.mu * (edges - self.mu / 2), log_p, log_q, side)
+
+    def closed_form(self, epsilon: float, *, reverse: bool) -> float | None:
+        """The pair is symmetric, so both directions are equal."""
+        return gaussian_delta(self.mu, epsilon)
+
+    def fuse(self, factors: Sequence[Factor]) -> Expression:
+        """Squares of mu add."""
+        return Gaussian(math.sqrt(sum(n * member.order() ** 2 for member, n in factors)))
+
+    def order(self) -> float:
+        """The pair with the larger mu dominates."""
+        return self.mu

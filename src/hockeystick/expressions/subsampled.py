@@ -1,0 +1,52 @@
+"""Poisson subsampling."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from hockeystick._numerics.law import Law, Resolution, Side, subsample
+from hockeystick.expressions.base import Expression
+
+__all__ = ["Subsampled"]
+
+
+@dataclass(frozen=True)
+class Subsampled(Expression):
+    """((1 - rate) Q + rate P, Q): LR becomes 1 - rate + rate LR."""
+
+    child: Expression
+    rate: float
+
+    @property
+    def lower_composes(self) -> bool:
+        """As for the child: the map of LR is affine."""
+        return self.child.lower_composes
+
+    @property
+    def closed_form_error(self) -> float:
+        """That of the child."""
+        return self.child.closed_form_error + 1e-12
+
+    def law(self, side: Side, resolution: Resolution) -> Law:
+        """Atom by atom, exact; the child's right tail may be cut later by the factor 1/rate."""
+        return subsample(self.child.law(side, resolution), self.rate)
+
+    def levels(self) -> int:
+        """No rounding of its own."""
+        return self.child.levels()
+
+    def closed_form(self, epsilon: float, *, reverse: bool) -> float | None:
+        """E(1 - r + r LR - g)+ = r E(LR - h)+ with h = 1 + (g - 1)/r, and likewise reversed."""
+        if not reverse:
+            shifted = math.expm1(epsilon) / self.rate if epsilon < 700 else math.inf
+            if shifted <= -1:
+                return -math.expm1(epsilon)
+            inner = math.log1p(shifted) if math.isfinite(shifted) else epsilon - math.log(self.rate)
+            value = self.child.closed_form(inner, reverse=False)
+            return None if value is None else self.rate * value
+        level = 1 + math.expm1(-epsilon) / self.rate
+        if level <= 0:
+            return 0.0 if self.child.closed_form(0.0, reverse=True) is not None else None
+        value = self.child.closed_form(-math.log(level), reverse=True)
+        return None if value is None else math.exp(epsilon) * self.rate * level * value

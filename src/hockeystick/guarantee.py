@@ -1,0 +1,154 @@
+"""Guarantee: the answer to "what does this run guarantee?"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
+from typing import Literal, NamedTuple
+
+from hockeystick import _validate as check
+from hockeystick.errors import InvalidParameter, PrecisionError
+from hockeystick.evaluation import BOTH, Bounds, Direction
+from hockeystick.profile import DEFAULT_ACCURACY, Profile
+
+__all__ = ["ADJACENCY", "KINDS", "Analysis", "Answer", "Guarantee", "Kind", "directions_for"]
+
+Kind = Literal["proven", "verified", "confidence", "asymptotic", "conjectured"]
+# From the strongest to the weakest.
+KINDS: tuple[Kind, ...] = ("proven", "verified", "confidence", "asymptotic", "conjectured")
+ADJACENCY = "zero-out / add-remove"
+# At which delta `Guarantee.method` compares analyses when several could answer.
+REFERENCE_DELTA = 1e-6
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """One analysis of a plan: a profile, where it came from, and whether it is exact.
+
+    `tight` says that the profile is that of the mechanism's dominating pair itself, so that its
+    lower bound is a lower bound on the truth as well.
+    """
+
+    method: str
+    kind: Kind
+    profile: Profile
+    tight: bool
+
+
+class Answer(NamedTuple):
+    """A number with its origin. `lower` is a proven lower bound, or None where none is known."""
+
+    value: float
+    lower: float | None
+    method: str
+    kind: Kind
+
+
+@dataclass(frozen=True, eq=False)
+class Guarantee:
+    """Privacy of a run, as a whole profile: ask it for any epsilon or delta.
+
+    With several analyses the smallest answer is given; all of them are valid, so their minimum is.
+    """
+
+    analyses: tuple[Analysis, ...]
+    directions: tuple[Direction, ...] = BOTH
+    accuracy: float = DEFAULT_ACCURACY
+    adjacency: str = ADJACENCY
+    unit: str = "example"
+    plans: tuple[dict[str, object], ...] = field(default=())
+
+    def epsilon(self, delta: float) -> float:
+        """An upper bound on the smallest epsilon for which the run is (epsilon, delta)-DP."""
+        return self.answer(delta=delta).value
+
+    def delta(self, epsilon: float) -> float:
+        """An upper bound on the smallest delta for which the run is (epsilon, delta)-DP."""
+        return self.answer(epsilon=epsilon).value
+
+    def answer(self, *, delta: float | None = None, epsilon: float | None = None) -> Answer:
+        """The number together with its lower bound, the analysis that gave it and its kind."""
+        if (delta is None) == (epsilon is None):
+            raise InvalidParameter("delta, epsilon", "exactly one of the two", (delta, epsilon))
+        if delta is not None:
+            at_delta = check.small_probability("delta", delta)
+            return self._best(
+                lambda p: p.evaluator.epsilon(at_delta, self.directions, self.accuracy)
+            )
+        at_epsilon = check.at_least("epsilon", epsilon, 0.0)
+        return self._best(lambda p: p.evaluator.delta(at_epsilon, self.directions, self.accuracy))
+
+    @property
+    def kind(self) -> Kind:
+        """How far the claim is established; the weakest of the analyses that take part."""
+        return max((analysis.kind for analysis in self.analyses), key=KINDS.index)
+
+    @cached_property
+    def method(self) -> str:
+        """The analysis behind the numbers; with several, the best one at delta = 1e-6."""
+        if len(self.analyses) == 1 or self.analyses[0].tight:
+            return self.analyses[0].method
+        return self.answer(delta=REFERENCE_DELTA).method
+
+    @property
+    def profile(self) -> Profile:
+        """The profile H(P || Q) in the remove direction; `reverse()` of it is the add direction."""
+        if self.analyses[0].tight:
+            return self.analyses[0].profile
+        return reduce(Profile.minimum, (analysis.profile for analysis in self.analyses))
+
+    def compose(self, other: Guarantee) -> Guarantee:
+        """The guarantee of both runs together, on the same data."""
+        for name in ("directions", "adjacency", "unit"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine != theirs:
+                raise InvalidParameter(name, f"the same in both guarantees ({mine!r})", theirs)
+        method = self.method if self.method == other.method else f"{self.method} + {other.method}"
+        analysis = Analysis(
+            method=method,
+            kind=max((self.kind, other.kind), key=KINDS.index),
+            profile=self.profile.compose(other.profile),
+            tight=self.analyses[0].tight and other.analyses[0].tight,
+        )
+        return replace(
+            self,
+            analyses=(analysis,),
+            accuracy=min(self.accuracy, other.accuracy),
+            plans=self.plans + other.plans,
+        )
+
+    def __repr__(self) -> str:
+        names = ", ".join(analysis.method for analysis in self.analyses)
+        return f"Guarantee(method={names!r}, kind={self.kind!r}, unit={self.unit!r})"
+
+    def _best(self, ask: Callable[[Profile], Bounds]) -> Answer:
+        """The smallest answer; an exact analysis needs no second opinion unless it fails."""
+        answers: list[Answer] = []
+        failure: PrecisionError | None = None
+        for analysis in self.analyses:
+            try:
+                bounds = ask(analysis.profile)
+            except PrecisionError as error:
+                failure = failure or error
+                continue
+            lower = bounds.lower if analysis.tight else None
+            answers.append(Answer(bounds.upper, lower, analysis.method, analysis.kind))
+            if analysis.tight:
+                break
+        if not answers:
+            assert failure is not None
+            raise failure
+        return min(answers, key=lambda answer: answer.value)
+
+
+def directions_for(direction: str) -> tuple[Direction, ...]:
+    """The directions that a user's choice stands for."""
+    choices: dict[str, tuple[Direction, ...]] = {
+        "both": BOTH,
+        "remove": ("remove",),
+        "add": ("add",),
+    }
+    if direction not in choices:
+        raise InvalidParameter("direction", "'both', 'remove' or 'add'", direction)
+    return choices[direction]

@@ -1,0 +1,59 @@
+"""Groups that take turns, each Poisson-sampled in its own turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from hockeystick._validate import positive_integer, sampling_rate
+from hockeystick.errors import InvalidParameter
+from hockeystick.sampling.poisson import independent_subset
+from hockeystick.sampling.scheme import Indices, Sampling, batch_size_within
+
+__all__ = ["CyclicPoisson"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CyclicPoisson(Sampling):
+    """Step s belongs to group s mod `groups`, whose members join independently at `rate`.
+
+    Example i is in group i mod `groups`. The groups are public and fixed, so that an example is in
+    a known set of steps at most; `rate` is the probability in the group's own turn. With fewer
+    examples than groups some groups are empty, and so are the batches of their turns.
+    """
+
+    name: ClassVar[str] = "cyclic-poisson"
+    rate: float
+    groups: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", sampling_rate("rate", self.rate))
+        object.__setattr__(self, "groups", positive_integer("groups", self.groups))
+
+    @classmethod
+    def for_batch_size(cls, batch_size: float, *, examples: int, groups: int) -> Self:
+        """The rate batch_size * groups / examples; a batch larger than a group is refused."""
+        number, examples = batch_size_within(batch_size, examples=examples)
+        groups = positive_integer("groups", groups)
+        if not number <= examples / groups:
+            allowed = f"in (0, examples/groups={examples / groups:g}]"
+            raise InvalidParameter("batch_size", allowed, batch_size)
+        # A batch equal to the rounded quotient examples/groups may come out a rounding above one.
+        return cls(rate=min(1.0, number * groups / examples), groups=groups)
+
+    def expected_batch_size(self, examples: int) -> float:
+        """rate * examples / groups, the average over one round of turns."""
+        return self.rate * positive_integer("examples", examples) / self.groups
+
+    def most_participations(self, steps: int) -> int:
+        """ceil(steps / groups), reached by the group that comes first."""
+        return -(-self.check_steps(steps) // self.groups)
+
+    def _draw(self, examples: int, steps: int, rng: np.random.Generator) -> Iterator[Indices]:
+        for step in range(steps):
+            group = step % self.groups
+            size = len(range(group, examples, self.groups))
+            yield group + self.groups * independent_subset(size, rate=self.rate, rng=rng)

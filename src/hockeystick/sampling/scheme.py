@@ -1,0 +1,79 @@
+"""What every sampling scheme can do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from hockeystick._validate import positive, positive_integer
+from hockeystick.errors import InvalidParameter
+from hockeystick.sampling.random_source import RandomSource, generator
+
+__all__ = ["Indices", "Sampling", "batch_size_within"]
+
+Indices: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling(ABC):
+    """How the batches of a run are drawn: a frozen description that also draws them.
+
+    The object that is accounted is the object that yields the batches, so that the two cannot
+    disagree. A scheme is a frozen, keyword-only dataclass with a kebab-case `name`; it checks and
+    normalises its fields in `__post_init__` and implements the abstract methods below.
+    """
+
+    name: ClassVar[str]
+
+    @classmethod
+    @abstractmethod
+    def for_batch_size(cls, *args: Any, **options: Any) -> Self:
+        """The scheme with a wanted expected batch size: `for_batch_size(batch_size, *, examples)`.
+
+        Schemes with further parameters take them as keywords (`groups=`, `picks=`). A batch larger
+        than the data is refused.
+        """
+
+    @abstractmethod
+    def expected_batch_size(self, examples: int) -> float:
+        """Expected number of examples in a batch, averaged over the steps."""
+
+    @abstractmethod
+    def most_participations(self, steps: int) -> int:
+        """Largest number of steps, out of `steps`, that one example can take part in."""
+
+    @abstractmethod
+    def _draw(self, examples: int, steps: int, rng: np.random.Generator) -> Iterator[Indices]:
+        """The batches, for arguments that are already checked."""
+
+    def check_steps(self, steps: int) -> int:
+        """The number of steps as an `int`; `InvalidParameter` if this scheme cannot run it."""
+        return positive_integer("steps", steps)
+
+    def batches(self, *, examples: int, steps: int, rng: RandomSource = None) -> Iterator[Indices]:
+        """Exactly `steps` batches, each a sorted int64 array of distinct indices below `examples`.
+
+        A batch may be empty. Arguments are checked at the call, batches are drawn as they are asked
+        for. `rng` is anything that `generator` takes; the default is seeded cryptographically.
+        """
+        examples = positive_integer("examples", examples)
+        return self._draw(examples, self.check_steps(steps), generator(rng))
+
+    def describe(self) -> dict[str, object]:
+        """The scheme's name and parameters, ready for JSON."""
+        parameters = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {"scheme": self.name, **parameters}
+
+
+def batch_size_within(batch_size: float, *, examples: int) -> tuple[float, int]:
+    """Both arguments checked: 0 < batch_size <= examples."""
+    examples = positive_integer("examples", examples)
+    number = positive("batch_size", batch_size)
+    if not number <= examples:
+        raise InvalidParameter("batch_size", f"in (0, examples={examples}]", batch_size)
+    return number, examples
