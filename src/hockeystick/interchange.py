@@ -30,7 +30,7 @@ def pld_from_law(law: Law, *, interval: float) -> PrivacyLossDistribution:
         allowed = f"at least {(law.loss[-1] - law.loss[0]) / MOST_POINTS:.3g} for this profile"
         raise InvalidParameter("interval", allowed, interval)
     # One point more, so that a law on a single lattice point still has a cell.
-    points: FloatArray = np.arange(int(first), int(last) + 2) * interval
+    points = np.arange(int(first), int(last) + 2, dtype=np.float64) * interval
     rounded = regrid(law, points, Side.UPPER)
 
     def export(one: Law) -> Any:

@@ -5,22 +5,20 @@ from __future__ import annotations
 from types import ModuleType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick._numerics.grid import matched_grid
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side, from_losses, total_by_index
+from hockeystick._numerics.probe import probe_average, probe_product
 from hockeystick._numerics.rounding import round_cells, trim
 
 __all__ = ["average", "compress", "product", "regrid"]
 
-# Up to this size products are exact: every pair of atoms is kept.
+# Up to this size results are exact: every pair of atoms is kept.
 EXACT_ATOMS = 1024
 # Linear space is used while every q = p e^-l that matters stays above e^-LINEAR_RANGE.
 LINEAR_RANGE = 670.0
 # Below this spacing of the losses, differences of likelihood ratios would lose too many digits.
 LINEAR_SPACING = 1e-9
-# Each law is represented by this many atoms where the grid of a result is planned.
-PROBE_ATOMS = 64
 # An average adds likelihood ratios themselves; beyond this loss P-mass is moved to infinity.
 LARGEST_AVERAGED_LOSS = 500.0
 # Smaller masses could underflow in a product of two.
@@ -59,9 +57,11 @@ def product(a: Law, b: Law, resolution: Resolution, side: Side) -> Law:
     p_infinite = a.p_infinite + b.p_infinite - a.p_infinite * b.p_infinite
     q_zero = a.q_zero + b.q_zero - a.q_zero * b.q_zero
     if a.loss.size * b.loss.size <= EXACT_ATOMS:
-        return _exact_product(a, b, p_infinite, q_zero)
+        loss = np.add.outer(a.loss, b.loss).ravel()
+        p, q = np.multiply.outer(a.p, b.p).ravel(), np.multiply.outer(a.q, b.q).ravel()
+        return _joined(loss, p, q, p_infinite, q_zero)
     low, high = a.loss[0] + b.loss[0], a.loss[-1] + b.loss[-1]
-    nodes = matched_grid(_probe_product(a, b), low, high, resolution)
+    nodes = matched_grid(probe_product(a, b), low, high, resolution)
     wide = max(-low, high - np.log(resolution.tail)) > LINEAR_RANGE
     if wide or np.diff(nodes).min() < LINEAR_SPACING:
         main, excess = _kernels().accumulate_log(*a[:3], *b[:3], nodes)
@@ -81,19 +81,20 @@ def average(a: Law, b: Law, weight_a: float, resolution: Resolution, side: Side)
     symmetric = a is b and weight_a == 0.5
     a, b = _cap(a, side), _cap(b, side)
     (x_a, q_a), (x_b, q_b) = _with_zero(a), _with_zero(b)
+    p_infinite = weight_a * a.p_infinite + weight_b * b.p_infinite
+    q_zero = a.q_zero * b.q_zero
+    if x_a.size * x_b.size <= EXACT_ATOMS:
+        x = np.add.outer(weight_a * x_a, weight_b * x_b).ravel()
+        q = np.multiply.outer(q_a, q_b).ravel()[x > 0]
+        x = x[x > 0]
+        return _joined(np.log(x), q * x, q, p_infinite, q_zero)
     low, high = _range_of_average(x_a, x_b, weight_a)
-    nodes = matched_grid(_probe_average(x_a, q_a, x_b, q_b, weight_a), low, high, resolution)
+    nodes = matched_grid(probe_average(x_a, q_a, x_b, q_b, weight_a), low, high, resolution)
     x_nodes = np.exp(nodes)
     mass, sums = _kernels().accumulate_linear(
         weight_a * x_a, np.full(x_a.size, weight_b), q_a, x_b, q_b, x_nodes, symmetric
     )
-    q_zero = a.q_zero * b.q_zero
-    if q_zero > 0:
-        # The pair of two zeros was put into the first cell; it is an atom of its own.
-        mass[0] = max(mass[0] - q_zero, 0.0)
-        sums[0] = max(sums[0] + q_zero * x_nodes[0], 0.0)
     main, excess = _from_linear(x_nodes, mass, sums)
-    p_infinite = weight_a * a.p_infinite + weight_b * b.p_infinite
     law = _normalised(round_cells(nodes, main, excess, side, p_infinite, q_zero))
     return trim(law, resolution.tail, side)
 
@@ -121,9 +122,10 @@ def _normalised(law: Law) -> Law:
     return Law(law.loss, law.p / drift, law.q / drift, law.p_infinite, law.q_zero)
 
 
-def _exact_product(a: Law, b: Law, p_infinite: float, q_zero: float) -> Law:
-    loss = np.add.outer(a.loss, b.loss).ravel()
-    p, q = np.multiply.outer(a.p, b.p).ravel(), np.multiply.outer(a.q, b.q).ravel()
+def _joined(
+    loss: FloatArray, p: FloatArray, q: FloatArray, p_infinite: float, q_zero: float
+) -> Law:
+    """All atoms in order; losses that differ only by floating-point noise are one atom."""
     order = np.argsort(loss, kind="stable")
     loss, p, q = loss[order], p[order], q[order]
     apart = np.diff(loss) > SAME_LOSS * np.maximum(np.abs(loss[1:]), 1e-3)
@@ -165,50 +167,3 @@ def _range_of_average(x_a: FloatArray, x_b: FloatArray, weight_a: float) -> tupl
     high = weight_a * x_a[-1] + (1 - weight_a) * x_b[-1]
     # One part in 1e15 outwards, so that rounding cannot push a pair over an end.
     return float(np.log(low)) - 1e-15, float(np.log(high)) + 1e-15
-
-
-def _probe_average(
-    x_a: FloatArray, q_a: FloatArray, x_b: FloatArray, q_b: FloatArray, weight_a: float
-) -> Law:
-    """A coarse version of the average, only used to place its grid."""
-    (x_a, q_a), (x_b, q_b) = _coarse(x_a, q_a), _coarse(x_b, q_b)
-    x = np.add.outer(weight_a * x_a, (1 - weight_a) * x_b).ravel()
-    q = np.multiply.outer(q_a, q_b).ravel()
-    positive = x > 0
-    return _sorted(np.log(x[positive]), x[positive] * q[positive], q[positive])
-
-
-def _probe_product(a: Law, b: Law) -> Law:
-    """A coarse version of the product, only used to place its grid."""
-    (loss_a, p_a, q_a), (loss_b, p_b, q_b) = _coarse_losses(a), _coarse_losses(b)
-    return _sorted(
-        np.add.outer(loss_a, loss_b).ravel(),
-        np.multiply.outer(p_a, p_b).ravel(),
-        np.multiply.outer(q_a, q_b).ravel(),
-    )
-
-
-def _sorted(loss: FloatArray, p: FloatArray, q: FloatArray) -> Law:
-    order = np.argsort(loss)
-    return Law(loss[order], p[order], q[order])
-
-
-def _runs(size: int) -> NDArray[np.int64]:
-    return np.unique(np.linspace(0, size, PROBE_ATOMS, endpoint=False).astype(np.int64))
-
-
-def _coarse(x: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Runs of neighbours at their barycentres."""
-    starts = _runs(x.size)
-    mass = np.add.reduceat(q, starts)
-    sums = np.add.reduceat(q * x, starts)
-    keep = mass > 0
-    return sums[keep] / mass[keep], mass[keep]
-
-
-def _coarse_losses(law: Law) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Runs of neighbours at the middle of the run."""
-    starts = _runs(law.loss.size)
-    ends = np.append(starts[1:], law.loss.size) - 1
-    middle = (law.loss[starts] + law.loss[ends]) / 2
-    return middle, np.add.reduceat(law.p, starts), np.add.reduceat(law.q, starts)

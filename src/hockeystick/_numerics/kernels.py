@@ -28,7 +28,8 @@ def accumulate_linear(
     Returns, for each cell [nodes_k, nodes_(k+1)), the Q-mass and the sum of q (x - nodes_k).
     alpha = 0, beta = x_a is a product; alpha = w x_a, beta = 1 - w an average. x is increasing
     along rows and columns, so each cell is found by walking on from the previous one. `symmetric`
-    says that i and j may be exchanged: only j >= i is visited, with double weight off the diagonal.
+    says that i and j may be exchanged: only j >= i is visited. The pair of two zeros, if there is
+    one, is left out.
     """
     last = nodes.size - 1
     mass = np.zeros(last)
@@ -42,10 +43,14 @@ def accumulate_linear(
             row_start += 1
         k = row_start
         if symmetric:
-            q = weight * q_b[i]
-            mass[k] += q
-            excess[k] += q * (x - nodes[k])
+            # The diagonal counts once, every other pair twice.
+            if x > 0.0:
+                q = weight * q_b[i]
+                mass[k] += q
+                excess[k] += q * (x - nodes[k])
             weight *= 2.0
+            first += 1
+        elif x == 0.0:
             first += 1
         for j in range(first, x_b.size):
             x = a + b * x_b[j]

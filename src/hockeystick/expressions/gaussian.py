@@ -26,7 +26,7 @@ class Gaussian(Expression):
     @property
     def closed_form_error(self) -> float:
         """Relative error of the closed form in floating point."""
-        return 1e-10
+        return 1e-10 + 1e-15 * self.mu**2
 
     def law(self, side: Side, resolution: Resolution) -> Law:
         """Cells of equal width in the observation, masses in closed form."""

@@ -1,0 +1,132 @@
+"""Contracts that every method has to keep on every scheme it applies to."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.analyses import METHODS
+
+SCHEMES = {
+    "full-batch": hs.FullBatch(),
+    "poisson": hs.Poisson(rate=0.05),
+    "cyclic-poisson": hs.CyclicPoisson(rate=0.2, groups=4),
+    "one pick": hs.RandomAllocation(picks=1, out_of=20),
+    "three picks": hs.RandomAllocation(picks=3, out_of=20),
+    "truncated": hs.RandomAllocation(picks=1, out_of=50, truncate=True),
+}
+CASES = [
+    pytest.param(scheme, method, id=f"{name}-{method}")
+    for (name, scheme), method in itertools.product(SCHEMES.items(), METHODS)
+]
+
+
+def price(scheme, method, *, noise=1.0, steps=40, direction="both", delta=1e-5):
+    plan = hs.Plan(sampling=scheme, steps=steps)
+    return hs.account(plan, noise_multiplier=noise, method=method, direction=direction).epsilon(
+        delta
+    )
+
+
+@pytest.mark.parametrize(("scheme", "method"), CASES)
+def test_more_noise_is_more_private(scheme, method):
+    """Epsilon falls with the noise."""
+    values = [price(scheme, method, noise=noise) for noise in (0.6, 1.0, 2.0, 5.0)]
+    assert values == sorted(values, reverse=True)
+    assert values[0] > values[-1] > 0
+
+
+@pytest.mark.parametrize(("scheme", "method"), CASES)
+def test_more_steps_are_less_private(scheme, method):
+    """Epsilon grows with the number of steps."""
+    values = [price(scheme, method, steps=steps) for steps in (40, 100, 200)]
+    assert values == sorted(values)
+    assert values[0] < values[-1]
+
+
+@pytest.mark.parametrize(("scheme", "method"), CASES)
+def test_both_directions_are_covered(scheme, method):
+    """The two-sided epsilon is the larger of the two directions, up to the accuracy."""
+    both, add, remove = (
+        price(scheme, method, direction=direction) for direction in ("both", "add", "remove")
+    )
+    assert both == pytest.approx(max(add, remove), rel=1e-3)
+    assert both >= max(add, remove) * (1 - 1e-3)
+
+
+@pytest.mark.parametrize(("scheme", "method"), CASES)
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-12])
+def test_delta_of_epsilon(scheme, method, delta):
+    """The guarantee's delta at its own epsilon does not exceed delta by more than its accuracy."""
+    plan = hs.Plan(sampling=scheme, steps=40)
+    guarantee = hs.account(plan, noise_multiplier=1.0, method=method)
+    assert guarantee.delta(guarantee.epsilon(delta)) <= delta * (1 + 1e-2)
+
+
+@pytest.mark.parametrize(("scheme", "method"), CASES)
+def test_description(scheme, method):
+    """A guarantee says what it is about."""
+    plan = hs.Plan(sampling=scheme, steps=40)
+    guarantee = hs.account(plan, noise_multiplier=1.0, method=method)
+    assert (guarantee.kind, guarantee.method) == ("proven", method)
+    assert (guarantee.unit, guarantee.adjacency) == ("example", "zero-out / add-remove")
+    assert guarantee.plans[0]["noise_multiplier"] == 1.0
+
+
+@pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
+def test_methods_agree(scheme):
+    """No proven upper bound lies below another method's proven lower bound."""
+    plan = hs.Plan(sampling=scheme, steps=40)
+    answers = [
+        hs.account(plan, noise_multiplier=0.9, method=method).answer(delta=1e-6)
+        for method in hs.methods(plan)
+    ]
+    lowers = [answer.lower for answer in answers if answer.lower is not None]
+    assert all(answer.value >= lower for answer in answers for lower in lowers)
+    automatic = hs.account(plan, noise_multiplier=0.9).epsilon(1e-6)
+    assert automatic <= min(answer.value for answer in answers) * (1 + 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("amplified", "plain"),
+    [
+        (hs.Poisson(rate=1.0), hs.FullBatch()),
+        (hs.CyclicPoisson(rate=1.0, groups=1), hs.FullBatch()),
+        (hs.CyclicPoisson(rate=0.05, groups=1), hs.Poisson(rate=0.05)),
+        (hs.RandomAllocation(picks=1, out_of=1), hs.FullBatch()),
+        (hs.RandomAllocation(picks=4, out_of=4), hs.FullBatch()),
+        (hs.RandomAllocation(picks=7, out_of=7, truncate=True), hs.FullBatch()),
+    ],
+)
+def test_special_cases_coincide(amplified, plain):
+    """Schemes that describe the same batches have the same epsilon."""
+    assert price(amplified, "profile") == pytest.approx(price(plain, "profile"), rel=1e-9)
+
+
+def test_composition_of_runs_is_one_longer_run():
+    """Two runs composed equal one run of both lengths, and the order does not matter."""
+    scheme = hs.Poisson(rate=0.02)
+
+    def run(steps):
+        return hs.account(hs.Plan(sampling=scheme, steps=steps), noise_multiplier=1.1)
+
+    whole = run(700).epsilon(1e-6)
+    assert run(300).compose(run(400)).epsilon(1e-6) == whole
+    assert run(400).compose(run(300)).epsilon(1e-6) == whole
+
+
+def test_fifty_phases():
+    """Fifty noise levels compose to an epsilon that brackets a published-grid PLD value."""
+    step = hs.Poisson(rate=0.01)
+    guarantee = None
+    for i in range(50):
+        run = hs.account(hs.Plan(sampling=step, steps=1000), noise_multiplier=0.8 + 0.03 * i)
+        guarantee = run if guarantee is None else guarantee.compose(run)
+    answer = guarantee.answer(delta=1e-6)
+    # dp-accounting 0.6.0 (pessimistic, default grid) says 11.87281.
+    assert answer.lower <= 11.87281
+    assert answer.value >= answer.lower > 11.87281 * (1 - 1.1e-3)
+    assert answer.value < 11.87281 * (1 + 1.1e-3)
+    assert len(guarantee.plans) == 50
