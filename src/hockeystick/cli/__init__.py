@@ -1,0 +1,3 @@
+"""The command `hockeystick`; nothing in the library imports it."""
+
+from __future__ import annotations

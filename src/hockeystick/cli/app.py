@@ -1,0 +1,37 @@
+"""The commands, put together; a new one is a file and a line here."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hockeystick._version import __version__
+from hockeystick.cli.batches import batches
+from hockeystick.cli.calibrate import calibrate
+from hockeystick.cli.delta import delta
+from hockeystick.cli.epsilon import epsilon
+
+__all__ = ["app"]
+
+app = typer.Typer(name="hockeystick", add_completion=False, pretty_exceptions_enable=False)
+for command in (epsilon, delta, calibrate, batches):
+    app.command()(command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"hockeystick {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def hockeystick(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """How much noise, which batches, what guarantee: accounting for private training."""

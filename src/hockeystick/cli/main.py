@@ -1,0 +1,82 @@
+"""The entry point: exit status and error lines."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import singledispatch
+
+import typer
+
+from hockeystick.errors import HockeystickError, InvalidParameter, UnsupportedPlan
+
+__all__ = ["main", "run"]
+
+SUCCESS, FAILURE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+# The base class of all complaints about the command line. Typer has it from different modules in
+# different versions, but always right above this one.
+USAGE_ERROR: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
+
+
+def run() -> None:
+    """Run the command line of this process and end it."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a command line; the exit status.
+
+    0 for success; 2 for bad input and 1 for anything else, each with one line on standard error;
+    130 after Ctrl-C.
+    """
+    try:
+        return _invoke(arguments)
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except (USAGE_ERROR, InvalidParameter, UnsupportedPlan) as error:
+        return _complain(error, BAD_INPUT)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the promise is one line
+        return INTERRUPTED if _interrupted(error) else _complain(error, FAILURE)
+
+
+def _invoke(arguments: Sequence[str]) -> int:
+    from hockeystick.cli.app import app
+
+    status = app(list(arguments) or ["--help"], prog_name="hockeystick", standalone_mode=False)
+    return status if isinstance(status, int) else SUCCESS
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind the error: compiled code turns it into a SystemError."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+def _complain(error: Exception, status: int) -> int:
+    typer.echo(f"error: {' '.join(_message(error).split())}", err=True)
+    return status
+
+
+@singledispatch
+def _message(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
+
+
+@_message.register(HockeystickError)
+@_message.register(OSError)
+def _(error: Exception) -> str:
+    return str(error)
+
+
+@_message.register
+def _(error: InvalidParameter) -> str:
+    """The parameter is spelled as the option it came from."""
+    option = f"--{error.name.replace('_', '-')}"
+    got = "" if error.value is None else f", got {error.value!r}"
+    return f"{option} must be {error.allowed}{got}."
+
+
+@_message.register(USAGE_ERROR)
+def _(error: typer.BadParameter) -> str:
+    return error.format_message()

@@ -1,0 +1,77 @@
+"""From options to a plan."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from hockeystick.cli.options import PlanOptions
+from hockeystick.errors import InvalidParameter
+from hockeystick.plan import Plan
+from hockeystick.sampling import SCHEMES, Sampling
+
+__all__ = ["described", "plan_from", "sampling_from"]
+
+NOT_PARAMETERS = ("sampling", "steps")
+
+
+def plan_from(options: PlanOptions) -> Plan:
+    """The plan that the options describe."""
+    return Plan(sampling=sampling_from(options), steps=options.steps)
+
+
+def sampling_from(options: PlanOptions) -> Sampling:
+    """The scheme named by --sampling, built from the options of its parameters' names.
+
+    With --batch-size the scheme's `for_batch_size` takes them, otherwise the class itself; their
+    signatures say which options are needed and which are allowed.
+    """
+    scheme = SCHEMES.get(options.sampling)
+    if scheme is None:
+        raise InvalidParameter("sampling", f"one of {', '.join(SCHEMES)}", options.sampling)
+    given = _given(options)
+    if "batch_size" in given:
+        _check(scheme.for_batch_size, given, f"for {scheme.name} sampling with --batch-size")
+        return scheme.for_batch_size(**given)
+    given.pop("examples", None)  # no parameter of the scheme by itself
+    _check(scheme, given, f"for {scheme.name} sampling", instead=scheme.for_batch_size)
+    return scheme(**given)
+
+
+def described(plan: Plan, options: PlanOptions) -> dict[str, Any]:
+    """The plan as plain values; with the batch size that is to be expected, if that is known."""
+    if options.examples is None:
+        return plan.describe()
+    size = plan.sampling.expected_batch_size(options.examples)
+    return {**plan.describe(), "examples": options.examples, "expected_batch_size": size}
+
+
+def _given(options: PlanOptions) -> dict[str, Any]:
+    """The parameters on the command line; a flag counts when it is set."""
+    values = asdict(options).items()
+    return {n: v for n, v in values if n not in NOT_PARAMETERS and v is not None and v is not False}
+
+
+def _check(
+    constructor: Callable[..., Sampling],
+    given: dict[str, Any],
+    circumstance: str,
+    *,
+    instead: Callable[..., Sampling] | None = None,
+) -> None:
+    """Every given option is a parameter, and every parameter without a default is given.
+
+    What `instead` does not ask for can be had from a batch size, and the message says so.
+    """
+    parameters = inspect.signature(constructor).parameters
+    for option, value in given.items():
+        if option not in parameters:
+            raise InvalidParameter(option, f"left out {circumstance}", value)
+    for option, parameter in parameters.items():
+        if parameter.default is parameter.empty and option not in given:
+            hint = ""
+            if instead is not None and option not in inspect.signature(instead).parameters:
+                hint = " (or --batch-size and --examples)"
+            raise InvalidParameter(option, f"given {circumstance}{hint}", None)

@@ -1,0 +1,104 @@
+"""Answers for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from hockeystick.cli.answers import Answers
+from hockeystick.cli.pricing import Priced, Row, best_of
+from hockeystick.report.numbers import count_text, lower_text, upper_text
+
+__all__ = ["plan_text", "print_answers", "stdout"]
+
+Cell = Callable[[Row], str]
+T = TypeVar("T")
+
+
+def stdout() -> Console:
+    """Standard output; colours on a terminal only, and nothing in the text is markup."""
+    return Console(markup=False, highlight=False, soft_wrap=True)
+
+
+def print_answers(answers: Answers) -> None:
+    """The question, a table with a row for each method, and what the numbers mean."""
+    console = stdout()
+    best, priced = best_of(answers.rows)
+    console.print(plan_text(answers.plan), style="bold")
+    console.print(_question_text(answers.question), style="bold")
+    console.print(_table(answers, best), soft_wrap=False)
+    for row in answers.rows:
+        if row.error is not None:
+            console.print(f"{row.method}: {row.error}")
+    guarantee = priced.guarantee
+    console.print(
+        f"adjacency: {guarantee.adjacency}; unit: {guarantee.unit}; "
+        f"direction: {answers.question['direction']}"
+    )
+    if answers.plot is not None:
+        console.print(f"plot written to {answers.plot}")
+
+
+def plan_text(plan: Mapping[str, Any]) -> str:
+    """A plan in one line, such as "poisson (rate 0.01), 2,000 steps"."""
+    scheme, *parameters = plan["sampling"].items()
+    inside = ", ".join(_parameter(name, value) for name, value in parameters if value is not False)
+    text = f"{scheme[1]} ({inside})" if inside else f"{scheme[1]}"
+    text += f", {count_text(plan['steps'])} steps"
+    if "expected_batch_size" in plan:
+        text += f", expected batch size {plan['expected_batch_size']:g}"
+    return text
+
+
+def _parameter(name: str, value: object) -> str:
+    if value is True:
+        return _words(name)
+    return f"{_words(name)} {value:g}" if isinstance(value, float) else f"{_words(name)} {value}"
+
+
+def _question_text(question: Mapping[str, float | str]) -> str:
+    numbers = {name: value for name, value in question.items() if not isinstance(value, str)}
+    return ", ".join(f"{_words(name)} {value:g}" for name, value in numbers.items())
+
+
+def _table(answers: Answers, best: Row) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    columns = _columns(answers, best)
+    for title, _ in columns:
+        left = title in ("method", "kind", "")
+        table.add_column(title, justify="left" if left else "right")
+    for row in answers.rows:
+        cells = (cell(row) for _, cell in columns)
+        table.add_row(*cells, style="bold green" if row is best else None)
+    return table
+
+
+def _columns(answers: Answers, best: Row) -> list[tuple[str, Cell]]:
+    """Titles and cells; a column in which no row has anything is left out."""
+    columns: list[tuple[str, Cell]] = [
+        ("method", lambda row: row.method),
+        ("kind", lambda row: row.kind),
+        (_words(answers.quantity), _cell(lambda p: upper_text(p.answer.value), otherwise="-")),
+        ("lower bound", _cell(lambda p: _optional(p.answer.lower, lower_text))),
+        ("epsilon", _cell(lambda p: _optional(p.reached_epsilon, upper_text))),
+        ("evaluations", _cell(lambda p: _optional(p.evaluations, str))),
+        ("seconds", lambda row: f"{row.seconds:.2f}"),
+        ("", lambda row: "best" if row is best else ""),
+    ]
+    return [(title, cell) for title, cell in columns if any(cell(row) for row in answers.rows)]
+
+
+def _cell(read: Callable[[Priced], str], otherwise: str = "") -> Cell:
+    return lambda row: otherwise if row.priced is None else read(row.priced)
+
+
+def _optional(value: T | None, text: Callable[[T], str]) -> str:
+    return "" if value is None else text(value)
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")

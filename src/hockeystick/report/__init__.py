@@ -1,0 +1,3 @@
+"""Tables, figures and files made from guarantees; the library itself never imports this."""
+
+from __future__ import annotations

@@ -1,0 +1,80 @@
+"""The figure of epsilon against noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hockeystick.report.figure import INK, PALETTE, log_axes, new_figure
+from hockeystick.report.noise_curve import NoiseCurve
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Mark", "draw_curves", "draw_mark", "noise_figure"]
+
+# Dashes tell curves apart where they lie on each other, or without colours.
+DASHES = ("-", "--", "-.", ":")
+EPSILON_LABEL = "ε (upper bound)"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A point that the figure is about, with its text and the index of the curve it belongs to."""
+
+    noise: float
+    epsilon: float
+    text: str = ""
+    curve: int | None = None
+
+
+def noise_figure(curves: Sequence[NoiseCurve], *, mark: Mark, title: str) -> Figure:
+    """Epsilon against the noise multiplier, one line for each curve, on logarithmic axes."""
+    figure = new_figure(width=6.4, height=4.4)
+    axes = figure.subplots()
+    draw_curves(axes, curves)
+    draw_mark(axes, mark)
+    axes.set_title(title, loc="left", fontsize=10.5, color=INK)
+    axes.set_xlabel("noise multiplier", color=INK)
+    axes.set_ylabel(EPSILON_LABEL, color=INK)
+    axes.legend(frameon=False, fontsize=9, labelcolor=INK)
+    return figure
+
+
+def draw_curves(
+    axes: Axes, curves: Sequence[NoiseCurve], *, scales: Sequence[float] | None = None
+) -> None:
+    """One line for each curve, its noise multiplied by its scale, with the kind in the legend."""
+    for i, (curve, scale) in enumerate(zip(curves, scales or [1.0] * len(curves), strict=True)):
+        axes.plot(
+            [noise * scale for noise in curve.noise],
+            curve.epsilon,
+            color=_colour(i),
+            linestyle=DASHES[i % len(DASHES)],
+            linewidth=2.0,
+            label=f"{curve.label} ({curve.kind})",
+        )
+    log_axes(axes)
+
+
+def draw_mark(axes: Axes, mark: Mark) -> None:
+    """A dot and its text; nothing where a logarithmic axis has no place for it."""
+    if not (0 < mark.noise < math.inf and 0 < mark.epsilon < math.inf):
+        return
+    colour = INK if mark.curve is None else _colour(mark.curve)
+    axes.plot([mark.noise], [mark.epsilon], "o", color=colour, markersize=7, zorder=5)
+    axes.annotate(
+        mark.text,
+        (mark.noise, mark.epsilon),
+        xytext=(8, 6),
+        textcoords="offset points",
+        fontsize=9,
+        color=colour,
+    )
+
+
+def _colour(curve: int) -> str:
+    return PALETTE[curve % len(PALETTE)]

@@ -1,0 +1,35 @@
+"""A sign of life on a terminal, silence in a pipe."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from hockeystick.report.progress import progress
+
+
+def test_a_pipe_stays_silent(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is written to either stream, and nothing runs in the background."""
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    before = threading.active_count()
+    with progress("Working ...") as update:
+        update("Still working ...")
+        assert threading.active_count() == before
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_terminal_shows_what_is_being_done(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The text goes to standard error, so that standard output stays clean."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    with progress("Working ..."):
+        pass
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "Working ..." in captured.err
