@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from hockeystick import _validate as check
 from hockeystick.accounting import account
+from hockeystick.analyses.refusals import refusal
 from hockeystick.errors import CalibrationError, UnsupportedPlan
 from hockeystick.guarantee import Guarantee
 from hockeystick.plan import Plan
@@ -63,6 +64,9 @@ def calibrate(
             "A plan with a mechanism of its own has no noise multiplier to calibrate; "
             "leave mechanism=None for the Gaussian mechanism."
         )
+    reason = refusal(plan, None)
+    if reason is not None:
+        raise UnsupportedPlan(reason)
     evaluations = 0
 
     def price(noise: float, at_accuracy: float) -> float:

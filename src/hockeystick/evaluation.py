@@ -38,6 +38,8 @@ FIRST_LOOK, FIRST_LOOK_TAILS = 0.2, (1e-20, 1e-60, 1e-280)
 # For epsilon the grid may thin out in the tails, where delta itself would need it finer.
 EPSILON_NATS, DELTA_NATS = 24.0, 6.0
 CACHED_LAWS = 6
+# Laws never get finer than this; wide ones need logarithmic arithmetic, which is slower.
+MOST_ATOMS, MOST_ATOMS_OF_WIDE_LAWS, WIDE_LAW = 10_000, 4_000, 600.0
 
 
 class Bounds(NamedTuple):
@@ -134,7 +136,8 @@ class Evaluator:
             excess = question.gap(bounds)
             if excess <= 1.0:
                 return bounds
-            if step <= FINEST_STEP:
+            finest = self._finest_step(laws, step)
+            if step <= finest:
                 if question.last_resort(laws):
                     return bounds
                 raise PrecisionError(
@@ -145,7 +148,7 @@ class Evaluator:
                     upper=bounds.upper,
                 )
             shrink = math.sqrt(0.7 / excess) if math.isfinite(excess) else 0.5
-            step = max(step * min(max(shrink, 0.25), 0.8), FINEST_STEP)
+            step = max(step * min(max(shrink, 0.25), 0.8), finest)
 
     def laws(self, resolution: Resolution) -> Laws:
         """Both sides at one resolution, computed side by side."""
@@ -171,6 +174,14 @@ class Evaluator:
         wanted = math.sqrt(0.7 * accuracy / (GAP_PER_LEVEL * levels))
         wanted = min(max(wanted, FINEST_STEP), COARSEST_STEP)
         return min([wanted, *(r.step for r in self._laws if (r.tail, r.nats) == (tail, nats))])
+
+    @staticmethod
+    def _finest_step(laws: Laws, step: float) -> float:
+        """The finest step that is worth its time: the cost grows with the square of the atoms."""
+        loss = laws.upper.loss
+        most = MOST_ATOMS if loss[-1] - loss[0] < WIDE_LAW else MOST_ATOMS_OF_WIDE_LAWS
+        # Within a few per cent of the limit there is nothing to gain.
+        return max(FINEST_STEP, step * min(1.0, 1.05 * loss.size / most))
 
     def _first_look(self, read: Callable[[Laws], Bounds]) -> float:
         """A rough upper bound on delta, seen through a tail that is small compared with it."""

@@ -123,22 +123,24 @@ class Guarantee:
         return f"Guarantee(method={names!r}, kind={self.kind!r}, unit={self.unit!r})"
 
     def _best(self, ask: Callable[[Profile], Bounds]) -> Answer:
-        """The smallest answer; an exact analysis needs no second opinion unless it fails."""
+        """The smallest answer; an exact analysis needs no second opinion unless it fails.
+
+        One that fails still contributes the upper bound that it reached, if another one answers.
+        """
         answers: list[Answer] = []
-        failure: PrecisionError | None = None
+        failures: list[PrecisionError] = []
         for analysis in self.analyses:
             try:
                 bounds = ask(analysis.profile)
             except PrecisionError as error:
-                failure = failure or error
-                continue
+                failures.append(error)
+                bounds = Bounds(error.lower, error.upper)
             lower = bounds.lower if analysis.tight else None
             answers.append(Answer(bounds.upper, lower, analysis.method, analysis.kind))
-            if analysis.tight:
+            if analysis.tight and not failures:
                 break
-        if not answers:
-            assert failure is not None
-            raise failure
+        if len(failures) == len(self.analyses):
+            raise failures[0]
         return min(answers, key=lambda answer: answer.value)
 
 

@@ -115,23 +115,27 @@ def test_composition_takes_the_weakest_kind():
 
 
 def test_falls_back_when_precision_is_out_of_reach():
-    """If the tight analysis cannot reach its accuracy, another proven one answers."""
-    edges = np.linspace(-3, 3, 4)
+    """Then the smallest proven number is given: another analysis's, or the bound that was reached."""
     # Three wide cells: bounds that cannot agree to 0.1 %.
-    q = np.array([0.6, 0.3, 0.1])
-    p = np.array([0.1, 0.3, 0.6])
-    coarse = hs.Profile.from_cells(edges, p=p, q=q)
+    edges = np.linspace(-3, 3, 4)
+    coarse = hs.Profile.from_cells(edges, p=[0.1, 0.3, 0.6], q=[0.6, 0.3, 0.1])
     with pytest.raises(PrecisionError) as caught:
         coarse.epsilon(0.01)
     assert caught.value.lower < caught.value.upper
-    other = hs.Profile.from_epsilon_delta(3.0)
-    guarantee = Guarantee(
-        analyses=(
-            Analysis("coarse", "proven", coarse, True),
-            Analysis("pure", "proven", other, False),
-        )
-    )
-    assert guarantee.answer(delta=0.01).method == "pure"
+
+    def answer(epsilon):
+        pure = hs.Profile.from_epsilon_delta(epsilon)
+        return Guarantee(
+            analyses=(
+                Analysis("coarse", "proven", coarse, True),
+                Analysis("pure", "proven", pure, False),
+            )
+        ).answer(delta=0.01)
+
+    assert answer(1.0).method == "pure"
+    assert answer(1.0).value <= 1.0
+    assert answer(5.0).method == "coarse"
+    assert answer(5.0).value == caught.value.upper
 
 
 def test_several_analyses_give_their_minimum():

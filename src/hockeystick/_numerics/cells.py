@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hockeystick._numerics.law import FloatArray, Law, Side, from_losses, total_by_index
-from hockeystick._numerics.rounding import round_cells
+from hockeystick._numerics.rounding import round_cells, upper_share
 
 __all__ = ["law_from_cells", "mixture"]
 
@@ -18,13 +18,15 @@ def law_from_cells(nodes: FloatArray, log_p: FloatArray, log_q: FloatArray, side
     rest of the P-mass goes to infinity. Outer cells, lower: one atom at the barycentre.
     """
     positive = nodes[:-1] >= 0
+    width = np.diff(nodes)
     inner_p, inner_q = log_p[1:-1], log_q[1:-1]
+    main = np.exp(np.where(positive, inner_p, inner_q))
     with np.errstate(invalid="ignore"):
-        main = np.exp(np.where(positive, inner_p, inner_q))
-        above = np.where(positive, inner_q + nodes[:-1] - inner_p, inner_p - nodes[:-1] - inner_q)
-        excess = np.where(positive, -main * np.expm1(above), main * np.expm1(above))
-    excess = np.where(main > 0, excess, 0.0)
-    inner = round_cells(nodes, main, excess, side, 0.0, 0.0)
+        # The barycentre in the sense of the main mass: where one atom would have the same share.
+        offset = inner_p - inner_q - nodes[:-1]
+    offset = np.clip(np.where(main > 0, offset, 0.0), 0.0, width)
+    up = main * upper_share(offset, width, positive)
+    inner = round_cells(nodes, main, up, side, 0.0, 0.0)
     return mixture([inner, *_outer(nodes, log_p, log_q, side)])
 
 

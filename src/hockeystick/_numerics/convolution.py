@@ -7,9 +7,17 @@ from types import ModuleType
 import numpy as np
 
 from hockeystick._numerics.grid import matched_grid
-from hockeystick._numerics.law import FloatArray, Law, Resolution, Side, from_losses, total_by_index
+from hockeystick._numerics.law import (
+    FloatArray,
+    Law,
+    Resolution,
+    Side,
+    from_losses,
+    total_by_index,
+    without_atoms,
+)
 from hockeystick._numerics.probe import probe_average, probe_product
-from hockeystick._numerics.rounding import round_cells, trim
+from hockeystick._numerics.rounding import round_cells, trim, upper_share
 
 __all__ = ["average", "compress", "product", "regrid"]
 
@@ -19,10 +27,12 @@ EXACT_ATOMS = 1024
 LINEAR_RANGE = 670.0
 # Below this spacing of the losses, differences of likelihood ratios would lose too many digits.
 LINEAR_SPACING = 1e-9
-# An average adds likelihood ratios themselves; beyond this loss P-mass is moved to infinity.
+# An average adds likelihood ratios themselves; losses beyond this size are cut, and charged.
 LARGEST_AVERAGED_LOSS = 500.0
 # Smaller masses could underflow in a product of two.
 SMALLEST_MASS = 1e-290
+# Floating point moves the total by less than this in one operation.
+LARGEST_DRIFT = 1e-9
 # Losses closer than this (relative to their size) are one atom: a matter of floating point only.
 SAME_LOSS = 1e-14
 
@@ -37,15 +47,14 @@ def compress(law: Law, resolution: Resolution, side: Side) -> Law:
 def regrid(law: Law, nodes: FloatArray, side: Side) -> Law:
     """The law rounded to nodes that cover its losses."""
     cell = np.clip(np.searchsorted(nodes, law.loss, side="right") - 1, 0, nodes.size - 2)
-    offset = law.loss - nodes[cell]
     positive = nodes[cell] >= 0
     main = np.where(positive, law.p, law.q)
-    excess = np.where(positive, -law.p * np.expm1(-offset), law.q * np.expm1(offset))
+    up = main * upper_share(law.loss - nodes[cell], np.diff(nodes)[cell], positive)
     size = nodes.size - 1
     return round_cells(
         nodes,
         total_by_index(cell, main, size),
-        total_by_index(cell, excess, size),
+        total_by_index(cell, up, size),
         side,
         law.p_infinite,
         law.q_zero,
@@ -64,14 +73,14 @@ def product(a: Law, b: Law, resolution: Resolution, side: Side) -> Law:
     nodes = matched_grid(probe_product(a, b), low, high, resolution)
     wide = max(-low, high - np.log(resolution.tail)) > LINEAR_RANGE
     if wide or np.diff(nodes).min() < LINEAR_SPACING:
-        main, excess = _kernels().accumulate_log(*a[:3], *b[:3], nodes)
+        main, up = _kernels().accumulate_log(*a[:3], *b[:3], nodes)
     else:
         x_a, x_b, x_nodes = np.exp(a.loss), np.exp(b.loss), np.exp(nodes)
         mass, sums = _kernels().accumulate_linear(
             np.zeros(x_a.size), x_a, a.q, x_b, b.q, x_nodes, a is b
         )
-        main, excess = _from_linear(x_nodes, mass, sums)
-    law = _normalised(round_cells(nodes, main, excess, side, p_infinite, q_zero))
+        main, up = _from_linear(x_nodes, mass, sums)
+    law = _normalised(round_cells(nodes, main, up, side, p_infinite, q_zero))
     return trim(law, resolution.tail, side)
 
 
@@ -94,8 +103,8 @@ def average(a: Law, b: Law, weight_a: float, resolution: Resolution, side: Side)
     mass, sums = _kernels().accumulate_linear(
         weight_a * x_a, np.full(x_a.size, weight_b), q_a, x_b, q_b, x_nodes, symmetric
     )
-    main, excess = _from_linear(x_nodes, mass, sums)
-    law = _normalised(round_cells(nodes, main, excess, side, p_infinite, q_zero))
+    main, up = _from_linear(x_nodes, mass, sums)
+    law = _normalised(round_cells(nodes, main, up, side, p_infinite, q_zero))
     return trim(law, resolution.tail, side)
 
 
@@ -109,16 +118,22 @@ def _kernels() -> ModuleType:
 def _from_linear(
     x_nodes: FloatArray, mass: FloatArray, sums: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """(main, excess) of rounding.py from Q-mass and the sums of q (x - x_k)."""
-    start = x_nodes[:-1]
+    """Main mass and upper share of rounding.py, from Q-mass and the sums of q (x - x_k)."""
+    start, end = x_nodes[:-1], x_nodes[1:]
     sums = np.maximum(sums, 0.0)
+    up = sums / (end - start)
     positive = start >= 1.0
-    return np.where(positive, mass * start + sums, mass), np.where(positive, sums, sums / start)
+    return np.where(positive, mass * start + sums, mass), np.where(positive, up * end, up)
 
 
 def _normalised(law: Law) -> Law:
-    """Q sums to one; floating-point drift would otherwise double with every squaring."""
+    """Q sums to one; floating-point drift would otherwise double with every squaring.
+
+    A law that lacks more than that has been cut on purpose and stays as it is.
+    """
     drift = float(law.q.sum()) + law.q_zero
+    if abs(drift - 1) > LARGEST_DRIFT:
+        return law
     return Law(law.loss, law.p / drift, law.q / drift, law.p_infinite, law.q_zero)
 
 
@@ -126,6 +141,8 @@ def _joined(
     loss: FloatArray, p: FloatArray, q: FloatArray, p_infinite: float, q_zero: float
 ) -> Law:
     """All atoms in order; losses that differ only by floating-point noise are one atom."""
+    if not loss.size:
+        return without_atoms(p_infinite, q_zero)
     order = np.argsort(loss, kind="stable")
     loss, p, q = loss[order], p[order], q[order]
     apart = np.diff(loss) > SAME_LOSS * np.maximum(np.abs(loss[1:]), 1e-3)
@@ -137,19 +154,19 @@ def _joined(
 def _cap(law: Law, side: Side) -> Law:
     """Only atoms that linear space can hold; what is cut is charged.
 
-    Upper: the cut P-mass goes to infinity and the cut Q-mass, less than e^-500 of it, to zero, the
-    widest spread there is. Lower: both are dropped.
+    Upper: the cut P-mass goes to infinity and the cut Q-mass to zero, the widest spread there is.
+    Lower: both are dropped; less measure is a lower bound in both directions.
     """
-    cut = (law.loss > LARGEST_AVERAGED_LOSS) | (law.q < SMALLEST_MASS)
+    cut = (np.abs(law.loss) > LARGEST_AVERAGED_LOSS) | (law.q < SMALLEST_MASS)
     if not cut.any():
         return law
-    kept = Law(law.loss[~cut], law.p[~cut], law.q[~cut], law.p_infinite, law.q_zero)
-    if side is Side.LOWER:
-        return kept
-    return kept._replace(
-        p_infinite=law.p_infinite + float(law.p[cut].sum()),
-        q_zero=law.q_zero + float(law.q[cut].sum()),
-    )
+    p_infinite, q_zero = law.p_infinite, law.q_zero
+    if side is Side.UPPER:
+        p_infinite += float(law.p[cut].sum())
+        q_zero += float(law.q[cut].sum())
+    if cut.all():
+        return without_atoms(p_infinite, q_zero)
+    return Law(law.loss[~cut], law.p[~cut], law.q[~cut], p_infinite, q_zero)
 
 
 def _with_zero(law: Law) -> tuple[FloatArray, FloatArray]:

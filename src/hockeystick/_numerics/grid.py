@@ -21,8 +21,8 @@ __all__ = ["matched_grid"]
 
 # A law whose spread is far below its range gets at most this ratio between the two.
 LARGEST_RATIO = 1e7
-# No cell is wider than this, so that neither e^width nor e^-width leaves floating point.
-WIDEST_CELL = 300.0
+# Cells wider than this do not contain the loss 0.
+WIDE_CELL = 1.0
 # At how many points the tails of the approximate law are read.
 TAIL_KNOTS = 32
 # The approximate law may miss part of a tail; nodes go on to this share of the allowed one.
@@ -50,19 +50,16 @@ def matched_grid(like: Law, low: float, high: float, resolution: Resolution) -> 
     count = max(3, int(np.ceil((position[-1] - position[0]) / resolution.step)) + 1)
     nodes = np.interp(np.linspace(position[0], position[-1], count), position, loss)
     nodes[0], nodes[-1] = low, high
-    return _without_wide_cells(nodes[np.concatenate(([True], np.diff(nodes) > 0))])
+    return _with_zero(nodes[np.concatenate(([True], np.diff(nodes) > 0))])
 
 
-def _without_wide_cells(nodes: FloatArray) -> FloatArray:
-    """Cells narrow enough that e^width is a number."""
-    width = np.diff(nodes)
-    if width.max() <= WIDEST_CELL:
-        return nodes
-    pieces = np.ceil(width / WIDEST_CELL).astype(int)
-    parts = [
-        np.linspace(nodes[k], nodes[k + 1], pieces[k], endpoint=False) for k in range(width.size)
-    ]
-    return np.concatenate((*parts, nodes[-1:]))
+def _with_zero(nodes: FloatArray) -> FloatArray:
+    """0 becomes a node if it lies in a wide cell, so that P- and Q-mass never mix over one."""
+    after = int(np.searchsorted(nodes, 0.0))
+    crosses = 0 < after < nodes.size and nodes[after] > 0
+    if crosses and nodes[after] - nodes[after - 1] > WIDE_CELL:
+        return np.insert(nodes, after, 0.0)
+    return nodes
 
 
 def _asinh_scale(loss: FloatArray, centre: Moments, width: float) -> FloatArray:

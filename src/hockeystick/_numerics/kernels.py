@@ -72,10 +72,10 @@ def accumulate_log(
     q_b: FloatArray,
     nodes: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Cell sums (main, excess) of the products, in log space for losses of any size."""
+    """Main mass and upper share (rounding.py) of the products, for losses of any size."""
     last = nodes.size - 1
     main = np.zeros(last)
-    excess = np.zeros(last)
+    up = np.zeros(last)
     row_start = 0
     for i in range(loss_a.size):
         x = loss_a[i] + loss_b[0]
@@ -86,15 +86,17 @@ def accumulate_log(
             x = loss_a[i] + loss_b[j]
             while k < last - 1 and nodes[k + 1] <= x:
                 k += 1
+            share = math.expm1(nodes[k] - x)
             if nodes[k] >= 0:
-                p = p_a[i] * p_b[j]
-                main[k] += p
-                excess[k] -= p * math.expm1(nodes[k] - x)
+                mass = p_a[i] * p_b[j]
             else:
-                q = q_a[i] * q_b[j]
-                main[k] += q
-                excess[k] += q * math.expm1(x - nodes[k])
-    return main, excess
+                mass = q_a[i] * q_b[j]
+                share *= math.exp(x - nodes[k + 1])
+            main[k] += mass
+            up[k] += mass * share
+    for k in range(last):
+        up[k] /= math.expm1(nodes[k] - nodes[k + 1])
+    return main, up
 
 
 @njit(cache=True, nogil=True)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "BoolArray",
     "FloatArray",
     "Law",
     "Moments",
@@ -25,9 +26,11 @@ __all__ = [
     "reverse",
     "subsample",
     "total_by_index",
+    "without_atoms",
 ]
 
 FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 
 
 class Side(Enum):
@@ -86,6 +89,11 @@ def from_losses(
     p = np.where(positive, main, other)
     q = np.where(positive, other, main)
     return Law(loss, p, q, p_infinite, q_zero)
+
+
+def without_atoms(p_infinite: float, q_zero: float) -> Law:
+    """A law without finite losses; one atom without mass keeps it well formed."""
+    return Law(np.zeros(1), np.zeros(1), np.zeros(1), p_infinite, q_zero)
 
 
 def reverse(law: Law) -> Law:

@@ -1,13 +1,11 @@
 """Rounding a law onto grid nodes in convex order, from the sums of each cell.
 
-A cell is [x_k, x_(k+1)) in the likelihood ratio x. Two sums describe what falls into it; with
-u = log(x / x_k) they are
+A cell is [x_k, x_(k+1)) in the likelihood ratio x. Its *main* mass is P-mass if x_k >= 1 and Q-mass
+otherwise: whichever is the larger. The second number that is kept is how much of the main mass
+belongs to the upper node in the split that keeps both P- and Q-mass; `upper_share` of one atom.
 
-    x_k >= 1:   main = sum of p,   excess = sum of p (1 - e^-u)
-    x_k <  1:   main = sum of q,   excess = sum of q (e^u - 1)
-
-Upper: the mass is split between the two nodes so that P- and Q-mass are both kept. That is a
-mean-preserving spread of x under Q: the expectation of every convex function grows.
+Upper: the mass is split so between the two nodes. That is a mean-preserving spread of x under Q:
+the expectation of every convex function grows.
 Lower: the mass is merged at its barycentre, and every such expectation shrinks.
 """
 
@@ -15,63 +13,64 @@ from __future__ import annotations
 
 import numpy as np
 
-from hockeystick._numerics.law import FloatArray, Law, Side, from_losses
+from hockeystick._numerics.law import BoolArray, FloatArray, Law, Side, from_losses, without_atoms
 
-__all__ = ["round_cells", "trim"]
+__all__ = ["round_cells", "trim", "upper_share"]
+
+
+def upper_share(offset: FloatArray, width: FloatArray, positive: BoolArray) -> FloatArray:
+    """Share of an atom's main mass that the upper node gets, `offset` above the cell's start.
+
+    In Q-mass (e^offset - 1) / (e^width - 1), in P-mass (1 - e^-offset) / (1 - e^-width), written so
+    that no exponent is positive: cells may be as wide as the law is.
+    """
+    share = np.expm1(-offset) / np.expm1(-width)
+    result: FloatArray = np.where(positive, share, share * np.exp(offset - width))
+    return result
 
 
 def round_cells(
     nodes: FloatArray,
     main: FloatArray,
-    excess: FloatArray,
+    up: FloatArray,
     side: Side,
     p_infinite: float,
     q_zero: float,
 ) -> Law:
     """The law rounded to `nodes` (upper) or to the barycentres of the cells (lower)."""
-    if side is Side.UPPER:
-        return _split(nodes, main, excess, p_infinite, q_zero)
-    return _merge(nodes, main, excess, p_infinite, q_zero)
+    if not main.any():
+        return without_atoms(p_infinite, q_zero)
+    up = np.clip(up, 0.0, main)
+    rounded = _split if side is Side.UPPER else _merge
+    loss, mass = rounded(nodes, main, up)
+    return from_losses(loss, mass, p_infinite=p_infinite, q_zero=q_zero)
 
 
-def _split(
-    nodes: FloatArray, main: FloatArray, excess: FloatArray, p_infinite: float, q_zero: float
-) -> Law:
-    width = np.diff(nodes)
-    positive = nodes[:-1] >= 0
-    # The share of the main mass that goes to the upper node, exact for both orientations.
-    full = np.where(positive, -np.expm1(-width), np.expm1(width))
-    up = np.clip(excess / full, 0.0, main)
-    down = main - up
+def _split(nodes: FloatArray, main: FloatArray, up: FloatArray) -> tuple[FloatArray, FloatArray]:
     mass = np.zeros(nodes.size)
-    mass[:-1] += down
+    mass[:-1] += main - up
     # `up` is in the unit of its own cell; the node above may count in the other unit.
-    crosses = ~positive & (nodes[1:] >= 0)
+    crosses = (nodes[:-1] < 0) & (nodes[1:] >= 0)
     mass[1:] += np.where(crosses, up * np.exp(np.where(crosses, nodes[1:], 0.0)), up)
     keep = mass > 0
-    return from_losses(nodes[keep], mass[keep], p_infinite=p_infinite, q_zero=q_zero)
+    return nodes[keep], mass[keep]
 
 
-def _merge(
-    nodes: FloatArray, main: FloatArray, excess: FloatArray, p_infinite: float, q_zero: float
-) -> Law:
+def _merge(nodes: FloatArray, main: FloatArray, up: FloatArray) -> tuple[FloatArray, FloatArray]:
     keep = main > 0
-    start, width, main, excess = nodes[:-1][keep], np.diff(nodes)[keep], main[keep], excess[keep]
+    start, width, main, up = nodes[:-1][keep], np.diff(nodes)[keep], main[keep], up[keep]
     positive = start >= 0
-    full = np.where(positive, -np.expm1(-width), np.expm1(width))
-    ratio = np.clip(excess / main, 0.0, full)
-    # Where the cell is so wide that 1 - e^-u rounds to 1 the offset is the width itself.
-    negated = np.minimum(ratio, 1 - 2.0**-53)
-    offset = np.where(positive, -np.log1p(-negated), np.log1p(ratio))
-    offset = np.minimum(offset, width)
-    loss = start + offset
-    # A merged atom of a cell that starts below 0 may lie above it; from_losses counts P-mass there.
+    share = up / main
+    # Inverse of `upper_share`. Where 1 - e^-offset rounds to 1 the offset falls short, which only
+    # lowers the bound.
+    inside = np.minimum(share * -np.expm1(-width), 1 - 2.0**-53)
+    with np.errstate(divide="ignore"):
+        log_ratio = np.log(share) + width + np.log(-np.expm1(-width))
+    offset = np.where(positive, -np.log1p(-inside), np.logaddexp(0.0, log_ratio))
+    loss = np.maximum.accumulate(start + np.minimum(offset, width))
+    # A merged atom of a cell that starts below 0 may lie above it, where P-mass is counted.
     crosses = ~positive & (loss >= 0)
-    main = np.where(crosses, main * np.exp(np.where(crosses, loss, 0.0)), main)
-    order = np.concatenate(([True], np.diff(loss) > 0))
-    if not order.all():
-        loss = np.maximum.accumulate(loss)
-    return from_losses(loss, main, p_infinite=p_infinite, q_zero=q_zero)
+    return loss, np.where(crosses, main * np.exp(np.where(crosses, loss, 0.0)), main)
 
 
 def trim(law: Law, tail: float, side: Side) -> Law:
@@ -121,12 +120,14 @@ def _trim_lower(law: Law, first: int, last: int) -> Law:
 
 
 def _barycentre(law: Law, part: slice) -> Law:
-    """All atoms of a slice merged into one; computed relative to the slice's first loss."""
+    """All atoms of a slice merged into one: its loss is the log of the ratio of the totals."""
     loss, p, q = law.loss[part], law.p[part], law.q[part]
-    start = loss[0]
-    if start >= 0:
-        merged = start - np.log((p * np.exp(start - loss)).sum() / p.sum())
-    else:
-        merged = start + np.log((q * np.exp(loss - start)).sum() / q.sum())
-    merged = min(max(merged, start), loss[-1])
+    main = np.where(loss >= 0, p, q)
+    if not main.any():
+        return Law(np.empty(0), np.empty(0), np.empty(0))
+    with np.errstate(divide="ignore"):
+        log_p = np.log(main) + np.minimum(loss, 0.0)
+        log_q = np.log(main) - np.maximum(loss, 0.0)
+    merged = np.logaddexp.reduce(log_p) - np.logaddexp.reduce(log_q)
+    merged = min(max(merged, loss[0]), loss[-1])
     return Law(np.array([merged]), np.array([p.sum()]), np.array([q.sum()]))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hockeystick import _validate as check
-from hockeystick._numerics.law import FloatArray, Law, from_losses, total_by_index
+from hockeystick._numerics.law import FloatArray, Law, from_losses, total_by_index, without_atoms
 from hockeystick.errors import InvalidParameter
 from hockeystick.expressions.base import Expression
 from hockeystick.expressions.discrete import Atoms, Cells
@@ -76,16 +76,16 @@ def from_pmfs(p: Any, q: Any) -> Expression:
         raise InvalidParameter("q", f"of the same length as p ({p.size})", q.size)
     both = (p > 0) & (q > 0)
     loss, inverse = np.unique(np.log(p[both]) - np.log(q[both]), return_inverse=True)
+    p_infinite, q_zero = float(p[q == 0].sum()), float(q[p == 0].sum())
     if not loss.size:
-        # Disjoint supports: one atom without mass keeps the law well formed.
-        loss = np.zeros(1)
+        return Atoms(without_atoms(p_infinite, q_zero))
     return Atoms(
         Law(
             loss,
             total_by_index(inverse, p[both], loss.size),
             total_by_index(inverse, q[both], loss.size),
-            float(p[q == 0].sum()),
-            float(q[p == 0].sum()),
+            p_infinite,
+            q_zero,
         )
     )
 

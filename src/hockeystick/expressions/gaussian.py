@@ -31,8 +31,11 @@ class Gaussian(Expression):
     def law(self, side: Side, resolution: Resolution) -> Law:
         """Cells of equal width in the observation, masses in closed form."""
         reach = quantile_of_tail(resolution.tail)
-        count = max(3, math.ceil((self.mu + 2 * reach) / resolution.step) + 1)
-        edges = np.linspace(-reach, self.mu + reach, count)
+        # Far apart, P and Q leave next to nothing between them: two cells that meet at loss 0.
+        near = min(reach, self.mu / 2)
+        count = max(2, math.ceil((near + reach) / resolution.step))
+        half = np.linspace(-reach, near, count)
+        edges = np.unique(np.concatenate((half, [self.mu / 2], self.mu - half[::-1])))
         log_p, log_q = gaussian_cells(self.mu, edges)
         return law_from_cells(self.mu * (edges - self.mu / 2), log_p, log_q, side)
 
