@@ -39,7 +39,7 @@ FIRST_LOOK, FIRST_LOOK_TAILS = 0.2, (1e-20, 1e-60, 1e-280)
 EPSILON_NATS, DELTA_NATS = 24.0, 6.0
 CACHED_LAWS = 6
 # Laws never get finer than this; wide ones need logarithmic arithmetic, which is slower.
-MOST_ATOMS, MOST_ATOMS_OF_WIDE_LAWS, WIDE_LAW = 10_000, 4_000, 600.0
+MOST_ATOMS, MOST_ATOMS_OF_WIDE_LAWS, WIDE_LAW = 10_000, 6_000, 600.0
 
 
 class Bounds(NamedTuple):

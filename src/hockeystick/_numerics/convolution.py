@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -25,8 +26,8 @@ __all__ = ["average", "compress", "product", "regrid"]
 EXACT_ATOMS = 1024
 # Linear space is used while every q = p e^-l that matters stays above e^-LINEAR_RANGE.
 LINEAR_RANGE = 670.0
-# Below this spacing of the losses, differences of likelihood ratios would lose too many digits.
-LINEAR_SPACING = 1e-9
+# Laws whose losses are all smaller than this are handled through LR - 1.
+NARROW_RANGE = 0.5
 # An average adds likelihood ratios themselves; losses beyond this size are cut, and charged.
 LARGEST_AVERAGED_LOSS = 500.0
 # Smaller masses could underflow in a product of two.
@@ -71,15 +72,17 @@ def product(a: Law, b: Law, resolution: Resolution, side: Side) -> Law:
         return _joined(loss, p, q, p_infinite, q_zero)
     low, high = a.loss[0] + b.loss[0], a.loss[-1] + b.loss[-1]
     nodes = matched_grid(probe_product(a, b), low, high, resolution)
-    wide = max(-low, high - np.log(resolution.tail)) > LINEAR_RANGE
-    if wide or np.diff(nodes).min() < LINEAR_SPACING:
+    if max(-low, high - np.log(resolution.tail)) > LINEAR_RANGE:
         main, up = _kernels().accumulate_log(*a[:3], *b[:3], nodes)
     else:
-        x_a, x_b, x_nodes = np.exp(a.loss), np.exp(b.loss), np.exp(nodes)
+        narrow = _narrow(a.loss, b.loss)
+        v_a, v_b, v_nodes = _linear((a.loss, b.loss, nodes), narrow=narrow)
+        # x_a x_b, or (1 + y_a)(1 + y_b) - 1 = y_a + x_a y_b.
+        alpha = v_a if narrow else np.zeros(v_a.size)
         mass, sums = _kernels().accumulate_linear(
-            np.zeros(x_a.size), x_a, a.q, x_b, b.q, x_nodes, a is b
+            alpha, np.exp(a.loss), a.q, v_b, b.q, v_nodes, a is b, False
         )
-        main, up = _from_linear(x_nodes, mass, sums)
+        main, up = _from_linear(nodes, v_nodes, mass, sums)
     law = _normalised(round_cells(nodes, main, up, side, p_infinite, q_zero))
     return trim(law, resolution.tail, side)
 
@@ -89,23 +92,55 @@ def average(a: Law, b: Law, weight_a: float, resolution: Resolution, side: Side)
     weight_b = 1.0 - weight_a
     symmetric = a is b and weight_a == 0.5
     a, b = _cap(a, side), _cap(b, side)
-    (x_a, q_a), (x_b, q_b) = _with_zero(a), _with_zero(b)
+    (loss_a, q_a), (loss_b, q_b) = _with_zero(a), _with_zero(b)
     p_infinite = weight_a * a.p_infinite + weight_b * b.p_infinite
     q_zero = a.q_zero * b.q_zero
+    x_a, x_b = np.exp(loss_a), np.exp(loss_b)
     if x_a.size * x_b.size <= EXACT_ATOMS:
-        x = np.add.outer(weight_a * x_a, weight_b * x_b).ravel()
-        q = np.multiply.outer(q_a, q_b).ravel()[x > 0]
-        x = x[x > 0]
-        return _joined(np.log(x), q * x, q, p_infinite, q_zero)
-    low, high = _range_of_average(x_a, x_b, weight_a)
+        loss = _log_average(loss_a[:, None], loss_b[None, :], weight_a).ravel()
+        q = np.multiply.outer(q_a, q_b).ravel()[loss > -np.inf]
+        loss = loss[loss > -np.inf]
+        return _joined(loss, q * np.exp(loss), q, p_infinite, q_zero)
+    low = _log_average(loss_a[0], loss_b[0], weight_a)
+    if not low > -np.inf:
+        apart = (loss_a[1], -np.inf), (-np.inf, loss_b[1])
+        low = min(_log_average(one, other, weight_a) for one, other in apart)
+    high = _log_average(loss_a[-1], loss_b[-1], weight_a)
     nodes = matched_grid(probe_average(x_a, q_a, x_b, q_b, weight_a), low, high, resolution)
-    x_nodes = np.exp(nodes)
+    v_a, v_b, v_nodes = _linear((loss_a, loss_b, nodes), narrow=_narrow(loss_a, loss_b))
     mass, sums = _kernels().accumulate_linear(
-        weight_a * x_a, np.full(x_a.size, weight_b), q_a, x_b, q_b, x_nodes, symmetric
+        weight_a * v_a,
+        np.full(v_a.size, weight_b),
+        q_a,
+        v_b,
+        q_b,
+        v_nodes,
+        symmetric,
+        q_zero > 0,
     )
-    main, up = _from_linear(x_nodes, mass, sums)
+    main, up = _from_linear(nodes, v_nodes, mass, sums)
     law = _normalised(round_cells(nodes, main, up, side, p_infinite, q_zero))
     return trim(law, resolution.tail, side)
+
+
+def _narrow(loss_a: FloatArray, loss_b: FloatArray) -> bool:
+    """Whether all likelihood ratios are near 1."""
+    return bool(max(-loss_a[0], -loss_b[0], loss_a[-1], loss_b[-1]) < NARROW_RANGE)
+
+
+def _log_average(loss_a: Any, loss_b: Any, weight_a: float) -> Any:
+    """Loss of weight_a e^loss_a + (1 - weight_a) e^loss_b, accurate for small and large losses."""
+    near = np.maximum(np.abs(loss_a), np.abs(loss_b)) < NARROW_RANGE
+    y = weight_a * np.expm1(np.where(near, loss_a, 0)) + (1 - weight_a) * np.expm1(
+        np.where(near, loss_b, 0)
+    )
+    far = np.logaddexp(np.log(weight_a) + loss_a, np.log1p(-weight_a) + loss_b)
+    return np.where(near, np.log1p(y), far)
+
+
+def _linear(losses: tuple[FloatArray, ...], *, narrow: bool) -> tuple[FloatArray, ...]:
+    """Likelihood ratios x; or y = x - 1 if all of them are near 1, where x would lose digits."""
+    return tuple(np.expm1(loss) if narrow else np.exp(loss) for loss in losses)
 
 
 def _kernels() -> ModuleType:
@@ -116,14 +151,15 @@ def _kernels() -> ModuleType:
 
 
 def _from_linear(
-    x_nodes: FloatArray, mass: FloatArray, sums: FloatArray
+    nodes: FloatArray, v_nodes: FloatArray, mass: FloatArray, sums: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Main mass and upper share of rounding.py, from Q-mass and the sums of q (x - x_k)."""
-    start, end = x_nodes[:-1], x_nodes[1:]
+    """Main mass and upper share of rounding.py, from Q-mass and the sums of q (v - v_k)."""
+    x = np.exp(nodes)
     sums = np.maximum(sums, 0.0)
-    up = sums / (end - start)
-    positive = start >= 1.0
-    return np.where(positive, mass * start + sums, mass), np.where(positive, up * end, up)
+    up = sums / np.diff(v_nodes)
+    # By the loss, not by x: a loss of -1e-17 has x = 1, and both must count in the same unit.
+    positive = nodes[:-1] >= 0
+    return np.where(positive, mass * x[:-1] + sums, mass), np.where(positive, up * x[1:], up)
 
 
 def _normalised(law: Law) -> Law:
@@ -170,17 +206,7 @@ def _cap(law: Law, side: Side) -> Law:
 
 
 def _with_zero(law: Law) -> tuple[FloatArray, FloatArray]:
-    x = np.exp(law.loss)
+    """Losses and Q-masses, the atom at LR = 0 included."""
     if law.q_zero > 0:
-        return np.concatenate(([0.0], x)), np.concatenate(([law.q_zero], law.q))
-    return x, law.q
-
-
-def _range_of_average(x_a: FloatArray, x_b: FloatArray, weight_a: float) -> tuple[float, float]:
-    """Smallest and largest loss of the average, apart from the atom at zero."""
-    low = weight_a * x_a[0] + (1 - weight_a) * x_b[0]
-    if not low > 0:
-        low = min(weight_a * x_a[x_a > 0][0], (1 - weight_a) * x_b[x_b > 0][0])
-    high = weight_a * x_a[-1] + (1 - weight_a) * x_b[-1]
-    # One part in 1e15 outwards, so that rounding cannot push a pair over an end.
-    return float(np.log(low)) - 1e-15, float(np.log(high)) + 1e-15
+        return np.concatenate(([-np.inf], law.loss)), np.concatenate(([law.q_zero], law.q))
+    return law.loss, law.q

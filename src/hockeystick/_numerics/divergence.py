@@ -12,7 +12,7 @@ __all__ = ["delta_from_law", "epsilon_from_law", "guard", "tradeoff_from_law"]
 
 # Floating-point rounding of the whole computation stays far below this relative amount; every
 # answer is moved outwards by it, so that a bound stays a bound.
-ROUNDING = 1e-9
+ROUNDING = 1e-8
 
 
 def guard(value: float, side: Side) -> float:

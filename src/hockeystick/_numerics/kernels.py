@@ -18,18 +18,18 @@ def accumulate_linear(
     alpha: FloatArray,
     beta: FloatArray,
     q_a: FloatArray,
-    x_b: FloatArray,
+    v_b: FloatArray,
     q_b: FloatArray,
     nodes: FloatArray,
     symmetric: bool,
+    skip_first: bool,
 ) -> tuple[FloatArray, FloatArray]:
-    """Cell sums of the pairs x = alpha_i + beta_i x_j with Q-mass q_i q_j.
+    """Cell sums of the pairs v = alpha_i + beta_i v_j with Q-mass q_i q_j.
 
-    Returns, for each cell [nodes_k, nodes_(k+1)), the Q-mass and the sum of q (x - nodes_k).
-    alpha = 0, beta = x_a is a product; alpha = w x_a, beta = 1 - w an average. x is increasing
-    along rows and columns, so each cell is found by walking on from the previous one. `symmetric`
-    says that i and j may be exchanged: only j >= i is visited. The pair of two zeros, if there is
-    one, is left out.
+    Returns, for each cell [nodes_k, nodes_(k+1)), the Q-mass and the sum of q (v - nodes_k). v is
+    increasing along rows and columns, so each cell is found by walking on from the previous one.
+    `symmetric`: i and j may be exchanged, so only j >= i is visited. `skip_first`: the first pair
+    is left out.
     """
     last = nodes.size - 1
     mass = np.zeros(last)
@@ -38,27 +38,27 @@ def accumulate_linear(
     for i in range(alpha.size):
         first = i if symmetric else 0
         a, b, weight = alpha[i], beta[i], q_a[i]
-        x = a + b * x_b[first]
-        while row_start < last - 1 and nodes[row_start + 1] <= x:
+        v = a + b * v_b[first]
+        while row_start < last - 1 and nodes[row_start + 1] <= v:
             row_start += 1
         k = row_start
         if symmetric:
             # The diagonal counts once, every other pair twice.
-            if x > 0.0:
+            if not (skip_first and i == 0):
                 q = weight * q_b[i]
                 mass[k] += q
-                excess[k] += q * (x - nodes[k])
+                excess[k] += q * (v - nodes[k])
             weight *= 2.0
             first += 1
-        elif x == 0.0:
+        elif skip_first and i == 0:
             first += 1
-        for j in range(first, x_b.size):
-            x = a + b * x_b[j]
-            while k < last - 1 and nodes[k + 1] <= x:
+        for j in range(first, v_b.size):
+            v = a + b * v_b[j]
+            while k < last - 1 and nodes[k + 1] <= v:
                 k += 1
             q = weight * q_b[j]
             mass[k] += q
-            excess[k] += q * (x - nodes[k])
+            excess[k] += q * (v - nodes[k])
     return mass, excess
 
 
