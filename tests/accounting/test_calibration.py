@@ -18,7 +18,10 @@ PLANS = {
 
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+@pytest.mark.parametrize(
+    "epsilon",
+    [pytest.param(0.1, marks=pytest.mark.slow), 1.0, pytest.param(8.0, marks=pytest.mark.slow)],
+)
 def test_meets_the_target_and_not_by_much(plan, epsilon):
     """The target is met; with half a percent less noise it provably is not met by our bound."""
     result = hs.calibrate(plan, epsilon=epsilon, delta=1e-5)

@@ -24,6 +24,7 @@ CASES = [
 
 
 def price(scheme, method, *, noise=1.0, steps=40, direction="both", delta=1e-5):
+    """Epsilon of a small run."""
     plan = hs.Plan(sampling=scheme, steps=steps)
     return hs.account(plan, noise_multiplier=noise, method=method, direction=direction).epsilon(
         delta

@@ -115,7 +115,7 @@ def test_composition_takes_the_weakest_kind():
 
 
 def test_falls_back_when_precision_is_out_of_reach():
-    """Then the smallest proven number is given: another analysis's, or the bound that was reached."""
+    """The smallest proven number is given: another analysis's, or the bound that was reached."""
     # Three wide cells: bounds that cannot agree to 0.1 %.
     edges = np.linspace(-3, 3, 4)
     coarse = hs.Profile.from_cells(edges, p=[0.1, 0.3, 0.6], q=[0.6, 0.3, 0.1])

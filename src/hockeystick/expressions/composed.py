@@ -33,10 +33,14 @@ class Composed(Expression):
         return product_of_powers(laws, counts, resolution, side)
 
     def levels(self) -> int:
-        """Of the deepest member, and of the powers and the tree over members."""
+        """Of the deepest member, and of the powers and the tree over members.
+
+        One level of the tree, where single steps are multiplied, counts for about four squarings
+        (measured): those laws are the most heavy-tailed ones.
+        """
         inner = max(member.levels() for member, _ in self.members)
         powers = max(rounding_levels(count) for _, count in self.members)
-        return inner + 1 + powers + 2 * (len(self.members) - 1).bit_length()
+        return inner + 1 + powers + 4 * (len(self.members) - 1).bit_length()
 
     def factors(self) -> Sequence[Factor]:
         """Its members, so that products of products stay flat."""
