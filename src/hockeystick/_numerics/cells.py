@@ -26,7 +26,7 @@ def law_from_cells(nodes: FloatArray, log_p: FloatArray, log_q: FloatArray, side
         offset = inner_p - inner_q - nodes[:-1]
     offset = np.clip(np.where(main > 0, offset, 0.0), 0.0, width)
     up = main * upper_share(offset, width, positive)
-    inner = round_cells(nodes, main, up, side, 0.0, 0.0)
+    inner = round_cells(nodes, main, up, offset, side, 0.0, 0.0)
     return mixture([inner, *_outer(nodes, log_p, log_q, side)])
 
 

@@ -13,12 +13,17 @@ from hockeystick._numerics.law import (
     Law,
     Resolution,
     Side,
-    from_losses,
+    joined,
     total_by_index,
     without_atoms,
 )
 from hockeystick._numerics.probe import probe_average, probe_product
-from hockeystick._numerics.rounding import round_cells, trim, upper_share
+from hockeystick._numerics.rounding import (
+    barycentre_offset,
+    round_cells,
+    trim,
+    upper_share,
+)
 
 __all__ = ["average", "compress", "product", "regrid"]
 
@@ -34,8 +39,6 @@ LARGEST_AVERAGED_LOSS = 500.0
 SMALLEST_MASS = 1e-290
 # Floating point moves the total by less than this in one operation.
 LARGEST_DRIFT = 1e-9
-# Losses closer than this (relative to their size) are one atom: a matter of floating point only.
-SAME_LOSS = 1e-14
 
 
 def compress(law: Law, resolution: Resolution, side: Side) -> Law:
@@ -50,16 +53,14 @@ def regrid(law: Law, nodes: FloatArray, side: Side) -> Law:
     cell = np.clip(np.searchsorted(nodes, law.loss, side="right") - 1, 0, nodes.size - 2)
     positive = nodes[cell] >= 0
     main = np.where(positive, law.p, law.q)
-    up = main * upper_share(law.loss - nodes[cell], np.diff(nodes)[cell], positive)
+    above = law.loss - nodes[cell]
+    up = main * upper_share(above, np.diff(nodes)[cell], positive)
     size = nodes.size - 1
-    return round_cells(
-        nodes,
-        total_by_index(cell, main, size),
-        total_by_index(cell, up, size),
-        side,
-        law.p_infinite,
-        law.q_zero,
+    main, up, remaining = (
+        total_by_index(cell, part, size) for part in (main, up, main * np.exp(-above))
     )
+    offset = barycentre_offset(nodes, main, up, remaining)
+    return round_cells(nodes, main, up, offset, side, law.p_infinite, law.q_zero)
 
 
 def product(a: Law, b: Law, resolution: Resolution, side: Side) -> Law:
@@ -69,11 +70,12 @@ def product(a: Law, b: Law, resolution: Resolution, side: Side) -> Law:
     if a.loss.size * b.loss.size <= EXACT_ATOMS:
         loss = np.add.outer(a.loss, b.loss).ravel()
         p, q = np.multiply.outer(a.p, b.p).ravel(), np.multiply.outer(a.q, b.q).ravel()
-        return _joined(loss, p, q, p_infinite, q_zero)
+        return joined(loss, p, q, p_infinite, q_zero)
     low, high = a.loss[0] + b.loss[0], a.loss[-1] + b.loss[-1]
     nodes = matched_grid(probe_product(a, b), low, high, resolution)
     if max(-low, high - np.log(resolution.tail)) > LINEAR_RANGE:
-        main, up = _kernels().accumulate_log(*a[:3], *b[:3], nodes)
+        main, up, remaining = _kernels().accumulate_log(*a[:3], *b[:3], nodes)
+        offset = barycentre_offset(nodes, main, up, remaining)
     else:
         narrow = _narrow(a.loss, b.loss)
         v_a, v_b, v_nodes = _linear((a.loss, b.loss, nodes), narrow=narrow)
@@ -82,8 +84,8 @@ def product(a: Law, b: Law, resolution: Resolution, side: Side) -> Law:
         mass, sums = _kernels().accumulate_linear(
             alpha, np.exp(a.loss), a.q, v_b, b.q, v_nodes, a is b, False
         )
-        main, up = _from_linear(nodes, v_nodes, mass, sums)
-    law = _normalised(round_cells(nodes, main, up, side, p_infinite, q_zero))
+        main, up, offset = _from_linear(nodes, v_nodes, mass, sums)
+    law = _normalised(round_cells(nodes, main, up, offset, side, p_infinite, q_zero))
     return trim(law, resolution.tail, side)
 
 
@@ -100,7 +102,7 @@ def average(a: Law, b: Law, weight_a: float, resolution: Resolution, side: Side)
         loss = _log_average(loss_a[:, None], loss_b[None, :], weight_a).ravel()
         q = np.multiply.outer(q_a, q_b).ravel()[loss > -np.inf]
         loss = loss[loss > -np.inf]
-        return _joined(loss, q * np.exp(loss), q, p_infinite, q_zero)
+        return joined(loss, q * np.exp(loss), q, p_infinite, q_zero)
     low = _log_average(loss_a[0], loss_b[0], weight_a)
     if not low > -np.inf:
         apart = (loss_a[1], -np.inf), (-np.inf, loss_b[1])
@@ -118,8 +120,8 @@ def average(a: Law, b: Law, weight_a: float, resolution: Resolution, side: Side)
         symmetric,
         q_zero > 0,
     )
-    main, up = _from_linear(nodes, v_nodes, mass, sums)
-    law = _normalised(round_cells(nodes, main, up, side, p_infinite, q_zero))
+    main, up, offset = _from_linear(nodes, v_nodes, mass, sums)
+    law = _normalised(round_cells(nodes, main, up, offset, side, p_infinite, q_zero))
     return trim(law, resolution.tail, side)
 
 
@@ -152,14 +154,17 @@ def _kernels() -> ModuleType:
 
 def _from_linear(
     nodes: FloatArray, v_nodes: FloatArray, mass: FloatArray, sums: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Main mass and upper share of rounding.py, from Q-mass and the sums of q (v - v_k)."""
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Main mass, upper share and barycentre of rounding.py, from sums of q and of q (v - v_k)."""
     x = np.exp(nodes)
     sums = np.maximum(sums, 0.0)
-    up = sums / np.diff(v_nodes)
+    width = np.diff(v_nodes)
+    up = sums / np.where(width > 0, width, 1.0)
+    offset = np.log1p(sums / np.where(mass > 0, mass * x[:-1], 1.0))
     # By the loss, not by x: a loss of -1e-17 has x = 1, and both must count in the same unit.
     positive = nodes[:-1] >= 0
-    return np.where(positive, mass * x[:-1] + sums, mass), np.where(positive, up * x[1:], up)
+    main = np.where(positive, mass * x[:-1] + sums, mass)
+    return main, np.where(positive, up * x[1:], up), offset
 
 
 def _normalised(law: Law) -> Law:
@@ -171,20 +176,6 @@ def _normalised(law: Law) -> Law:
     if abs(drift - 1) > LARGEST_DRIFT:
         return law
     return Law(law.loss, law.p / drift, law.q / drift, law.p_infinite, law.q_zero)
-
-
-def _joined(
-    loss: FloatArray, p: FloatArray, q: FloatArray, p_infinite: float, q_zero: float
-) -> Law:
-    """All atoms in order; losses that differ only by floating-point noise are one atom."""
-    if not loss.size:
-        return without_atoms(p_infinite, q_zero)
-    order = np.argsort(loss, kind="stable")
-    loss, p, q = loss[order], p[order], q[order]
-    apart = np.diff(loss) > SAME_LOSS * np.maximum(np.abs(loss[1:]), 1e-3)
-    starts = np.flatnonzero(np.concatenate(([True], apart)))
-    main = np.where(loss[starts] >= 0, np.add.reduceat(p, starts), np.add.reduceat(q, starts))
-    return from_losses(loss[starts], main, p_infinite=p_infinite, q_zero=q_zero)
 
 
 def _cap(law: Law, side: Side) -> Law:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hockeystick._numerics.law import FloatArray, Law, from_losses, reverse
+from hockeystick._numerics.law import SMALLEST_SCALE, FloatArray, Law, from_losses, joined, reverse
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -21,6 +22,8 @@ __all__ = ["dominates", "maximum", "minimum", "prices"]
 
 # Relative allowance for floating point where two profiles touch.
 TOUCH = 1e-12
+# Losses of two laws that are this close, relative to their size, are taken to be equal.
+ALIGN = 1e-13
 
 
 def prices(law: Law, loss: FloatArray) -> FloatArray:
@@ -45,25 +48,44 @@ def dominates(lower: Law, upper: Law, slack: float) -> bool:
 
 def maximum(a: Law, b: Law) -> Law:
     """The law whose profile is the pointwise maximum of the two."""
+    a, b = _aligned(a, b)
     corners = _corners(a, b)
     corners = np.union1d(corners, _crossings(corners, prices(a, corners) - prices(b, corners)))
     top = np.maximum(prices(a, corners), prices(b, corners))
-    return _law_of(corners, top, max(a.p_infinite, b.p_infinite), max(a.q_zero, b.q_zero))
+    p_infinite, q_zero = max(a.p_infinite, b.p_infinite), max(a.q_zero, b.q_zero)
+    return _law_of(corners, top, (a, b), p_infinite, q_zero)
 
 
 def minimum(a: Law, b: Law) -> Law:
     """The law whose profile is the largest convex function below both."""
+    a, b = _aligned(a, b)
     corners = _corners(a, b)
     low = np.minimum(prices(a, corners), prices(b, corners))
     kept = _kernels().lower_hull(corners, low)
     corners, low = _with_centre(corners[kept], low[kept])
-    return _law_of(corners, low, min(a.p_infinite, b.p_infinite), min(a.q_zero, b.q_zero))
+    p_infinite, q_zero = min(a.p_infinite, b.p_infinite), min(a.q_zero, b.q_zero)
+    return _law_of(corners, low, (a, b), p_infinite, q_zero)
 
 
 def _kernels() -> ModuleType:
     from hockeystick._numerics import kernels
 
     return kernels
+
+
+def _aligned(a: Law, b: Law) -> tuple[Law, Law]:
+    """Both laws, with losses that differ only by floating-point noise made equal.
+
+    Otherwise slopes would be taken over intervals that consist of noise.
+    """
+    a, b = joined(*a), joined(*b)
+    right = np.clip(np.searchsorted(a.loss, b.loss), 1, a.loss.size - 1) if a.loss.size > 1 else 0
+    left = np.maximum(right - 1, 0)
+    nearest = np.where(
+        np.abs(a.loss[left] - b.loss) < np.abs(a.loss[right] - b.loss), a.loss[left], a.loss[right]
+    )
+    noise = ALIGN * np.maximum(np.abs(b.loss), SMALLEST_SCALE)
+    return a, joined(np.where(np.abs(nearest - b.loss) <= noise, nearest, b.loss), *b[1:])
 
 
 def _corners(a: Law, b: Law) -> FloatArray:
@@ -106,12 +128,18 @@ def _with_centre(loss: FloatArray, price: FloatArray) -> tuple[FloatArray, Float
     return np.insert(loss, after, 0.0), np.insert(price, after, centre)
 
 
-def _law_of(loss: FloatArray, price: FloatArray, p_infinite: float, q_zero: float) -> Law:
-    """The law with the given profile at its corners: atoms are the changes of slope."""
+def _law_of(
+    loss: FloatArray, price: FloatArray, parts: tuple[Law, Law], p_infinite: float, q_zero: float
+) -> Law:
+    """The law with the given profile, which consists of pieces of `parts` and chords between them.
+
+    Atoms are the changes of slope. On a piece of a part the slope is that part's own, so that no
+    digits are lost; only on a chord it is a difference of prices.
+    """
     right, left = loss >= 0, loss <= 0
-    p = _slope_changes(loss[right], price[right])
-    # At 0 both prices coincide: H(P || Q) = H(Q || P) at g = 1.
-    q = _slope_changes(-loss[left][::-1], price[left][::-1])[::-1]
+    p = _slope_changes(loss[right], price[right], parts)
+    mirrored = tuple(reverse(part) for part in parts)
+    q = _slope_changes(-loss[left][::-1], price[left][::-1], mirrored)[::-1]
     # Everything that is neither in a tail nor at an end sits at 0; P- and Q-mass agree there.
     centre = 1.0 - p_infinite - p.sum() - (q * np.exp(loss[loss < 0])).sum()
     main = np.concatenate((q, [max(centre, 0.0)], p))
@@ -119,13 +147,31 @@ def _law_of(loss: FloatArray, price: FloatArray, p_infinite: float, q_zero: floa
     return from_losses(loss[keep], main[keep], p_infinite=p_infinite, q_zero=q_zero)
 
 
-def _slope_changes(loss: FloatArray, price: FloatArray) -> FloatArray:
-    """P-mass of the corners after the first, for calls at increasing losses from 0."""
+def _slope_changes(loss: FloatArray, price: FloatArray, parts: tuple[Law, ...]) -> FloatArray:
+    """P-mass of the corners after the first, for calls at increasing losses from 0.
+
+    Slopes are tails of the Q-mass, in P-units of the end of the interval that they belong to.
+    """
     if loss.size < 2:
         return np.empty(0)
     gap = np.diff(loss)
     fall = np.maximum(price[:-1] - price[1:], 0.0)
-    before = fall / -np.expm1(-gap)
-    after = np.append((fall / np.expm1(np.minimum(gap, 700.0)))[1:], 0.0)
-    masses: FloatArray = np.maximum(before - after, 0.0)
+    at_end = fall / -np.expm1(-gap)
+    at_start = fall / np.expm1(np.minimum(gap, 700.0))
+    for part in parts:
+        _, slopes = _kernels().suffix_calls(part.loss, part.p)
+        from_here = np.searchsorted(part.loss, loss, side="left")
+        beyond = np.searchsorted(part.loss, loss, side="right")
+        touches = np.abs(_calls(part, loss) - price) <= TOUCH * price
+        straight = touches[:-1] & touches[1:] & (beyond[:-1] == from_here[1:])
+        at_end = np.where(straight, _slope(part, slopes, from_here, loss)[1:], at_end)
+        at_start = np.where(straight, _slope(part, slopes, beyond, loss)[:-1], at_start)
+    masses: FloatArray = np.maximum(at_end - np.append(at_start[1:], 0.0), 0.0)
     return masses
+
+
+def _slope(part: Law, slopes: FloatArray, first: NDArray[np.int64], loss: FloatArray) -> FloatArray:
+    """Sum of p_j e^(l - l_j) over the atoms from `first` on."""
+    index = np.minimum(first, part.loss.size - 1)
+    inside = slopes[index] * np.exp(np.minimum(loss - part.loss[index], 0.0))
+    return np.where(first < part.loss.size, inside, 0.0)

@@ -12,6 +12,9 @@ from hockeystick._numerics.law import FloatArray
 
 __all__ = ["accumulate_linear", "accumulate_log", "lower_hull", "suffix_calls"]
 
+# Around the centre calls are of order one and known to about this; in doubt a corner is kept.
+HULL_NOISE = 4e-16
+
 
 @njit(cache=True, nogil=True)
 def accumulate_linear(
@@ -71,11 +74,12 @@ def accumulate_log(
     p_b: FloatArray,
     q_b: FloatArray,
     nodes: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """Main mass and upper share (rounding.py) of the products, for losses of any size."""
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Main mass, upper share and remaining mass (rounding.py), for losses of any size."""
     last = nodes.size - 1
     main = np.zeros(last)
     up = np.zeros(last)
+    remaining = np.zeros(last)
     row_start = 0
     for i in range(loss_a.size):
         x = loss_a[i] + loss_b[0]
@@ -89,6 +93,7 @@ def accumulate_log(
             share = math.expm1(nodes[k] - x)
             if nodes[k] >= 0:
                 mass = p_a[i] * p_b[j]
+                remaining[k] += mass * math.exp(nodes[k] - x)
             else:
                 mass = q_a[i] * q_b[j]
                 share *= math.exp(x - nodes[k + 1])
@@ -96,7 +101,7 @@ def accumulate_log(
             up[k] += mass * share
     for k in range(last):
         up[k] /= math.expm1(nodes[k] - nodes[k + 1])
-    return main, up
+    return main, up, remaining
 
 
 @njit(cache=True, nogil=True)
@@ -133,7 +138,7 @@ def lower_hull(loss: FloatArray, price: FloatArray) -> NDArray[np.int64]:
                 c_i = x_i * price[i] + 1 - x_i
                 c_j = price[j] if loss[j] >= 0 else x_j * price[j] + 1 - x_j
                 falls_before = (c_i - c_j) * (x_k - x_j)
-                falls_after = (c_j - price[k]) * (x_j - x_i)
+                falls_after = (c_j - price[k]) * (x_j - x_i) - HULL_NOISE * (x_k - x_i)
             if falls_before > falls_after:
                 break
             size -= 1

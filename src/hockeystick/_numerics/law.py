@@ -22,6 +22,7 @@ __all__ = [
     "Resolution",
     "Side",
     "from_losses",
+    "joined",
     "moments",
     "reverse",
     "subsample",
@@ -31,6 +32,9 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
+
+# Losses closer than this, relative to their size, are one atom: a matter of floating point only.
+SAME_LOSS, SMALLEST_SCALE = 1e-14, 1e-3
 
 
 class Side(Enum):
@@ -94,6 +98,18 @@ def from_losses(
 def without_atoms(p_infinite: float, q_zero: float) -> Law:
     """A law without finite losses; one atom without mass keeps it well formed."""
     return Law(np.zeros(1), np.zeros(1), np.zeros(1), p_infinite, q_zero)
+
+
+def joined(loss: FloatArray, p: FloatArray, q: FloatArray, p_infinite: float, q_zero: float) -> Law:
+    """All atoms in order; losses that differ only by floating-point noise are one atom."""
+    if not loss.size:
+        return without_atoms(p_infinite, q_zero)
+    order = np.argsort(loss, kind="stable")
+    loss, p, q = loss[order], p[order], q[order]
+    apart = np.diff(loss) > SAME_LOSS * np.maximum(np.abs(loss[1:]), SMALLEST_SCALE)
+    starts = np.flatnonzero(np.concatenate(([True], apart)))
+    main = np.where(loss[starts] >= 0, np.add.reduceat(p, starts), np.add.reduceat(q, starts))
+    return from_losses(loss[starts], main, p_infinite=p_infinite, q_zero=q_zero)
 
 
 def reverse(law: Law) -> Law:

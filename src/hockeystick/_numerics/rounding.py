@@ -15,7 +15,7 @@ import numpy as np
 
 from hockeystick._numerics.law import BoolArray, FloatArray, Law, Side, from_losses, without_atoms
 
-__all__ = ["round_cells", "trim", "upper_share"]
+__all__ = ["barycentre_offset", "round_cells", "trim", "upper_share"]
 
 
 def upper_share(offset: FloatArray, width: FloatArray, positive: BoolArray) -> FloatArray:
@@ -33,16 +33,22 @@ def round_cells(
     nodes: FloatArray,
     main: FloatArray,
     up: FloatArray,
+    offset: FloatArray,
     side: Side,
     p_infinite: float,
     q_zero: float,
 ) -> Law:
-    """The law rounded to `nodes` (upper) or to the barycentres of the cells (lower)."""
+    """The law rounded to `nodes` (upper) or to the barycentres of the cells (lower).
+
+    `offset` is how far the barycentre of each cell lies above its start.
+    """
     if not main.any():
         return without_atoms(p_infinite, q_zero)
     up = np.clip(up, 0.0, main)
-    rounded = _split if side is Side.UPPER else _merge
-    loss, mass = rounded(nodes, main, up)
+    if side is Side.UPPER:
+        loss, mass = _split(nodes, main, up)
+    else:
+        loss, mass = _merge(nodes, main, offset)
     return from_losses(loss, mass, p_infinite=p_infinite, q_zero=q_zero)
 
 
@@ -56,21 +62,36 @@ def _split(nodes: FloatArray, main: FloatArray, up: FloatArray) -> tuple[FloatAr
     return nodes[keep], mass[keep]
 
 
-def _merge(nodes: FloatArray, main: FloatArray, up: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _merge(
+    nodes: FloatArray, main: FloatArray, offset: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     keep = main > 0
-    start, width, main, up = nodes[:-1][keep], np.diff(nodes)[keep], main[keep], up[keep]
-    positive = start >= 0
-    share = up / main
-    # Inverse of `upper_share`. Where 1 - e^-offset rounds to 1 the offset falls short, which only
-    # lowers the bound.
-    inside = np.minimum(share * -np.expm1(-width), 1 - 2.0**-53)
-    with np.errstate(divide="ignore"):
-        log_ratio = np.log(share) + width + np.log(-np.expm1(-width))
-    offset = np.where(positive, -np.log1p(-inside), np.logaddexp(0.0, log_ratio))
-    loss = np.maximum.accumulate(start + np.minimum(offset, width))
+    start, width, main = nodes[:-1][keep], np.diff(nodes)[keep], main[keep]
+    loss = np.maximum.accumulate(start + np.clip(offset[keep], 0.0, width))
     # A merged atom of a cell that starts below 0 may lie above it, where P-mass is counted.
-    crosses = ~positive & (loss >= 0)
+    crosses = (start < 0) & (loss >= 0)
     return loss, np.where(crosses, main * np.exp(np.where(crosses, loss, 0.0)), main)
+
+
+def barycentre_offset(
+    nodes: FloatArray, main: FloatArray, up: FloatArray, remaining: FloatArray
+) -> FloatArray:
+    """How far the barycentre of each cell lies above its start.
+
+    The inverse of `upper_share`. In a cell of P-mass `remaining` is the sum of p e^-offset, which
+    decides where 1 - e^-offset is too close to 1; in a cell of Q-mass it is not needed.
+    """
+    width = np.diff(nodes)
+    filled = main > 0
+    share = np.clip(np.where(filled, up, 0.0) / np.where(filled, main, 1.0), 0.0, 1.0)
+    span = -np.expm1(-width)
+    with np.errstate(divide="ignore"):
+        kept = np.where(filled, remaining, 1.0) / np.where(filled, main, 1.0)
+        far = -np.log(np.clip(kept, 0.0, 1.0))
+        below = np.logaddexp(0.0, np.log(share) + width + np.log(span))
+    near = -np.log1p(-np.minimum(share, 0.5) * span)
+    offset: FloatArray = np.where(nodes[:-1] < 0, below, np.where(share > 0.5, far, near))
+    return offset
 
 
 def trim(law: Law, tail: float, side: Side) -> Law:

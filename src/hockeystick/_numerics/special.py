@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["log_ndtr", "ndtri_exp"]
+__all__ = ["erfcx", "log_ndtr", "ndtri_exp"]
+
+
+def erfcx(x: Any) -> Any:
+    """The scaled complementary error function e^(x^2) erfc(x)."""
+    from scipy.special import erfcx as function
+
+    return function(x)
 
 
 def log_ndtr(x: Any) -> Any:
