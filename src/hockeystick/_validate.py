@@ -6,6 +6,9 @@ import math
 import operator
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hockeystick.errors import InvalidParameter
 
 __all__ = [
@@ -17,6 +20,7 @@ __all__ = [
     "relative_accuracy",
     "sampling_rate",
     "small_probability",
+    "vector",
 ]
 
 
@@ -29,6 +33,17 @@ def real(name: str, value: Any, allowed: str = "a real number") -> float:
     if isinstance(value, (str, bytes)) or math.isnan(number):
         raise InvalidParameter(name, allowed, value)
     return number
+
+
+def vector(name: str, values: Any, allowed: str = "a vector of numbers") -> NDArray[np.float64]:
+    """The values as a float array; NaN is refused."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidParameter(name, allowed, values) from None
+    if np.isnan(array).any():
+        raise InvalidParameter(name, allowed, values)
+    return array
 
 
 def positive(name: str, value: Any) -> float:

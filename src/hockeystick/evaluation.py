@@ -38,6 +38,8 @@ FIRST_LOOK, FIRST_LOOK_TAILS = 0.2, (1e-20, 1e-60, 1e-280)
 # For epsilon the grid may thin out in the tails, where delta itself would need it finer.
 EPSILON_NATS, DELTA_NATS = 24.0, 6.0
 CACHED_LAWS = 6
+# Beyond this the smallest epsilon of a closed form is not searched for.
+LARGEST_EPSILON = 1e15
 # Laws never get finer than this; wide ones need logarithmic arithmetic, which is slower.
 MOST_ATOMS, MOST_ATOMS_OF_WIDE_LAWS, WIDE_LAW = 10_000, 6_000, 600.0
 
@@ -236,8 +238,8 @@ def _smallest(holds: Callable[[float], bool]) -> tuple[float, float]:
     low, high = 0.0, 1.0
     while not holds(high):
         low, high = high, 2 * high
-        if high > 1e15:
-            return math.inf, math.inf
+        if high > LARGEST_EPSILON:
+            return low, math.inf
     while high - low > 1e-13 * high:
         middle = (low + high) / 2
         if holds(middle):

@@ -138,7 +138,7 @@ class Profile:
         strong. `accuracy` is absolute here.
         """
         accuracy = check.relative_accuracy("accuracy", accuracy)
-        levels = np.asarray(alpha, dtype=np.float64)
+        levels = check.vector("alpha", alpha, "in [0, 1]")
         if not np.all((levels >= 0) & (levels <= 1)):
             raise InvalidParameter("alpha", "in [0, 1]", alpha)
         curves: dict[str, FloatArray] = {}

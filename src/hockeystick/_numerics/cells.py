@@ -34,7 +34,7 @@ def _outer(nodes: FloatArray, log_p: FloatArray, log_q: FloatArray, side: Side) 
     below = (log_p[0], log_q[0])
     above = (log_p[-1], log_q[-1])
     if side is Side.LOWER:
-        return [_atom(p - q, p, q) for p, q in (below, above) if max(p, q) > -np.inf]
+        return [_barycentre(p, q) for p, q in (below, above)]
     first, last = nodes[0], nodes[-1]
     laws = []
     if below[1] > -np.inf:
@@ -44,6 +44,14 @@ def _outer(nodes: FloatArray, log_p: FloatArray, log_q: FloatArray, side: Side) 
         atom = _atom(last, above[1] + last, above[1])
         laws.append(atom._replace(p_infinite=max(float(np.exp(above[0]) - atom.p.sum()), 0.0)))
     return laws
+
+
+def _barycentre(log_p: float, log_q: float) -> Law:
+    """One atom, or mass at infinity or zero where the other distribution has none."""
+    if min(log_p, log_q) > -np.inf:
+        return _atom(log_p - log_q, log_p, log_q)
+    empty = np.empty(0)
+    return Law(empty, empty, empty, float(np.exp(log_p)), float(np.exp(log_q)))
 
 
 def _atom(loss: float, log_p: float, log_q: float) -> Law:

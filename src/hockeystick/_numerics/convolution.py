@@ -160,7 +160,9 @@ def _from_linear(
     sums = np.maximum(sums, 0.0)
     width = np.diff(v_nodes)
     up = sums / np.where(width > 0, width, 1.0)
-    offset = np.log1p(sums / np.where(mass > 0, mass * x[:-1], 1.0))
+    start = mass * x[:-1]
+    # Where a mass underflows the barycentre falls short, which only lowers a lower bound.
+    offset = np.log1p(sums / np.where(start > 0, start, np.inf))
     # By the loss, not by x: a loss of -1e-17 has x = 1, and both must count in the same unit.
     positive = nodes[:-1] >= 0
     main = np.where(positive, mass * x[:-1] + sums, mass)

@@ -66,4 +66,10 @@ def tradeoff_from_law(law: Law, alpha: FloatArray) -> FloatArray:
     q = np.concatenate(([0.0], np.cumsum(law.q[::-1])))
     # The P-mass that is left over, summed from its small end for relative accuracy of small beta.
     left = np.concatenate((np.cumsum(law.p)[::-1], [0.0]))
-    return np.interp(alpha, q, left, right=0.0)
+    # The first point with Q-mass alpha: far out, Q-masses may underflow to a plateau at zero.
+    after = np.minimum(np.searchsorted(q, alpha, side="left"), q.size - 1)
+    before = np.maximum(after - 1, 0)
+    width = q[after] - q[before]
+    share = np.where(width > 0, (alpha - q[before]) / np.where(width > 0, width, 1.0), 1.0)
+    beta: FloatArray = left[before] + np.clip(share, 0.0, 1.0) * (left[after] - left[before])
+    return np.where(after == 0, left[0], beta)

@@ -29,6 +29,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
         density = math.exp(-(a**2) / 2) / math.sqrt(2 * math.pi)
         return density * mu / 2 * float(LEGENDRE_WEIGHTS @ (1 + t * mills))
     first = float(log_ndtr(a))
+    if math.exp(first) == 0.0:
+        return 0.0
     second = epsilon + float(log_ndtr(a - mu))
     return -math.exp(first) * math.expm1(min(second - first, 0.0))
 

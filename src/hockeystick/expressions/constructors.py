@@ -92,7 +92,7 @@ def from_pmfs(p: Any, q: Any) -> Expression:
 
 def from_cells(edges: Any, p: Any, q: Any) -> Expression:
     """Cells with finite inner edges; infinite outer edges become the outer cells."""
-    edges = np.asarray(edges, dtype=np.float64)
+    edges = check.vector("edges", edges)
     if edges.ndim != 1 or edges.size < 2 or not np.all(np.diff(edges) > 0):
         raise InvalidParameter("edges", "at least two increasing losses", edges.tolist())
     p, q = _masses("p", p), _masses("q", q)
@@ -132,7 +132,7 @@ def _check_cells(edges: FloatArray, log_p: FloatArray, log_q: FloatArray) -> Non
 def _masses(name: str, values: Any) -> FloatArray:
     """A vector of non-negative masses that sums to one."""
     allowed = "a vector of non-negative masses that sum to 1"
-    masses = np.asarray(values, dtype=np.float64)
+    masses = check.vector(name, values, allowed)
     if masses.ndim != 1 or not masses.size or not np.all(masses >= 0):
         raise InvalidParameter(name, allowed, values)
     if not abs(masses.sum() - 1) <= SUM_TOLERANCE:

@@ -45,6 +45,9 @@ class Subsampled(Expression):
             inner = math.log1p(shifted) if math.isfinite(shifted) else epsilon - math.log(self.rate)
             value = self.child.closed_form(inner, reverse=False)
             return None if value is None else self.rate * value
+        if epsilon < -700:
+            # The factor e^epsilon (rate level) is 1 up to rounding.
+            return self.child.closed_form(epsilon + math.log(self.rate), reverse=True)
         level = 1 + math.expm1(-epsilon) / self.rate
         if level <= 0:
             return 0.0 if self.child.closed_form(0.0, reverse=True) is not None else None
