@@ -13,6 +13,7 @@ BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
 def snippets(page):
+    """The Python blocks of a page."""
     return BLOCK.findall(page.read_text())
 
 
