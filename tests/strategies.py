@@ -25,13 +25,13 @@ __all__ = [
 
 # Property tests take the same examples in every run; the slow suite takes new ones.
 quick = settings(
-    max_examples=30,
+    max_examples=25,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
-brief = settings(parent=quick, max_examples=12)
-thorough = settings(parent=quick, max_examples=300, derandomize=False)
+brief = settings(parent=quick, max_examples=8)
+thorough = settings(parent=quick, max_examples=250, derandomize=False)
 
 
 def law_of(pair: tuple[list[float], list[float]]) -> Law:

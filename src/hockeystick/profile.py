@@ -218,7 +218,7 @@ class Profile:
         """
         slack = check.at_least("slack", slack, 0.0)
         mine, theirs = self.expression, other.expression
-        if mine == theirs:
+        if mine.covers(theirs):
             return True
         if mine.family is not None and mine.family == theirs.family:
             return mine.order() >= theirs.order()

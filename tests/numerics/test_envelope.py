@@ -8,7 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hockeystick._numerics.envelope import dominates, maximum, minimum, prices
-from hockeystick._numerics.law import Law, Resolution, Side
+from hockeystick._numerics.law import Law, Resolution, Side, subsample
+from hockeystick.expressions.composed import compose
+from hockeystick.expressions.constructors import randomized_response
 from hockeystick.expressions.gaussian import Gaussian
 from hockeystick.expressions.laplace import Laplace
 from strategies import law_of, narrow_pairs, pairs, quick
@@ -141,3 +143,33 @@ def test_domination_looks_at_the_ends():
     assert not dominates(base, more, 0.0)
     assert not dominates(base, other, 0.0)
     assert dominates(base, more, 1e-8)
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "epsilon", "count", "step"),
+    [
+        (9.07, 0.0018, 0.001, 35, 0.02),
+        (3.88, 0.0012, 0.146, 7, 0.02),
+        (0.45, 0.0154, 0.007, 31, 0.2),
+        (0.58, 0.4573, 0.191, 21, 0.02),
+        (0.41, 0.6893, 0.303, 38, 0.03),
+    ],
+)
+@pytest.mark.parametrize("side", list(Side))
+@pytest.mark.parametrize("envelope", [maximum, minimum])
+def test_envelopes_of_grids_and_lattices(noise, rate, epsilon, *, count, step, side, envelope):
+    """Laws with losses next to 0 and next to each other: no mass appears, none is lost."""
+    resolution = Resolution(step, 1e-15, 12.0)
+    sampled = subsample(Gaussian(1 / noise).law(side, resolution), rate)
+    response = compose([(randomized_response(epsilon, 3), count)]).law(side, resolution)
+    result = envelope(sampled, response)
+    assert result.p.sum() + result.p_infinite == pytest.approx(1.0, rel=1e-9)
+    assert result.q.sum() + result.q_zero == pytest.approx(1.0, rel=1e-9)
+
+
+def test_envelope_of_disjoint_supports_is_well_formed():
+    """The maximum with a pair without common outcomes has no mass between, but is still a law."""
+    disjoint = law_of(([1.0, 0.0], [0.0, 1.0]))
+    result = maximum(disjoint, Laplace(1.0).law(Side.UPPER, Resolution(0.1, 1e-10, 10.0)))
+    assert (result.p_infinite, result.q_zero) == (1.0, 1.0)
+    assert result.loss.size >= 1

@@ -39,10 +39,12 @@ def _outer(nodes: FloatArray, log_p: FloatArray, log_q: FloatArray, side: Side) 
     laws = []
     if below[1] > -np.inf:
         atom = _atom(first, below[0], below[0] - first)
-        laws.append(atom._replace(q_zero=max(float(np.exp(below[1]) - atom.q.sum()), 0.0)))
+        rest = -np.exp(below[1]) * np.expm1(min(below[0] - first - below[1], 0.0))
+        laws.append(atom._replace(q_zero=float(rest)))
     if above[0] > -np.inf:
         atom = _atom(last, above[1] + last, above[1])
-        laws.append(atom._replace(p_infinite=max(float(np.exp(above[0]) - atom.p.sum()), 0.0)))
+        rest = -np.exp(above[0]) * np.expm1(min(above[1] + last - above[0], 0.0))
+        laws.append(atom._replace(p_infinite=float(rest)))
     return laws
 
 

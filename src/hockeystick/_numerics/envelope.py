@@ -13,17 +13,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick._numerics.law import SMALLEST_SCALE, FloatArray, Law, from_losses, joined, reverse
+from hockeystick._numerics.law import (
+    SAME_LOSS,
+    SMALLEST_SCALE,
+    FloatArray,
+    Law,
+    from_losses,
+    joined,
+    reverse,
+    without_atoms,
+)
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["dominates", "maximum", "minimum", "prices"]
+__all__ = ["ALIGN", "dominates", "maximum", "minimum", "prices"]
 
 # Relative allowance for floating point where two profiles touch.
 TOUCH = 1e-12
-# Losses of two laws that are this close, relative to their size, are taken to be equal.
-ALIGN = 1e-13
+# Losses of two laws that are this close, relative to their size, are taken to be equal; who needs
+# a bound moves the losses of the result outwards by as much.
+ALIGN = 1e-9
 
 
 def prices(law: Law, loss: FloatArray) -> FloatArray:
@@ -84,7 +94,7 @@ def _aligned(a: Law, b: Law) -> tuple[Law, Law]:
     nearest = np.where(
         np.abs(a.loss[left] - b.loss) < np.abs(a.loss[right] - b.loss), a.loss[left], a.loss[right]
     )
-    noise = ALIGN * np.maximum(np.abs(b.loss), SMALLEST_SCALE)
+    noise = ALIGN * np.abs(b.loss) + SAME_LOSS * SMALLEST_SCALE
     return a, joined(np.where(np.abs(nearest - b.loss) <= noise, nearest, b.loss), *b[1:])
 
 
@@ -144,6 +154,8 @@ def _law_of(
     centre = 1.0 - p_infinite - p.sum() - (q * np.exp(loss[loss < 0])).sum()
     main = np.concatenate((q, [max(centre, 0.0)], p))
     keep = main > 0
+    if not keep.any():
+        return without_atoms(p_infinite, q_zero)
     return from_losses(loss[keep], main[keep], p_infinite=p_infinite, q_zero=q_zero)
 
 

@@ -146,7 +146,7 @@ def moments(law: Law) -> Moments:
 def _mean_and_sd(values: FloatArray, weights: FloatArray) -> tuple[float, float]:
     total = float(weights.sum())
     if not total > 0:
-        return float(values.mean()), 0.0
+        return float(values.mean()) if values.size else 0.0, 0.0
     mean = float(values @ weights) / total
     variance = float((values - mean) ** 2 @ weights) / total
     return mean, float(np.sqrt(variance))

@@ -17,6 +17,9 @@ from hockeystick._numerics.law import BoolArray, FloatArray, Law, Side, from_los
 
 __all__ = ["barycentre_offset", "round_cells", "trim", "upper_share"]
 
+# Smaller sums may have lost digits, or all of them.
+UNDERFLOW = 1e-290
+
 
 def upper_share(offset: FloatArray, width: FloatArray, positive: BoolArray) -> FloatArray:
     """Share of an atom's main mass that the upper node gets, `offset` above the cell's start.
@@ -79,16 +82,16 @@ def barycentre_offset(
     """How far the barycentre of each cell lies above its start.
 
     The inverse of `upper_share`. In a cell of P-mass `remaining` is the sum of p e^-offset, which
-    decides where 1 - e^-offset is too close to 1; in a cell of Q-mass it is not needed.
+    decides where 1 - e^-offset is too close to 1; in a cell of Q-mass it is not needed. Sums that
+    may have underflowed are replaced by UNDERFLOW, which moves the barycentre towards 0: the side
+    that only lowers a lower bound.
     """
     width = np.diff(nodes)
-    filled = main > 0
-    share = np.clip(np.where(filled, up, 0.0) / np.where(filled, main, 1.0), 0.0, 1.0)
+    log_main = np.log(np.where(main > 0, main, 1.0))
+    share = np.where(main > 0, np.minimum(up, main) / np.where(main > 0, main, 1.0), 0.0)
     span = -np.expm1(-width)
-    with np.errstate(divide="ignore"):
-        kept = np.where(filled, remaining, 1.0) / np.where(filled, main, 1.0)
-        far = -np.log(np.clip(kept, 0.0, 1.0))
-        below = np.logaddexp(0.0, np.log(share) + width + np.log(span))
+    far = log_main - np.log(np.maximum(remaining, UNDERFLOW))
+    below = np.logaddexp(0.0, np.log(np.maximum(up, UNDERFLOW)) - log_main + width + np.log(span))
     near = -np.log1p(-np.minimum(share, 0.5) * span)
     offset: FloatArray = np.where(nodes[:-1] < 0, below, np.where(share > 0.5, far, near))
     return offset
@@ -112,22 +115,18 @@ def trim(law: Law, tail: float, side: Side) -> Law:
 
 
 def _trim_upper(law: Law, first: int, last: int) -> Law:
-    loss, p, q = (
-        law.loss[first : last + 1],
-        law.p[first : last + 1].copy(),
-        law.q[first : last + 1].copy(),
-    )
-    beyond_q = float(law.q[last + 1 :].sum())
-    below_p = float(law.p[:first].sum())
-    kept_p = float((law.p[last + 1 :] * np.exp(loss[-1] - law.loss[last + 1 :])).sum())
-    kept_q = float((law.q[:first] * np.exp(law.loss[:first] - loss[0])).sum())
-    p[-1] += kept_p
-    q[-1] += beyond_q
-    p[0] += below_p
-    q[0] += kept_q
-    p_infinite = law.p_infinite + max(float(law.p[last + 1 :].sum()) - kept_p, 0.0)
-    q_zero = law.q_zero + max(float(law.q[:first].sum()) - kept_q, 0.0)
-    return Law(loss, p, q, p_infinite, q_zero)
+    kept = slice(first, last + 1)
+    loss, p, q = law.loss[kept], law.p[kept].copy(), law.q[kept].copy()
+    beyond_p, beyond_q = law.p[last + 1 :], law.q[last + 1 :]
+    below_p, below_q = law.p[:first], law.q[:first]
+    # Differences such as p - q e^l are taken through expm1: losses may be tiny.
+    lost_p = -float(beyond_p @ np.expm1(loss[-1] - law.loss[last + 1 :]))
+    lost_q = -float(below_q @ np.expm1(law.loss[:first] - loss[0]))
+    p[-1] += float(beyond_p.sum()) - lost_p
+    q[-1] += float(beyond_q.sum())
+    p[0] += float(below_p.sum())
+    q[0] += float(below_q.sum()) - lost_q
+    return Law(loss, p, q, law.p_infinite + lost_p, law.q_zero + lost_q)
 
 
 def _trim_lower(law: Law, first: int, last: int) -> Law:

@@ -52,6 +52,10 @@ class Expression(ABC):
         """The product of powers of members of this expression's family."""
         raise TypeError(f"{type(self).__name__} belongs to no family.")
 
+    def covers(self, other: Expression) -> bool:
+        """Whether this pair dominates the other by construction."""
+        return self == other
+
     def order(self) -> float:
         """A number by which members of one family are ordered: larger dominates."""
         raise TypeError(f"{type(self).__name__} belongs to no family.")

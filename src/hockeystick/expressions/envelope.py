@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hockeystick._numerics.envelope import maximum, minimum
-from hockeystick._numerics.law import Law, Resolution, Side
+import numpy as np
+
+from hockeystick._numerics.envelope import ALIGN, maximum, minimum
+from hockeystick._numerics.law import Law, Resolution, Side, from_losses
 from hockeystick.expressions.base import Expression
 
 __all__ = ["Maximum", "Minimum"]
+
+
+def _outwards(law: Law, side: Side) -> Law:
+    """Losses moved away from 0 (upper) or towards it (lower) by what aligning may have cost."""
+    factor = 1 + 2 * ALIGN if side is Side.UPPER else 1 - 2 * ALIGN
+    main = np.where(law.loss >= 0, law.p, law.q)
+    return from_losses(law.loss * factor, main, p_infinite=law.p_infinite, q_zero=law.q_zero)
 
 
 @dataclass(frozen=True)
@@ -34,7 +43,12 @@ class Maximum(Expression):
 
     def law(self, side: Side, resolution: Resolution) -> Law:
         """From the laws of both members."""
-        return maximum(self.first.law(side, resolution), self.second.law(side, resolution))
+        law = maximum(self.first.law(side, resolution), self.second.law(side, resolution))
+        return _outwards(law, side)
+
+    def covers(self, other: Expression) -> bool:
+        """Whatever one of the members covers."""
+        return self == other or self.first.covers(other) or self.second.covers(other)
 
     def levels(self) -> int:
         """Of the deeper member."""
@@ -61,7 +75,8 @@ class Minimum(Expression):
 
     def law(self, side: Side, resolution: Resolution) -> Law:
         """From the laws of both members."""
-        return minimum(self.first.law(side, resolution), self.second.law(side, resolution))
+        law = minimum(self.first.law(side, resolution), self.second.law(side, resolution))
+        return _outwards(law, side)
 
     def levels(self) -> int:
         """Of the deeper member."""
