@@ -14,8 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._numerics.law import (
-    SAME_LOSS,
-    SMALLEST_SCALE,
     FloatArray,
     Law,
     from_losses,
@@ -34,6 +32,8 @@ TOUCH = 1e-12
 # Losses of two laws that are this close, relative to their size, are taken to be equal; who needs
 # a bound moves the losses of the result outwards by as much.
 ALIGN = 1e-9
+# Smaller losses are 0: sums of losses that cancel leave such remainders.
+ZERO_LOSS = 1e-15
 
 
 def prices(law: Law, loss: FloatArray) -> FloatArray:
@@ -88,13 +88,13 @@ def _aligned(a: Law, b: Law) -> tuple[Law, Law]:
 
     Otherwise slopes would be taken over intervals that consist of noise.
     """
-    a, b = joined(*a), joined(*b)
+    a, b = (joined(np.where(np.abs(x.loss) < ZERO_LOSS, 0.0, x.loss), *x[1:]) for x in (a, b))
     right = np.clip(np.searchsorted(a.loss, b.loss), 1, a.loss.size - 1) if a.loss.size > 1 else 0
     left = np.maximum(right - 1, 0)
     nearest = np.where(
         np.abs(a.loss[left] - b.loss) < np.abs(a.loss[right] - b.loss), a.loss[left], a.loss[right]
     )
-    noise = ALIGN * np.abs(b.loss) + SAME_LOSS * SMALLEST_SCALE
+    noise = ALIGN * np.abs(b.loss)
     return a, joined(np.where(np.abs(nearest - b.loss) <= noise, nearest, b.loss), *b[1:])
 
 
