@@ -10,7 +10,7 @@ from twins.outcomes import Outcomes, exact, hockey_stick, reverse
 
 __all__ = ["assert_between", "assert_same_profile", "corners"]
 
-# A tenth of what every answer is moved outwards by for the sake of floating point.
+# What every answer is moved outwards by for the sake of floating point.
 ROUNDING = 1e-8
 # Losses and likelihood ratios are floating-point numbers: a bound is compared this far away,
 # relative to the loss and relative to a likelihood ratio of one.
