@@ -28,6 +28,8 @@ GAP_PER_LEVEL = 0.15
 COARSEST_STEP, FINEST_STEP = 0.1, 0.0012
 # Below this epsilon accuracy is absolute: nobody needs 0.1 % of 1e-5.
 SMALLEST_EPSILON = 1e-3
+# epsilon is moved outwards too: at the end of a bounded loss delta changes within a few ulps of it.
+EPSILON_ROUNDING = 1e-12
 # delta moves faster than epsilon: its relative accuracy is this multiple of the one asked for.
 DELTA_FACTOR = 5.0
 # How much tail may be cut; the first one far enough below delta is used.
@@ -89,10 +91,9 @@ class Evaluator:
 
         def read(laws: Laws) -> Bounds:
             more, less = delta * (1 + ROUNDING), delta / (1 + ROUNDING)
-            return Bounds(
-                max(epsilon_from_law(_seen(laws.lower, d), more) for d in directions),
-                max(epsilon_from_law(_seen(laws.upper, d), less) for d in directions),
-            )
+            lower = max(epsilon_from_law(_seen(laws.lower, d), more) for d in directions)
+            upper = max(epsilon_from_law(_seen(laws.upper, d), less) for d in directions)
+            return Bounds(lower * (1 - EPSILON_ROUNDING), upper * (1 + EPSILON_ROUNDING))
 
         def gap(bounds: Bounds) -> float:
             return _ratio(bounds, accuracy * max(bounds.upper, SMALLEST_EPSILON))
@@ -134,7 +135,9 @@ class Evaluator:
         step = self._first_step(question.tail, question.nats, question.accuracy)
         while True:
             laws = self.laws(Resolution(step, question.tail, question.nats))
-            bounds = question.read(laws)
+            # Bounds that cross are no bounds: the larger number is the one that may be claimed, and
+            # their distance counts as inaccuracy.
+            bounds = Bounds(*sorted(question.read(laws)))
             excess = question.gap(bounds)
             if excess <= 1.0:
                 return bounds

@@ -80,8 +80,7 @@ def test_minimum_is_the_convex_envelope(first, second):
     lowest = [min(_call(measure(law), gamma) for law in (a, b)) for gamma in x]
     envelope = slow.convex_minorant(x, lowest)
     for gamma, want in zip(x[1:-1], envelope[1:-1], strict=True):
-        # Losses that differ by 1e-9 of their size are taken to be equal.
-        assert float(_call(result, gamma)) == pytest.approx(float(want), rel=1e-8, abs=1e-12)
+        assert float(_call(result, gamma)) == pytest.approx(float(want), rel=TIGHT, abs=1e-12)
 
 
 def _call(pair, gamma):

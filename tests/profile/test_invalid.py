@@ -21,7 +21,7 @@ PROFILES = {
 NOT_NUMBERS = [NAN, "1", None, [1.0, 2.0], 1j]
 
 
-def refused(call, *arguments, **options):
+def check_refused(call, *arguments, **options):
     """InvalidParameter, with the name of the parameter in the message."""
     with pytest.raises(InvalidParameter) as caught:
         call(*arguments, **options)
@@ -33,32 +33,32 @@ def refused(call, *arguments, **options):
 @pytest.mark.parametrize("value", [0.0, -1.0, math.inf, *NOT_NUMBERS])
 def test_noise_and_scale(value):
     """Noise is a finite positive number."""
-    refused(Profile.gaussian, noise_multiplier=value)
-    refused(Profile.laplace, scale=value)
+    check_refused(Profile.gaussian, noise_multiplier=value)
+    check_refused(Profile.laplace, scale=value)
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, math.inf, *NOT_NUMBERS])
 def test_randomized_response_epsilon(value):
     """Epsilon of randomized response is a finite positive number."""
-    refused(Profile.randomized_response, epsilon=value)
+    check_refused(Profile.randomized_response, epsilon=value)
 
 
 @pytest.mark.parametrize("value", [0, 1, -3, 2.0, True, NAN, "2", None])
 def test_randomized_response_buckets(value):
     """Buckets are an integer of at least two."""
-    refused(Profile.randomized_response, epsilon=1.0, buckets=value)
+    check_refused(Profile.randomized_response, epsilon=1.0, buckets=value)
 
 
 @pytest.mark.parametrize("value", [-1e-9, math.inf, *NOT_NUMBERS])
 def test_epsilon_delta_pair_epsilon(value):
     """Epsilon is finite and not negative."""
-    refused(Profile.from_epsilon_delta, value, 1e-5)
+    check_refused(Profile.from_epsilon_delta, value, 1e-5)
 
 
 @pytest.mark.parametrize("value", [-1e-9, 1.0, 2.0, *NOT_NUMBERS])
 def test_epsilon_delta_pair_delta(value):
     """Delta is in [0, 1)."""
-    refused(Profile.from_epsilon_delta, 1.0, value)
+    check_refused(Profile.from_epsilon_delta, 1.0, value)
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_epsilon_delta_pair_delta(value):
 )
 def test_probability_vectors(p, q):
     """Two vectors of one length, non-negative, that sum to one."""
-    refused(Profile.from_pmfs, p, q)
-    refused(Profile.from_pmfs, q, p)
+    check_refused(Profile.from_pmfs, p, q)
+    check_refused(Profile.from_pmfs, q, p)
 
 
 @pytest.mark.parametrize(
@@ -103,30 +103,30 @@ def test_probability_vectors(p, q):
 )
 def test_cells(edges, p, q):
     """Increasing losses, one mass per cell, and each cell's ratio inside the cell."""
-    refused(Profile.from_cells, edges, p=p, q=q)
+    check_refused(Profile.from_cells, edges, p=p, q=q)
 
 
 @pytest.mark.parametrize("bound", ["middle", None, 1, "UPPER"])
 def test_bound(bound):
     """A profile is an upper or a lower bound."""
-    refused(Profile.gaussian, noise_multiplier=1.0, bound=bound)
-    refused(Profile.from_pmfs, [1.0], [1.0], bound=bound)
+    check_refused(Profile.gaussian, noise_multiplier=1.0, bound=bound)
+    check_refused(Profile.from_pmfs, [1.0], [1.0], bound=bound)
 
 
 @pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize("value", [0.0, 1.0, -1e-9, 1.5, math.inf, -math.inf, *NOT_NUMBERS])
 def test_delta_argument(name, value):
     """A delta is strictly between 0 and 1."""
-    refused(PROFILES[name].epsilon, value)
-    refused(PROFILES[name].epsilon_bounds, value)
+    check_refused(PROFILES[name].epsilon, value)
+    check_refused(PROFILES[name].epsilon_bounds, value)
 
 
 @pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize("value", NOT_NUMBERS)
 def test_epsilon_argument(name, value):
     """An epsilon is a number."""
-    refused(PROFILES[name].delta, value)
-    refused(PROFILES[name].delta_bounds, value)
+    check_refused(PROFILES[name].delta, value)
+    check_refused(PROFILES[name].delta_bounds, value)
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -151,38 +151,38 @@ def test_extreme_epsilons(name, direction, epsilon):
 def test_accuracy_argument(value):
     """An accuracy is between 1e-5 and one half."""
     for profile in PROFILES.values():
-        refused(profile.epsilon, 1e-5, accuracy=value)
-        refused(profile.delta, 1.0, accuracy=value)
-        refused(profile.tradeoff, 0.5, accuracy=value)
+        check_refused(profile.epsilon, 1e-5, accuracy=value)
+        check_refused(profile.delta, 1.0, accuracy=value)
+        check_refused(profile.tradeoff, 0.5, accuracy=value)
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, NAN, [0.5, NAN], np.array([0.1, 2.0]), "a", None])
 def test_tradeoff_argument(value):
     """Type I errors are in [0, 1]."""
     for profile in PROFILES.values():
-        refused(profile.tradeoff, value)
+        check_refused(profile.tradeoff, value)
 
 
 @pytest.mark.parametrize("value", [0.0, -0.1, 1.0000001, math.inf, *NOT_NUMBERS])
 def test_rate_argument(value):
     """A sampling rate is in (0, 1]."""
     for profile in PROFILES.values():
-        refused(profile.subsample, value)
+        check_refused(profile.subsample, value)
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.0, 2.5, True, NAN, "3", None])
 def test_count_arguments(value):
     """Numbers of runs and steps are positive integers."""
     for profile in PROFILES.values():
-        refused(profile.self_compose, value)
-        refused(profile.allocate, value)
+        check_refused(profile.self_compose, value)
+        check_refused(profile.allocate, value)
 
 
 @pytest.mark.parametrize("value", [-1e-300, NAN, math.inf, "0"])
 def test_slack_argument(value):
     """A slack is finite and not negative."""
     profile = PROFILES["closed form"]
-    refused(profile.dominates, PROFILES["discrete"], slack=value)
+    check_refused(profile.dominates, PROFILES["discrete"], slack=value)
 
 
 @pytest.mark.parametrize("value", [np.int64(3), np.int32(3)])

@@ -10,8 +10,8 @@ from twins.outcomes import Outcomes, exact, hockey_stick, reverse
 
 __all__ = ["assert_between", "assert_same_profile", "corners"]
 
-# What every answer is moved outwards by for the sake of floating point.
-ROUNDING = 1e-8
+# A tenth of what every answer is moved outwards by for the sake of floating point.
+ROUNDING = 1e-9
 # Losses and likelihood ratios are floating-point numbers: a bound is compared this far away,
 # relative to the loss and relative to a likelihood ratio of one.
 LOSS_ROUNDING, RATIO_ROUNDING = 1e-12, 4e-16
