@@ -83,6 +83,17 @@ def test_minimum_is_the_convex_envelope(first, second):
         assert float(_call(result, gamma)) == pytest.approx(float(want), rel=TIGHT, abs=1e-12)
 
 
+def test_minimum_of_losses_near_nothing():
+    """A pair with losses of 1e-7 keeps its own masses, although prices are known to 1e-9 only."""
+    wide = law_of(([0.2689414213699951, 0.7310585786300049], [0.5, 0.5]))
+    narrow = law_of(
+        ([0.8888887901234185, 0.11111120987658162], [0.8888888888888888, 0.1111111111111111])
+    )
+    result = minimum(wide, narrow)
+    assert float(p_mass(result)) == pytest.approx(1.0, rel=1e-15)
+    assert float(q_mass(result)) == pytest.approx(1.0, rel=1e-15)
+
+
 def _call(pair, gamma):
     return exact.fsum(max(p - gamma * q, 0) for p, q in pair)
 

@@ -29,6 +29,9 @@ __all__ = ["ALIGN", "dominates", "maximum", "minimum", "prices"]
 
 # Relative allowance for floating point where two profiles touch.
 TOUCH = 1e-12
+# At loss 0 the call and the put of a law are equal, but each is known only to about this: both come
+# from masses of order one.
+CENTRE_NOISE = 4e-16
 # Losses of two laws that are this close, relative to their size, are taken to be equal; who needs
 # a bound moves the losses of the result outwards by as much.
 ALIGN = 1e-9
@@ -170,11 +173,12 @@ def _slope_changes(loss: FloatArray, price: FloatArray, parts: tuple[Law, ...]) 
     fall = np.maximum(price[:-1] - price[1:], 0.0)
     at_end = fall / -np.expm1(-gap)
     at_start = fall / np.expm1(np.minimum(gap, 700.0))
+    allowance = TOUCH * price + np.where(loss == 0, CENTRE_NOISE, 0.0)
     for part in parts:
         _, slopes = _kernels().suffix_calls(part.loss, part.p)
         from_here = np.searchsorted(part.loss, loss, side="left")
         beyond = np.searchsorted(part.loss, loss, side="right")
-        touches = np.abs(_calls(part, loss) - price) <= TOUCH * price
+        touches = np.abs(_calls(part, loss) - price) <= allowance
         straight = touches[:-1] & touches[1:] & (beyond[:-1] == from_here[1:])
         at_end = np.where(straight, _slope(part, slopes, from_here, loss)[1:], at_end)
         at_start = np.where(straight, _slope(part, slopes, beyond, loss)[:-1], at_start)
