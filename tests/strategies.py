@@ -23,7 +23,7 @@ __all__ = [
     "wild_pairs",
 ]
 
-# Property tests take the same examples in every run; the slow suite takes new ones.
+# Property tests take the same examples in every run.
 quick = settings(
     max_examples=25,
     deadline=None,
@@ -31,7 +31,7 @@ quick = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 brief = settings(parent=quick, max_examples=8)
-thorough = settings(parent=quick, max_examples=250, derandomize=False)
+thorough = settings(parent=quick, max_examples=250)
 
 
 def law_of(pair: tuple[list[float], list[float]]) -> Law:

@@ -6,7 +6,7 @@ guarantees or `calibrate` how much noise it needs, and draw its batches from the
 
 from __future__ import annotations
 
-from hockeystick import errors
+from hockeystick import errors, strategies
 from hockeystick._version import __version__
 from hockeystick.accounting import account, methods
 from hockeystick.calibration import Calibration, calibrate
@@ -30,4 +30,5 @@ __all__ = [
     "calibrate",
     "errors",
     "methods",
+    "strategies",
 ]

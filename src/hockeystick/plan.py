@@ -6,24 +6,31 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from hockeystick.errors import InvalidParameter
 from hockeystick.profile import Profile
-from hockeystick.sampling import Indices, RandomSource, Sampling
+from hockeystick.randomness import RandomSource
+from hockeystick.sampling import Indices, Sampling
+from hockeystick.strategies import NoiseStream, Strategy, identity
 
 __all__ = ["Plan"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """A run: how batches are drawn, for how many steps, with which mechanism in each step.
+    """A run: how batches are drawn, for how many steps, with which noise.
 
-    `mechanism` is the profile of one step on a batch that holds the example; by default it is the
-    Gaussian mechanism, whose noise multiplier is given to `account` or found by `calibrate`.
-    The same object draws the batches, so what is accounted is what is run.
+    `strategy` correlates the noise of different steps; by default it is independent. `mechanism` is
+    the profile of one step on a batch that holds the example; by default it is the Gaussian
+    mechanism, whose noise multiplier is given to `account` or found by `calibrate`. The same object
+    draws the batches and the noise, so what is accounted is what is run.
     """
 
     sampling: Sampling
     steps: int
+    strategy: Strategy = None  # type: ignore[assignment]  # the identity takes its place
     mechanism: Profile | None = None
 
     def __post_init__(self) -> None:
@@ -32,15 +39,47 @@ class Plan:
                 "sampling", "a sampling scheme such as Poisson(rate=0.01)", self.sampling
             )
         object.__setattr__(self, "steps", self.sampling.check_steps(self.steps))
+        self._settle_strategy()
         if self.mechanism is not None:
             if not isinstance(self.mechanism, Profile):
                 raise InvalidParameter("mechanism", "a Profile or None", self.mechanism)
             if self.mechanism.bound != "upper":
                 raise InvalidParameter("mechanism", "an upper bound", self.mechanism.bound)
 
+    def _settle_strategy(self) -> None:
+        given: object = self.strategy
+        if given is None:
+            object.__setattr__(self, "strategy", identity(self.steps))
+        elif not isinstance(given, Strategy):
+            raise InvalidParameter(
+                "strategy", "a strategy such as strategies.bsr(steps, bands=16)", given
+            )
+        if self.strategy.steps != self.steps:
+            allowed = f"a strategy for steps={self.steps}"
+            raise InvalidParameter("strategy", allowed, self.strategy)
+        if self.mechanism is not None and self.correlated:
+            allowed = "the identity for a plan with a mechanism of its own"
+            raise InvalidParameter("strategy", allowed, self.strategy)
+
+    @property
+    def correlated(self) -> bool:
+        """Whether the noise of different steps is correlated: C is not the identity matrix."""
+        return self.strategy != identity(self.steps)
+
     def batches(self, *, examples: int, rng: RandomSource = None) -> Iterator[Indices]:
         """The index arrays of the run's batches, one per step."""
         return self.sampling.batches(examples=examples, steps=self.steps, rng=rng)
+
+    def noise(
+        self,
+        dimension: int | tuple[int, ...],
+        *,
+        scale: float,
+        dtype: npt.DTypeLike = np.float32,
+        rng: RandomSource = None,
+    ) -> NoiseStream:
+        """The run's noise C^-1 Z, one row per step; `scale` is noise multiplier times clip norm."""
+        return self.strategy.noise(dimension, scale=scale, dtype=dtype, rng=rng)
 
     def describe(self) -> dict[str, Any]:
         """The plan as plain values, for JSON."""
@@ -48,6 +87,6 @@ class Plan:
         return {
             "sampling": self.sampling.describe(),
             "steps": self.steps,
-            "strategy": "identity",
+            "strategy": self.strategy.describe(),
             "mechanism": mechanism,
         }

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from hockeystick.analyses.method import Method
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
-from hockeystick.sampling import FullBatch
 
 __all__ = ["METHOD"]
 
@@ -18,15 +15,23 @@ def _objection(plan: Plan) -> str | None:
 
 
 def _analyse(plan: Plan, noise_multiplier: float | None) -> Analysis:
-    """One Gaussian mechanism with sensitivity sqrt(most participations); no amplification.
+    """One Gaussian mechanism with the strategy's sensitivity; no amplification.
 
     Revealing in which steps the example takes part dominates the plan by joint convexity, and the
-    largest number of participations is the worst case. Exact for the full batch.
+    worst pattern that the scheme allows is at most the strategy's sensitivity for its smallest gap
+    and largest number of participations: sqrt(participations) for independent noise. Exact if the
+    participations are fixed and are that pattern.
     """
     assert noise_multiplier is not None
-    participations = plan.sampling.most_participations(plan.steps)
-    profile = Profile.gaussian(noise_multiplier=noise_multiplier / math.sqrt(participations))
-    return Analysis(METHOD.name, METHOD.kind, profile, tight=plan.sampling == FullBatch())
+    scheme = plan.sampling
+    sensitivity = plan.strategy.sensitivity(
+        separation=scheme.least_gap, participations=scheme.most_participations(plan.steps)
+    )
+    profile = Profile.gaussian(noise_multiplier=noise_multiplier / sensitivity)
+    steps = range(sensitivity.pattern[0], sensitivity.pattern[-1] + 1, scheme.least_gap)
+    regular = sensitivity.pattern in (steps, tuple(steps[:1]))
+    tight = scheme.participation_known and sensitivity.exact and regular
+    return Analysis(METHOD.name, METHOD.kind, profile, tight=tight)
 
 
 METHOD = Method(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hockeystick.analyses.method import Method
 from hockeystick.guarantee import Analysis
-from hockeystick.pairs import dominating_pair, has_pair
+from hockeystick.pairs import Step, dominating_pair, missing_pair
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
 
@@ -12,7 +12,7 @@ __all__ = ["METHOD"]
 
 
 def _objection(plan: Plan) -> str | None:
-    return None if has_pair(plan) else f"no dominating pair is known for {plan.sampling.name}"
+    return missing_pair(plan)
 
 
 def _analyse(plan: Plan, noise_multiplier: float | None) -> Analysis:
@@ -20,13 +20,17 @@ def _analyse(plan: Plan, noise_multiplier: float | None) -> Analysis:
 
     Cost: O(N^2 log steps) for N of about a thousand grid points; independent of delta.
     """
-    if plan.mechanism is None:
-        assert noise_multiplier is not None
-        step = Profile.gaussian(noise_multiplier=noise_multiplier)
-    else:
-        step = plan.mechanism
-    pair = dominating_pair(plan, step)
+    pair = dominating_pair(plan, _step(plan, noise_multiplier))
     return Analysis(METHOD.name, METHOD.kind, pair.profile, pair.tight)
+
+
+def _step(plan: Plan, noise_multiplier: float | None) -> Step:
+    """One participation. A plan with a mechanism of its own has columns of length 1 only."""
+    mechanism = plan.mechanism
+    if mechanism is not None:
+        return lambda length: mechanism
+    assert noise_multiplier is not None
+    return lambda length: Profile.gaussian(noise_multiplier=noise_multiplier / length)
 
 
 METHOD = Method(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from hockeystick.pairs import cyclic_poisson, full_batch, poisson, random_allocation
-from hockeystick.pairs.registry import DominatingPair, dominating_pair, has_pair
+from hockeystick.pairs.registry import DominatingPair, Step, dominating_pair, missing_pair
 
 __all__ = [
     "DominatingPair",
+    "Step",
     "cyclic_poisson",
     "dominating_pair",
     "full_batch",
-    "has_pair",
+    "missing_pair",
     "poisson",
     "random_allocation",
 ]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from hockeystick.pairs.registry import DominatingPair, pair_of
+from hockeystick.pairs.registry import DominatingPair, Step, pair_of
 from hockeystick.plan import Plan
-from hockeystick.profile import Profile
 from hockeystick.sampling import FullBatch
 
 __all__ = ["full_batch"]
 
 
-@pair_of(FullBatch)
-def full_batch(plan: Plan, step: Profile) -> DominatingPair:
-    """Plain composition of all steps."""
-    return DominatingPair(step.self_compose(plan.steps), tight=True)
+@pair_of(FullBatch, objection=lambda plan: None)
+def full_batch(plan: Plan, step: Step) -> DominatingPair:
+    """All columns at once if they overlap, otherwise plain composition of all steps."""
+    if plan.correlated:
+        return DominatingPair(step(float(plan.strategy.sensitivity())), tight=True)
+    return DominatingPair(step(1.0).self_compose(plan.steps), tight=True)

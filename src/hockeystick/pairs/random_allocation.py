@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import cast
 
-from hockeystick.pairs.registry import DominatingPair, pair_of
+from hockeystick.pairs.registry import DominatingPair, Step, pair_of
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
 from hockeystick.sampling import RandomAllocation
@@ -22,15 +22,16 @@ __all__ = ["random_allocation"]
 
 
 @pair_of(RandomAllocation)
-def random_allocation(plan: Plan, step: Profile) -> DominatingPair:
+def random_allocation(plan: Plan, step: Step) -> DominatingPair:
     """Full blocks composed, and what is left of a truncated last block."""
     scheme = cast("RandomAllocation", plan.sampling)
+    once = step(1.0)
     blocks, rest = divmod(plan.steps, scheme.out_of)
     parts = []
     if blocks:
-        parts.append(_block(step, scheme.picks, scheme.out_of).self_compose(blocks))
+        parts.append(_block(once, scheme.picks, scheme.out_of).self_compose(blocks))
     if rest:
-        parts.append(_truncated(step, scheme, rest))
+        parts.append(_truncated(once, scheme, rest))
     everywhere = scheme.picks in (1, scheme.out_of)
     return DominatingPair(reduce(Profile.compose, parts), tight=everywhere)
 

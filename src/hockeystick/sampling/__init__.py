@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from hockeystick.randomness import RandomSource, generator
 from hockeystick.sampling.cyclic_poisson import CyclicPoisson
 from hockeystick.sampling.full_batch import FullBatch
 from hockeystick.sampling.poisson import Poisson
 from hockeystick.sampling.random_allocation import RandomAllocation
-from hockeystick.sampling.random_source import RandomSource, generator
 from hockeystick.sampling.scheme import Indices, Sampling
 from hockeystick.sampling.shuffle import Shuffle
 

@@ -52,6 +52,16 @@ class CyclicPoisson(Sampling):
         """ceil(steps / groups), reached by the group that comes first."""
         return -(-self.check_steps(steps) // self.groups)
 
+    @property
+    def least_gap(self) -> int:
+        """From one turn of the group to its next."""
+        return self.groups
+
+    @property
+    def participation_known(self) -> bool:
+        """At rate 1 every example joins each turn of its group."""
+        return self.rate == 1
+
     def _draw(self, examples: int, steps: int, rng: np.random.Generator) -> Iterator[Indices]:
         for step in range(steps):
             group = step % self.groups

@@ -37,6 +37,11 @@ class FullBatch(Sampling):
         """Every step."""
         return self.check_steps(steps)
 
+    @property
+    def participation_known(self) -> bool:
+        """Every example joins every step."""
+        return True
+
     def _draw(self, examples: int, steps: int, rng: np.random.Generator) -> Iterator[Indices]:
         for _ in range(steps):
             yield np.arange(examples, dtype=np.int64)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from hockeystick._validate import positive, positive_integer
 from hockeystick.errors import InvalidParameter
-from hockeystick.sampling.random_source import RandomSource, generator
+from hockeystick.randomness import RandomSource, generator
 
 __all__ = ["Indices", "Sampling", "batch_size_within"]
 
@@ -46,6 +46,16 @@ class Sampling(ABC):
     @abstractmethod
     def most_participations(self, steps: int) -> int:
         """Largest number of steps, out of `steps`, that one example can take part in."""
+
+    @property
+    def least_gap(self) -> int:
+        """Smallest possible number of steps from one participation of an example to its next."""
+        return 1
+
+    @property
+    def participation_known(self) -> bool:
+        """Whether chance has no part in which steps an example joins."""
+        return False
 
     @abstractmethod
     def _draw(self, examples: int, steps: int, rng: np.random.Generator) -> Iterator[Indices]:

@@ -1,4 +1,4 @@
-"""Where the randomness of the batches comes from."""
+"""Where the randomness of batches and noise comes from."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hockeystick.errors import InvalidParameter
+from hockeystick.errors import InvalidParameter, MissingExtra
 
 __all__ = ["RandomSource", "generator"]
 
 RandomSource: TypeAlias = (
-    int | np.random.Generator | np.random.BitGenerator | np.random.SeedSequence | None
+    int | str | np.random.Generator | np.random.BitGenerator | np.random.SeedSequence | None
 )
 
 _SEED_BITS = 256
+CRYPTOGRAPHIC = "chacha"
 
 
 def generator(rng: RandomSource = None) -> np.random.Generator:
@@ -25,10 +26,12 @@ def generator(rng: RandomSource = None) -> np.random.Generator:
 
     `None` gives a fresh generator seeded with 256 bits from the operating system's cryptographic
     source, which is what a private run should use: the guarantee assumes that the adversary does
-    not know which batches were drawn. The stream itself is PCG64-DXSM, a fast statistical
-    generator; only its seed is cryptographic. A non-negative integer or a `SeedSequence` gives a
-    reproducible generator, a `BitGenerator` is wrapped, and a `Generator` is returned as it is (its
-    state advances as batches are drawn). Anything else raises `InvalidParameter`.
+    not know which batches and which noise were drawn. The stream itself is PCG64-DXSM, a fast
+    statistical generator; only its seed is cryptographic. `"chacha"` gives a cryptographic stream
+    as well: ChaCha with 20 rounds and a secret 256-bit key (extra `crypto`). A non-negative integer
+    or a `SeedSequence` gives a reproducible generator, a `BitGenerator` is wrapped, and a
+    `Generator` is returned as it is (its state advances as it is used). Anything else raises
+    `InvalidParameter`.
     """
     return _resolve(rng)
 
@@ -53,6 +56,20 @@ def _(rng: None) -> np.random.Generator:
 
 
 @_resolve.register
+def _(rng: str) -> np.random.Generator:
+    if rng != CRYPTOGRAPHIC:
+        raise _refusal(rng)
+    try:
+        from randomgen import ChaCha
+    except ImportError:
+        raise MissingExtra(
+            "A cryptographic generator needs randomgen; install it with the extra `crypto`: "
+            "hockeystick[crypto]."
+        ) from None
+    return np.random.Generator(ChaCha(key=secrets.randbits(_SEED_BITS), rounds=20))
+
+
+@_resolve.register
 def _(rng: bool) -> np.random.Generator:
     raise _refusal(rng)
 
@@ -73,5 +90,7 @@ def _(rng: np.random.SeedSequence) -> np.random.Generator:
 
 
 def _refusal(rng: object) -> InvalidParameter:
-    allowed = "None, an integer seed >= 0, or a NumPy Generator, BitGenerator or SeedSequence"
+    allowed = (
+        "None, an integer seed >= 0, 'chacha', or a NumPy Generator, BitGenerator or SeedSequence"
+    )
     return InvalidParameter("rng", allowed, rng)

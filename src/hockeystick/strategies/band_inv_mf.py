@@ -1,0 +1,101 @@
+"""Optimal strategy with a banded inverse."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hockeystick._numerics import series
+from hockeystick._numerics.law import FloatArray
+from hockeystick.strategies.bisr import inverse_root_coefficients
+from hockeystick.strategies.objective import (
+    Error,
+    error_weights,
+    minimised,
+    optimised_for,
+    participation_series,
+)
+from hockeystick.strategies.strategy import bands_within
+from hockeystick.strategies.toeplitz import Toeplitz
+from hockeystick.strategies.workloads import Workload, workload_coefficients
+
+__all__ = ["band_inv_mf"]
+
+
+def band_inv_mf(
+    steps: int,
+    bands: int,
+    *,
+    separation: int | None = None,
+    participations: int | None = None,
+    error: Error = "mean",
+    workload: Workload = None,
+) -> Toeplitz:
+    """The strategy with the smallest error whose inverse has `bands` diagonals; largest column 1.
+
+    Minimises the squared error times the squared sensitivity for the given participations, one by
+    default (Kalinin, McKenna, Upadhyay & Lampert 2025, "Back to square roots"). The inverse is
+    1 - a_1 z - a_2 z^2 - ... with a_k >= 0 of sum at most 1, so C is non-negative and bounded. The
+    a_k are found as shares of what the ones before have left: a_k = u_k (1 - u_1) ... (1 - u_(k-1))
+    with u_k in [0, 1].
+    """
+    steps, bands = bands_within(steps, bands)
+    weights = error_weights(error, steps)
+    target = workload_coefficients(workload, steps)
+    pattern = participation_series(steps, separation=separation, participations=participations)
+
+    def objective(shares: FloatArray) -> tuple[float, FloatArray]:
+        d = _inverse(shares)
+        value, gradient = _objective(d, target=target, pattern=pattern, weights=weights)
+        return value, _chain(shares, d, gradient)
+
+    shares = minimised(objective, _shares(inverse_root_coefficients(bands)), bounds=(0.0, LARGEST))
+    d = _inverse(shares)
+    c = np.maximum(series.reciprocal(d, steps), 0.0)
+    scale = float(np.linalg.norm(c))
+    parameters = optimised_for(
+        bands=bands, separation=separation, participations=participations, error=error
+    )
+    return Toeplitz(
+        "band-inv-mf",
+        steps=steps,
+        coefficients=c / scale,
+        inverse=d * scale,
+        parameters=parameters,
+    )
+
+
+# A share of one would leave nothing to the ones after it.
+LARGEST = 1.0 - 1e-9
+
+
+def _inverse(shares: FloatArray) -> FloatArray:
+    left = np.cumprod(np.concatenate(([1.0], 1.0 - shares)))
+    return np.concatenate(([1.0], -shares * left[:-1]))
+
+
+def _shares(d: FloatArray) -> FloatArray:
+    """The inverse of `_inverse`."""
+    left = 1.0 + np.concatenate(([0.0], np.cumsum(d[1:])))[:-1]
+    return -d[1:] / left if d.size > 1 else np.empty(0)
+
+
+def _chain(shares: FloatArray, d: FloatArray, gradient: FloatArray) -> FloatArray:
+    """From the gradient in d to that in the shares: d_k is linear in each u_j, j <= k."""
+    left = np.cumprod(np.concatenate(([1.0], 1.0 - shares)))[:-1]
+    moved = gradient[1:] * d[1:]
+    later = np.concatenate((np.cumsum(moved[::-1])[::-1][1:], [0.0]))
+    return -gradient[1:] * left - later / (1.0 - shares)
+
+
+def _objective(
+    d: FloatArray, *, target: FloatArray, pattern: FloatArray, weights: FloatArray
+) -> tuple[float, FloatArray]:
+    """Squared error of target * d times the squared length of pattern / d, and its gradient."""
+    b = series.multiply(d, target, target.size)
+    error = float((weights * b) @ b)
+    total = series.divide(pattern, d)
+    length = float(total @ total)
+    of_error = 2.0 * series.correlation(weights * b, target, d.size)
+    back = series.adjoint_divide(total, d)
+    of_length = -2.0 * series.correlation(back, total, d.size)
+    return error * length, length * of_error + error * of_length

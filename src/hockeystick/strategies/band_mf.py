@@ -1,0 +1,62 @@
+"""Optimal banded Toeplitz strategy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hockeystick._numerics import series
+from hockeystick._numerics.law import FloatArray
+from hockeystick.strategies.objective import Error, error_weights, minimised, optimised_for
+from hockeystick.strategies.strategy import bands_within
+from hockeystick.strategies.toeplitz import Toeplitz
+from hockeystick.strategies.workloads import Workload, workload_coefficients
+
+__all__ = ["band_mf"]
+
+# No coefficient is smaller than this fraction of the one before it.
+SMALLEST_RATIO = 1e-3
+
+
+def band_mf(
+    steps: int, bands: int, *, error: Error = "mean", workload: Workload = None
+) -> Toeplitz:
+    """The banded Toeplitz strategy with the smallest error at unit sensitivity; largest column 1.
+
+    Minimises mean (or with `error="max"` the largest) squared error of the workload times the
+    squared column norm (McKenna 2025, "Scaling up the banded matrix factorization mechanism").
+    With participations at least `bands` steps apart the columns involved are disjoint, so the same
+    strategy is the best for any number of them. The search is over sequences that do not increase,
+    by their ratios c_k / c_(k-1) in (0, 1]: their series has no root inside the unit disc (Eneström
+    and Kakeya), so its inverse cannot overflow, whatever `steps` is.
+    """
+    steps, bands = bands_within(steps, bands)
+    weights = error_weights(error, steps)
+    target = workload_coefficients(workload, steps)
+
+    def objective(ratios: FloatArray) -> tuple[float, FloatArray]:
+        c = series.from_ratios(ratios)
+        value, gradient = _objective(c, target, weights)
+        # c_k is a multiple of each of the ratios up to k.
+        return value, np.cumsum((gradient * c)[:0:-1])[::-1] / ratios
+
+    k = np.arange(1.0, bands)
+    ratios = minimised(objective, (2 * k - 1) / (2 * k), bounds=(SMALLEST_RATIO, 1.0))
+    c = series.from_ratios(ratios)
+    parameters = optimised_for(bands=bands, error=error)
+    return Toeplitz(
+        "band-mf", steps=steps, coefficients=c / np.linalg.norm(c), parameters=parameters
+    )
+
+
+def _objective(c: FloatArray, target: FloatArray, weights: FloatArray) -> tuple[float, FloatArray]:
+    """sum_k w_k b_k^2 times the sum of c_j^2, b the series target / c, and its gradient in c.
+
+    b_k changes with c_j by -(z^j b / c)_k, so the gradient of the first factor is a correlation of
+    b with the adjoint filter's output.
+    """
+    b = series.divide(target, c)
+    error = float((weights * b) @ b)
+    norm = float(c @ c)
+    back = series.adjoint_divide(weights * b, c)
+    gradient = -2.0 * norm * series.correlation(back, b, c.size) + 2.0 * error * c
+    return error * norm, gradient

@@ -1,0 +1,125 @@
+"""Buffered linear Toeplitz strategy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from hockeystick._numerics import series
+from hockeystick._numerics.law import FloatArray
+from hockeystick.strategies.objective import (
+    Error,
+    error_weights,
+    minimised,
+    optimised_for,
+    participation_series,
+)
+from hockeystick.strategies.recurrence import Buffered
+from hockeystick.strategies.strategy import bands_within
+from hockeystick.strategies.toeplitz import Toeplitz
+from hockeystick.strategies.workloads import Workload, workload_coefficients
+
+__all__ = ["blt"]
+
+# Decays are kept this far, in units of the logit, from the ends of (0, 1).
+LARGEST_LOGIT = 30.0
+
+
+def blt(
+    steps: int,
+    buffers: int,
+    *,
+    separation: int | None = None,
+    participations: int | None = None,
+    error: Error = "mean",
+    workload: Workload = None,
+) -> Toeplitz:
+    """C = 1 + sum_i w_i z / (1 - r_i z), parameters optimised; largest column 1.
+
+    Coefficients c_k = sum_i w_i r_i^(k-1): a sum of `buffers` exponentials, so the noise takes one
+    buffer for each (Dvijotham, McMahan, Pillutla, Steinke & Thakurta 2024, "Efficient and
+    near-optimal noise generation for streaming differential privacy"). Minimises squared error
+    times squared sensitivity for the given participations, one by default. Weights are positive and
+    decays in (0, 1), so the coefficients after the first are positive and decrease.
+    """
+    steps, buffers = bands_within(steps, buffers, name="buffers")
+    weights = error_weights(error, steps)
+    target = workload_coefficients(workload, steps)
+    pattern = participation_series(steps, separation=separation, participations=participations)
+
+    def objective(x: FloatArray) -> tuple[float, FloatArray]:
+        return _objective(x, target=target, pattern=pattern, weights=weights)
+
+    x = minimised(objective, _start(steps, buffers), bounds=(-LARGEST_LOGIT, LARGEST_LOGIT))
+    decays, multiples = _parameters(x)
+    c = _coefficients(decays, multiples, steps)
+    scale = float(np.linalg.norm(c))
+    parameters = optimised_for(
+        buffers=buffers, separation=separation, participations=participations, error=error
+    )
+    from hockeystick._numerics.correlated import buffered_divide
+
+    return Toeplitz(
+        "blt",
+        steps=steps,
+        coefficients=c / scale,
+        inverse=buffered_divide(series.padded(np.ones(1), steps), decays, multiples) * scale,
+        recurrence=Buffered(decays, multiples, 1.0 / scale),
+        parameters=parameters,
+    )
+
+
+def _start(steps: int, buffers: int) -> FloatArray:
+    """A quadrature of the square root's own mixture of exponentials.
+
+    binomial(2k, k) / 4^k is the k-th moment of the arcsine law. Its decays e^-s matter on scales s
+    between 1/steps and 1, so those are spaced evenly in log s.
+    """
+    edges = np.geomspace(0.3 / steps, 3.0, buffers + 1)
+    middles = np.sqrt(edges[:-1] * edges[1:])
+    # The arcsine law of r = e^-s between the edges: (2/pi) arcsin(sqrt(r)).
+    law = 2 / math.pi * np.arcsin(np.exp(-edges / 2))
+    share = law[:-1] - law[1:]
+    decay = np.exp(-middles)
+    return np.concatenate((np.log(decay) - np.log(-np.expm1(-middles)), np.log(share * decay)))
+
+
+def _parameters(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Decays from logits, weights from logarithms."""
+    half = x.size // 2
+    return 1.0 / (1.0 + np.exp(-x[:half])), np.exp(x[half:])
+
+
+def _powers(decays: FloatArray, n: int) -> FloatArray:
+    """r_i^(k-1) for k = 1, ..., n - 1, one row for each decay."""
+    return np.exp(np.log(decays)[:, None] * np.arange(n - 1))
+
+
+def _coefficients(decays: FloatArray, multiples: FloatArray, n: int) -> FloatArray:
+    return np.concatenate(([1.0], multiples @ _powers(decays, n)))
+
+
+def _objective(
+    x: FloatArray, *, target: FloatArray, pattern: FloatArray, weights: FloatArray
+) -> tuple[float, FloatArray]:
+    """Squared error of target / c times the squared length of pattern * c, and its gradient."""
+    from hockeystick._numerics.correlated import buffered_adjoint, buffered_divide
+
+    n = target.size
+    decays, multiples = _parameters(x)
+    powers = _powers(decays, n)
+    c = np.concatenate(([1.0], multiples @ powers))
+    b = buffered_divide(target, decays, multiples)
+    error = float((weights * b) @ b)
+    total = series.multiply(pattern, c, n)
+    length = float(total @ total)
+    back = buffered_adjoint(weights * b, decays, multiples)
+    of_error = -2.0 * series.correlation(back, b, n)
+    of_length = 2.0 * series.correlation(total, pattern, n)
+    in_c = (length * of_error + error * of_length)[1:]
+    # c_k = w r^(k-1): its derivative in log w is itself, in the logit of r (k-1) (1-r) c_k.
+    terms = multiples[:, None] * powers
+    in_logs = terms @ in_c
+    in_logits = (terms * np.arange(n - 1)) @ in_c * (1.0 - decays)
+    return error * length, np.concatenate((in_logits, in_logs))

@@ -1,0 +1,160 @@
+"""Any lower-triangular matrix as a strategy."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import NDArray
+
+from hockeystick._numerics.law import FloatArray
+from hockeystick._validate import vector
+from hockeystick.errors import InvalidParameter
+from hockeystick.strategies.recurrence import Recurrence, RowByRow
+from hockeystick.strategies.sensitivity import Sensitivity, certified
+from hockeystick.strategies.strategy import Strategy
+from hockeystick.strategies.workloads import Workload, workload_coefficients
+
+__all__ = ["Matrix", "from_matrix"]
+
+# Columns that are solved for at a time, so that memory stays a small multiple of the matrix.
+COLUMNS = 256
+
+
+def from_matrix(matrix: npt.ArrayLike) -> Matrix:
+    """The strategy with exactly this matrix: square, lower triangular, non-negative.
+
+    Refused with `InvalidParameter`: entries that are negative, infinite or NaN, entries above the
+    diagonal, zeros on the diagonal. Takes O(n^2) memory; errors cost O(n^2 * bands).
+    """
+    array = vector("matrix", matrix, "a square matrix of numbers")
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] < 1:
+        raise InvalidParameter("matrix", "square", array.shape)
+    if not (np.isfinite(array).all() and (array >= 0).all()):
+        worst = array[np.unravel_index(np.argmin(array), array.shape)]
+        raise InvalidParameter("matrix", "finite and not negative", float(worst))
+    if np.triu(array, 1).any():
+        row, column = np.argwhere(np.triu(array, 1))[0]
+        raise InvalidParameter(
+            "matrix", f"lower triangular (entry [{row}, {column}] zero)", float(array[row, column])
+        )
+    if not (np.diagonal(array) > 0).all():
+        raise InvalidParameter(
+            "matrix", "positive on its diagonal", float(np.diagonal(array).min())
+        )
+    return Matrix(array)
+
+
+class Matrix(Strategy):
+    """A strategy that is kept in full; made by `from_matrix`."""
+
+    name = "matrix"
+
+    def __init__(self, matrix: FloatArray) -> None:
+        self._matrix = np.array(matrix, dtype=np.float64)
+        self._matrix.setflags(write=False)
+        self.steps = self._matrix.shape[0]
+        self.parameters = {"bands": self.bands}
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Matrix):
+            return NotImplemented
+        return np.array_equal(self._matrix, other._matrix)
+
+    def __hash__(self) -> int:
+        return hash(self._matrix.tobytes())
+
+    @property
+    def coefficients(self) -> None:
+        """None: diagonals may vary."""
+
+    @property
+    def inverse_coefficients(self) -> None:
+        """None: diagonals may vary."""
+
+    @cached_property
+    def bands(self) -> int:
+        """One more than the distance of the furthest entry from the diagonal."""
+        return _bandwidth(self._matrix)
+
+    @cached_property
+    def inverse_bands(self) -> int:
+        """The same of the inverse, as it comes out in floating point."""
+        return _bandwidth(self.inverse_matrix())
+
+    @cached_property
+    def column_norms(self) -> FloatArray:
+        """Euclidean length of each column."""
+        norms: FloatArray = np.sqrt(np.einsum("ij,ij->j", self._matrix, self._matrix))
+        norms.setflags(write=False)
+        return norms
+
+    def squared_errors(self, workload: Workload = None) -> FloatArray:
+        """Rows x of A C^-1 solve C^T x = a for the rows a of A."""
+        from scipy.linalg import solve_banded
+
+        coefficients = workload_coefficients(workload, self.steps)
+        transposed = self._transposed_bands()
+        position = np.arange(self.steps)[:, None]
+        result = np.empty(self.steps)
+        for start in range(0, self.steps, COLUMNS):
+            rows = np.arange(start, min(start + COLUMNS, self.steps))
+            lag = rows - position
+            right = np.where(lag >= 0, coefficients[np.maximum(lag, 0)], 0.0)
+            solved = solve_banded((0, self.bands - 1), transposed, right)
+            result[rows] = np.einsum("ij,ij->j", solved, solved)
+        return result
+
+    def to_matrix(self) -> FloatArray:
+        """C in full."""
+        return self._matrix.copy()
+
+    def inverse_matrix(self) -> FloatArray:
+        """C^-1 in full."""
+        from scipy.linalg import solve_triangular
+
+        inverse: FloatArray = solve_triangular(self._matrix, np.eye(self.steps), lower=True)
+        return inverse
+
+    @cached_property
+    def recurrence(self) -> Recurrence:
+        """Row by row, with bands - 1 rows of memory."""
+        entries = np.zeros((self.steps, self.bands))
+        for lag in range(self.bands):
+            entries[lag:, lag] = np.diagonal(self._matrix, -lag)
+        return RowByRow(entries)
+
+    def _sensitivity(self, separation: int, participations: int) -> Sensitivity:
+        """The bound of `participation`; O(n^3) for the Gram matrix, as a matrix product.
+
+        No bound is needed for a single participation, or if every step takes part.
+        """
+        if participations == 1:
+            column = np.array([np.argmax(self.column_norms)])
+            return certified(self._attained(column), self._attained(column), column)
+        if participations == self.steps:
+            everything = np.arange(self.steps)
+            return certified(self._attained(everything), self._attained(everything), everything)
+        from hockeystick._numerics.participation import row_envelopes, worst_pattern
+
+        envelopes = row_envelopes(self._matrix.T @ self._matrix, separation)
+        bound, pattern = worst_pattern(envelopes, separation, participations)
+        return certified(bound, self._attained(pattern), pattern)
+
+    def _attained(self, columns: NDArray[np.int64]) -> float:
+        """Squared length of the sum of the columns."""
+        total = self._matrix[:, columns].sum(axis=1)
+        return float(total @ total)
+
+    def _transposed_bands(self) -> FloatArray:
+        """C^T in the layout of `scipy.linalg.solve_banded`."""
+        result = np.zeros((self.bands, self.steps))
+        for lag in range(self.bands):
+            result[self.bands - 1 - lag, lag:] = np.diagonal(self._matrix, -lag)
+        return result
+
+
+def _bandwidth(matrix: FloatArray) -> int:
+    rows, columns = np.nonzero(matrix)
+    return int((rows - columns).max()) + 1

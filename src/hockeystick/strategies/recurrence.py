@@ -1,0 +1,101 @@
+"""How C^-1 Z is computed row by row, with as little memory as the strategy allows.
+
+A recurrence turns a row of independent noise into a row of correlated noise, in place; `rows` is
+how many past rows it has to remember.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from hockeystick._numerics.law import FloatArray
+
+__all__ = ["Autoregressive", "Buffered", "MovingAverage", "Recurrence", "RowByRow"]
+
+
+class Recurrence(Protocol):
+    """One step of C^-1 Z."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of memory."""
+
+    def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
+        """Replace independent standard noise in `row` by row `step` of scale C^-1 Z."""
+
+
+@dataclass(frozen=True, eq=False)
+class Autoregressive:
+    """Banded Toeplitz C with coefficients c: each row is corrected by the rows before it."""
+
+    coefficients: FloatArray
+
+    @property
+    def rows(self) -> int:
+        """bands - 1."""
+        return self.coefficients.size - 1
+
+    def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
+        """Solve row `step` of C Y = Z for the newest row of Y."""
+        from hockeystick._numerics.correlated import autoregressive
+
+        autoregressive(row, memory, self.coefficients, scale, step)
+
+
+@dataclass(frozen=True, eq=False)
+class MovingAverage:
+    """Banded Toeplitz C^-1 with the given coefficients: past independent noise is remembered."""
+
+    inverse_coefficients: FloatArray
+
+    @property
+    def rows(self) -> int:
+        """inverse bands - 1."""
+        return self.inverse_coefficients.size - 1
+
+    def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
+        """Multiply by row `step` of C^-1."""
+        from hockeystick._numerics.correlated import moving_average
+
+        moving_average(row, memory, self.inverse_coefficients, scale, step)
+
+
+@dataclass(frozen=True, eq=False)
+class Buffered:
+    """C = diagonal (1 + sum_i weight_i z / (1 - decay_i z)): one buffer for each decay."""
+
+    decays: FloatArray
+    weights: FloatArray
+    diagonal: float
+
+    @property
+    def rows(self) -> int:
+        """One for each buffer."""
+        return self.decays.size
+
+    def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
+        """Subtract what the buffers hold, then feed them."""
+        from hockeystick._numerics.correlated import buffered
+
+        buffered(row, memory, self.decays, self.weights, scale / self.diagonal)
+
+
+@dataclass(frozen=True, eq=False)
+class RowByRow:
+    """Any lower-triangular C: `entries[t, j]` is C[t, t - j]."""
+
+    entries: FloatArray
+
+    @property
+    def rows(self) -> int:
+        """bands - 1."""
+        return int(self.entries.shape[1]) - 1
+
+    def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
+        """Solve row `step` of C Y = Z for the newest row of Y."""
+        from hockeystick._numerics.correlated import autoregressive
+
+        autoregressive(row, memory, self.entries[step], scale, step)

@@ -1,0 +1,141 @@
+"""What every strategy can do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from hockeystick._numerics.law import FloatArray
+from hockeystick._validate import positive, positive_integer
+from hockeystick.errors import InvalidParameter
+from hockeystick.randomness import RandomSource, generator
+from hockeystick.strategies.noise import NoiseStream
+from hockeystick.strategies.recurrence import Recurrence
+from hockeystick.strategies.sensitivity import Sensitivity
+from hockeystick.strategies.workloads import Workload
+
+__all__ = ["Strategy", "bands_within"]
+
+
+class Strategy(ABC):
+    """A lower-triangular matrix C with non-negative entries and a positive diagonal, as it stands.
+
+    Training adds C^-1 Z instead of Z; privacy is that of releasing C G + Z for the gradients G. The
+    analyses rest on the two properties, so they are checked wherever a strategy is made.
+    """
+
+    name: str
+    steps: int
+    parameters: Mapping[str, object]
+
+    @property
+    @abstractmethod
+    def coefficients(self) -> FloatArray | None:
+        """The first `bands` entries of the first column if C is Toeplitz, otherwise None."""
+
+    @property
+    @abstractmethod
+    def inverse_coefficients(self) -> FloatArray | None:
+        """The first `inverse_bands` entries of C^-1's first column if C is Toeplitz."""
+
+    @property
+    @abstractmethod
+    def bands(self) -> int:
+        """The bandwidth of C: entries further below the diagonal are zero."""
+
+    @property
+    @abstractmethod
+    def inverse_bands(self) -> int:
+        """The bandwidth of C^-1."""
+
+    @property
+    @abstractmethod
+    def column_norms(self) -> FloatArray:
+        """Euclidean length of each column."""
+
+    @abstractmethod
+    def squared_errors(self, workload: Workload = None) -> FloatArray:
+        """Squared length of each row of A C^-1, A the workload: prefix sums by default."""
+
+    @abstractmethod
+    def to_matrix(self) -> FloatArray:
+        """C in full."""
+
+    @abstractmethod
+    def inverse_matrix(self) -> FloatArray:
+        """C^-1 in full."""
+
+    @property
+    @abstractmethod
+    def recurrence(self) -> Recurrence:
+        """How the noise is computed row by row."""
+
+    @abstractmethod
+    def _sensitivity(self, separation: int, participations: int) -> Sensitivity:
+        """For checked arguments; the participations fit into the run."""
+
+    def sensitivity(self, *, separation: int = 1, participations: int | None = None) -> Sensitivity:
+        """The largest length of a sum of columns that are at least `separation` apart.
+
+        That is how much one example with clip norm 1 changes C G if it takes part at most
+        `participations` times (as often as fits by default), at least `separation` steps apart; all
+        entries are non-negative, so gradients that all point the same way are the worst. The number
+        says with `exact` whether a pattern attains it, otherwise it is an upper bound.
+        """
+        separation = positive_integer("separation", separation)
+        fitting = -(-self.steps // separation)
+        if participations is None:
+            participations = fitting
+        count = min(positive_integer("participations", participations), fitting)
+        return self._sensitivity(separation, count)
+
+    def mean_squared_error(self, workload: Workload = None) -> float:
+        """The squared Frobenius norm of A C^-1 over n, at noise multiplier 1 and clip norm 1."""
+        return float(self.squared_errors(workload).mean())
+
+    def max_squared_error(self, workload: Workload = None) -> float:
+        """The largest squared length of a row of A C^-1, at noise multiplier 1 and clip norm 1."""
+        return float(self.squared_errors(workload).max())
+
+    def noise(
+        self,
+        dimension: int | tuple[int, ...],
+        *,
+        scale: float = 1.0,
+        dtype: npt.DTypeLike = np.float32,
+        rng: RandomSource = None,
+    ) -> NoiseStream:
+        """The rows of C^-1 Z, one for each step, each of shape `dimension`.
+
+        `scale` is the standard deviation of Z: noise multiplier times clip norm. `rng` is what
+        `batches` takes as well; by default the seed is secret, and `"chacha"` is a cryptographic
+        generator.
+        """
+        return NoiseStream(
+            self.recurrence,
+            steps=self.steps,
+            dimension=dimension,
+            scale=positive("scale", scale),
+            dtype=dtype,
+            generator=generator(rng),
+        )
+
+    def describe(self) -> dict[str, object]:
+        """The factorization's name and parameters, ready for JSON."""
+        return {"factorization": self.name, **self.parameters}
+
+    def __repr__(self) -> str:
+        inside = "".join(f", {name}={value!r}" for name, value in self.parameters.items())
+        return f"{self.name.replace('-', '_')}({self.steps}{inside})"
+
+
+def bands_within(steps: int, bands: int, *, name: str = "bands") -> tuple[int, int]:
+    """Both arguments checked: 1 <= bands <= steps."""
+    steps = positive_integer("steps", steps)
+    number = positive_integer(name, bands)
+    if not number <= steps:
+        raise InvalidParameter(name, f"an integer in [1, steps={steps}]", bands)
+    return steps, number

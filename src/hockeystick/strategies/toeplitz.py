@@ -1,0 +1,175 @@
+"""Strategies with the same entries along each diagonal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick._numerics import series
+from hockeystick._numerics.law import FloatArray
+from hockeystick.errors import InvalidParameter
+from hockeystick.strategies.recurrence import Autoregressive, MovingAverage, Recurrence
+from hockeystick.strategies.sensitivity import Sensitivity, certified
+from hockeystick.strategies.strategy import Strategy
+from hockeystick.strategies.workloads import Workload, workload_coefficients
+
+__all__ = ["Toeplitz"]
+
+# The largest number of products that `sensitivity` takes for its better bound: about a second.
+MOST_PRODUCTS = 10**9
+
+
+class Toeplitz(Strategy):
+    """C is the power series with the given coefficients, truncated after `steps` terms.
+
+    Products with C, its inverse and the errors are operations on series: O(n * bands) if C or its
+    inverse is banded, O(n log n) otherwise.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        steps: int,
+        coefficients: FloatArray,
+        inverse: FloatArray | None = None,
+        recurrence: Recurrence | None = None,
+        parameters: Mapping[str, object] | None = None,
+    ) -> None:
+        """`inverse` and `recurrence` are given where the factorization knows better ones."""
+        if not np.isfinite(coefficients).all() or not (coefficients >= 0).all():
+            raise InvalidParameter("coefficients", "finite and not negative", coefficients)
+        if not coefficients[0] > 0:
+            raise InvalidParameter("coefficients[0]", "> 0", float(coefficients[0]))
+        self.name = name
+        self.steps = steps
+        self.parameters = dict(parameters or {})
+        self._coefficients = _frozen(series.trimmed(coefficients[:steps]))
+        self._inverse = inverse
+        self._recurrence = recurrence
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Toeplitz):
+            return NotImplemented
+        same = np.array_equal(self.coefficients, other.coefficients)
+        return self.steps == other.steps and same
+
+    def __hash__(self) -> int:
+        return hash((self.steps, self.coefficients.tobytes()))
+
+    @property
+    def coefficients(self) -> FloatArray:
+        """The entries of the first column up to the last that is not zero."""
+        return self._coefficients
+
+    @cached_property
+    def inverse_coefficients(self) -> FloatArray:
+        """The first column of C^-1 up to the last entry that is not zero."""
+        inverse = self._inverse
+        if inverse is None:
+            inverse = series.reciprocal(self.coefficients, self.steps)
+        return _frozen(series.trimmed(inverse))
+
+    @property
+    def bands(self) -> int:
+        """The number of coefficients."""
+        return self.coefficients.size
+
+    @property
+    def inverse_bands(self) -> int:
+        """The number of coefficients of the inverse."""
+        return self.inverse_coefficients.size
+
+    @cached_property
+    def column_norms(self) -> FloatArray:
+        """The first column is the longest; later ones are cut off at the end of the run."""
+        squares = np.cumsum(series.padded(self.coefficients**2, self.steps))
+        return _frozen(np.sqrt(squares[::-1]))
+
+    def squared_errors(self, workload: Workload = None) -> FloatArray:
+        """Row t of A C^-1 holds the first t + 1 coefficients of the product of the series."""
+        given = workload_coefficients(workload, self.steps)
+        if self.bands <= self.inverse_bands and self.bands <= series.DIRECT:
+            errors = series.divide(given, self.coefficients)
+        else:
+            errors = series.multiply(self.inverse_coefficients, given, self.steps)
+        result: FloatArray = np.cumsum(errors**2)
+        return result
+
+    def to_matrix(self) -> FloatArray:
+        """C in full."""
+        return _dense(self.coefficients, self.steps)
+
+    def inverse_matrix(self) -> FloatArray:
+        """C^-1 in full."""
+        return _dense(self.inverse_coefficients, self.steps)
+
+    @property
+    def recurrence(self) -> Recurrence:
+        """The shorter of the two: over past outputs if C is banded, over inputs if C^-1 is."""
+        if self._recurrence is not None:
+            return self._recurrence
+        if self.bands <= self.inverse_bands:
+            return Autoregressive(self.coefficients)
+        return MovingAverage(self.inverse_coefficients)
+
+    def _sensitivity(self, separation: int, participations: int) -> Sensitivity:
+        """The pattern 0, s, 2s, ... is the worst if c does not increase from c_s on.
+
+        Columns i and i + d have the inner product of c_j c_(j+d) summed over j < n - i - d. It falls
+        to the right, having fewer terms, and with the distance d >= s, having smaller ones; so to
+        move all participations together and to the front only adds (Kalinin & Lampert 2024,
+        Theorem 2, for c that never increases). That includes disjoint columns, where c is zero from
+        there on. There is no other pattern if every step takes part. Otherwise the smallest
+        sequence above c that does not increase from c_s on gives a bound, and unless that is
+        attained or the matrix is very large the one of `participation` is taken.
+        """
+        pattern = range(0, participations * separation, separation)
+        if self.bands <= separation:
+            squared = self._disjoint(separation, participations)
+            return Sensitivity(squared**0.5, exact=True, pattern=pattern)
+        columns = np.arange(participations) * separation
+        attained = self._attained(self.coefficients, columns)
+        if participations == self.steps:
+            return certified(attained, attained, columns)
+        falling = self.coefficients.copy()
+        falling[separation:] = np.maximum.accumulate(falling[separation:][::-1])[::-1]
+        simple = certified(self._attained(falling, columns), attained, columns)
+        if simple.exact or self.steps * self.bands > MOST_PRODUCTS:
+            return simple
+        from hockeystick._numerics.participation import toeplitz_envelopes, worst_pattern
+
+        envelopes = toeplitz_envelopes(self.coefficients, self.steps, separation)
+        bound, worst = worst_pattern(envelopes, separation, participations)
+        return certified(bound, self._attained(self.coefficients, worst), worst)
+
+    def _disjoint(self, separation: int, participations: int) -> float:
+        """Sum of the squared lengths of the columns 0, s, 2s, ..."""
+        squares = np.cumsum(self.coefficients**2)
+        # Columns from here on are cut off by the end of the run.
+        whole = min(participations, max(0, (self.steps - self.bands) // separation + 1))
+        cut = self.steps - 1 - np.arange(whole, participations) * separation
+        return whole * float(squares[-1]) + float(squares[cut].sum())
+
+    def _attained(self, coefficients: FloatArray, columns: NDArray[np.int64]) -> float:
+        """Squared length of the sum of the columns of the matrix with these coefficients."""
+        chosen = np.zeros(self.steps)
+        chosen[columns] = 1.0
+        total = series.multiply(coefficients, chosen, self.steps)
+        return float(total @ total)
+
+
+def _dense(coefficients: FloatArray, n: int) -> FloatArray:
+    from scipy.linalg import toeplitz
+
+    matrix: FloatArray = toeplitz(series.padded(coefficients, n), np.zeros(n))
+    return matrix
+
+
+def _frozen(array: FloatArray) -> FloatArray:
+    copy = np.array(array, dtype=np.float64)
+    copy.setflags(write=False)
+    return copy
