@@ -11,3 +11,5 @@ PHASES = {
 }
 SMALL_NOISE = {"noise": 0.05, "rate": 0.01, "steps": 1, "delta": 1e-6}
 ALLOCATION = {"noise": 1.0, "out_of": 1_000, "delta": 1e-6}
+BANDED = {"steps": 2_000, "bands": (16, 64)}
+NOISE = {"steps": 2_000, "bands": 16, "parameters": 1_000_000, "rows": 20}

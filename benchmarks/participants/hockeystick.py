@@ -1,12 +1,16 @@
-"""Hockeystick: both sides certified within 0.1 %, both directions."""
+"""Hockeystick: epsilon with both sides certified within 0.1 %, both directions; strategies."""
 
 from __future__ import annotations
 
-from functools import reduce
+import tracemalloc
+from functools import cache, partial, reduce
+from itertools import islice
 
 import settings as s  # beside harness.py
 
 import hockeystick as hs
+
+FLOAT_BYTES = 4
 
 
 def _poisson(noise, rate, steps):
@@ -45,9 +49,39 @@ def allocation():
     return _bounds(hs.account(plan, noise_multiplier=c["noise"]), c["delta"])
 
 
+def banded(bands):
+    """The best banded strategy; its largest column norm is 1."""
+    return None, hs.strategies.band_mf(s.BANDED["steps"], bands).mean_squared_error()
+
+
+@cache
+def _opened():
+    """A stream past its first rows, and the most memory it took over what it has to remember."""
+    c = s.NOISE
+    strategy = hs.strategies.bsr(c["steps"], bands=c["bands"])
+    next(strategy.noise(1))
+    tracemalloc.start()
+    stream = strategy.noise(c["parameters"])
+    for _ in islice(stream, c["bands"]):
+        pass
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return stream, peak / (c["bands"] * c["parameters"] * FLOAT_BYTES)
+
+
+def noise_stream():
+    """Rows of correlated noise, each drawn while the one before it is still in use."""
+    stream, memory = _opened()
+    for _ in islice(stream, s.NOISE["rows"]):
+        pass
+    return None, memory
+
+
 CASES = {
     "poisson": poisson,
     "fifty phases": fifty_phases,
     "small noise": small_noise,
     "allocation": allocation,
+    **{f"banded {bands} bands": partial(banded, bands) for bands in s.BANDED["bands"]},
+    "noise stream": noise_stream,
 }

@@ -10,6 +10,7 @@ from hockeystick import errors, strategies
 from hockeystick._version import __version__
 from hockeystick.accounting import account, methods
 from hockeystick.calibration import Calibration, calibrate
+from hockeystick.comparison import Compared, compare
 from hockeystick.guarantee import Guarantee
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
@@ -17,6 +18,7 @@ from hockeystick.sampling import CyclicPoisson, FullBatch, Poisson, RandomAlloca
 
 __all__ = [
     "Calibration",
+    "Compared",
     "CyclicPoisson",
     "FullBatch",
     "Guarantee",
@@ -28,6 +30,7 @@ __all__ = [
     "__version__",
     "account",
     "calibrate",
+    "compare",
     "errors",
     "methods",
     "strategies",

@@ -47,6 +47,7 @@ def calibrate(
     method: str = "auto",
     direction: str = "both",
     accuracy: float = FINE_ACCURACY,
+    start: float | None = None,
 ) -> Calibration:
     """The noise multiplier at which the plan is (epsilon, delta)-DP, rounded to the safe side.
 
@@ -54,7 +55,8 @@ def calibrate(
     on log epsilon against log noise takes a handful of evaluations, most of them at low accuracy.
     The answer meets the target with the proven upper bound and wastes at most about 0.1 % of
     noise. `CalibrationError` if no noise multiplier between 1e-3 and 1e7 meets the target; the
-    smallest of the range is returned if even that does.
+    smallest of the range is returned if even that does. `start` is a guess at the answer: a good
+    one saves evaluations, a bad one costs some.
     """
     target = check.positive("epsilon", epsilon)
     delta = check.small_probability("delta", delta)
@@ -77,8 +79,11 @@ def calibrate(
         )
         return guarantee.epsilon(delta)
 
-    coarse = max(COARSE_ACCURACY, accuracy)
-    near = _search(lambda s: price(s, coarse), target, start=1.0, tolerance=2 * coarse)
+    if start is None:
+        coarse = max(COARSE_ACCURACY, accuracy)
+        near = _search(lambda s: price(s, coarse), target, start=1.0, tolerance=2 * coarse)
+    else:
+        near = check.positive("start", start)
     noise = _search(lambda s: price(s, accuracy), target, start=near, tolerance=TOLERANCE)
     guarantee = account(
         plan, noise_multiplier=noise, method=method, direction=direction, accuracy=accuracy

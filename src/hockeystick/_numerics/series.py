@@ -28,6 +28,7 @@ DIRECT = 512
 # forgotten. What is left of a decaying series would otherwise end among the subnormal numbers,
 # where every operation takes a hundred times as long.
 PIECE, NOTHING = 8192, 1e-290
+UNDERFLOW = 1e-200
 
 
 def padded(series: FloatArray, n: int) -> FloatArray:
@@ -38,9 +39,12 @@ def padded(series: FloatArray, n: int) -> FloatArray:
 
 
 def trimmed(series: FloatArray) -> FloatArray:
-    """The series without trailing zeros; the first coefficient always stays."""
-    last = np.flatnonzero(series)
-    return series[: int(last[-1]) + 1 if last.size else 1]
+    """The series without trailing zeros.
+
+    Zeros at the end of a tail that became too small for floating point are not zeros, and stay.
+    """
+    last = int(np.flatnonzero(series)[-1])
+    return series[: last + 1] if abs(series[last]) > UNDERFLOW else series
 
 
 def from_ratios(ratios: FloatArray) -> FloatArray:

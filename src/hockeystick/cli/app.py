@@ -9,13 +9,14 @@ import typer
 from hockeystick._version import __version__
 from hockeystick.cli.batches import batches
 from hockeystick.cli.calibrate import calibrate
+from hockeystick.cli.compare import compare
 from hockeystick.cli.delta import delta
 from hockeystick.cli.epsilon import epsilon
 
 __all__ = ["app"]
 
 app = typer.Typer(name="hockeystick", add_completion=False, pretty_exceptions_enable=False)
-for command in (epsilon, delta, calibrate, batches):
+for command in (epsilon, delta, calibrate, compare, batches):
     app.command()(command)
 
 

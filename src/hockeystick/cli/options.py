@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from hockeystick.sampling import SCHEMES
+from hockeystick.strategies import FACTORIZATIONS
 
 __all__ = [
     "AccountingOptions",
@@ -38,7 +39,7 @@ Json = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions:
-    """What is run. A parameter of a sampling scheme is the option of the same name."""
+    """What is run. A parameter of a scheme or a strategy is the option of the same name."""
 
     sampling: Annotated[
         str,
@@ -73,6 +74,20 @@ class PlanOptions:
     ] = None
     examples: Annotated[
         int | None, typer.Option(help="Number of examples in the data.", rich_help_panel=RUN)
+    ] = None
+    strategy: Annotated[
+        str,
+        typer.Option(
+            help=f"How the noise is correlated: {', '.join(FACTORIZATIONS)}.",
+            metavar="STRATEGY",
+            rich_help_panel=RUN,
+        ),
+    ] = "identity"
+    bands: Annotated[
+        int | None, typer.Option(help="Bands of the strategy.", rich_help_panel=RUN)
+    ] = None
+    buffers: Annotated[
+        int | None, typer.Option(help="Buffers of the strategy.", rich_help_panel=RUN)
     ] = None
 
 

@@ -11,15 +11,19 @@ from hockeystick.cli.options import PlanOptions
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
 from hockeystick.sampling import SCHEMES, Sampling
+from hockeystick.strategies import FACTORIZATIONS, Strategy
 
-__all__ = ["described", "plan_from", "sampling_from"]
+__all__ = ["described", "plan_from", "sampling_from", "strategy_from"]
 
-NOT_PARAMETERS = ("sampling", "steps")
+OF_THE_PLAN = ("sampling", "steps", "strategy")
+OF_THE_STRATEGY = ("bands", "buffers")
 
 
 def plan_from(options: PlanOptions) -> Plan:
     """The plan that the options describe."""
-    return Plan(sampling=sampling_from(options), steps=options.steps)
+    sampling = sampling_from(options)
+    strategy = strategy_from(options, sampling)
+    return Plan(sampling=sampling, steps=options.steps, strategy=strategy)
 
 
 def sampling_from(options: PlanOptions) -> Sampling:
@@ -31,13 +35,33 @@ def sampling_from(options: PlanOptions) -> Sampling:
     scheme = SCHEMES.get(options.sampling)
     if scheme is None:
         raise InvalidParameter("sampling", f"one of {', '.join(SCHEMES)}", options.sampling)
-    given = _given(options)
+    given = {n: v for n, v in _given(options).items() if n not in OF_THE_STRATEGY}
     if "batch_size" in given:
         _check(scheme.for_batch_size, given, f"for {scheme.name} sampling with --batch-size")
         return scheme.for_batch_size(**given)
     given.pop("examples", None)  # no parameter of the scheme by itself
     _check(scheme, given, f"for {scheme.name} sampling", instead=scheme.for_batch_size)
     return scheme(**given)
+
+
+def strategy_from(options: PlanOptions, sampling: Sampling) -> Strategy:
+    """The strategy named by --strategy.
+
+    One that is optimised for a pattern of participations gets the closest that the scheme allows.
+    """
+    factorization = FACTORIZATIONS.get(options.strategy)
+    if factorization is None:
+        raise InvalidParameter("strategy", f"one of {', '.join(FACTORIZATIONS)}", options.strategy)
+    steps = sampling.check_steps(options.steps)
+    given: dict[str, Any] = {
+        **{n: v for n, v in _given(options).items() if n in OF_THE_STRATEGY},
+        "steps": steps,
+    }
+    _check(factorization, given, f"for the strategy {options.strategy}")
+    if "separation" in inspect.signature(factorization).parameters:
+        given["separation"] = sampling.least_gap
+        given["participations"] = sampling.most_participations(steps)
+    return factorization(**given)
 
 
 def described(plan: Plan, options: PlanOptions) -> dict[str, Any]:
@@ -51,15 +75,15 @@ def described(plan: Plan, options: PlanOptions) -> dict[str, Any]:
 def _given(options: PlanOptions) -> dict[str, Any]:
     """The parameters on the command line; a flag counts when it is set."""
     values = asdict(options).items()
-    return {n: v for n, v in values if n not in NOT_PARAMETERS and v is not None and v is not False}
+    return {n: v for n, v in values if n not in OF_THE_PLAN and v is not None and v is not False}
 
 
 def _check(
-    constructor: Callable[..., Sampling],
+    constructor: Callable[..., object],
     given: dict[str, Any],
     circumstance: str,
     *,
-    instead: Callable[..., Sampling] | None = None,
+    instead: Callable[..., object] | None = None,
 ) -> None:
     """Every given option is a parameter, and every parameter without a default is given.
 

@@ -44,14 +44,21 @@ def print_answers(answers: Answers) -> None:
 
 
 def plan_text(plan: Mapping[str, Any]) -> str:
-    """A plan in one line, such as "poisson (rate 0.01), 2,000 steps"."""
-    scheme, *parameters = plan["sampling"].items()
-    inside = ", ".join(_parameter(name, value) for name, value in parameters if value is not False)
-    text = f"{scheme[1]} ({inside})" if inside else f"{scheme[1]}"
+    """A plan in one line, such as "poisson (rate 0.01), bsr (bands 16), 2,000 steps"."""
+    text = _named(plan["sampling"])
+    if plan["strategy"]["factorization"] != "identity":
+        text += f", {_named(plan['strategy'])}"
     text += f", {count_text(plan['steps'])} steps"
     if "expected_batch_size" in plan:
         text += f", expected batch size {plan['expected_batch_size']:g}"
     return text
+
+
+def _named(described: Mapping[str, Any]) -> str:
+    """The name, which comes first, with the parameters in parentheses."""
+    (_, name), *parameters = described.items()
+    inside = ", ".join(_parameter(name, value) for name, value in parameters if value is not False)
+    return f"{name} ({inside})" if inside else f"{name}"
 
 
 def _parameter(name: str, value: object) -> str:

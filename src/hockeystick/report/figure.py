@@ -14,12 +14,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["INK", "PALETTE", "check_figure_file", "log_axes", "new_figure", "save_figure"]
+__all__ = [
+    "INK",
+    "PALETTE",
+    "check_figure_file",
+    "curve_style",
+    "log_axes",
+    "new_figure",
+    "save_figure",
+]
 
 FORMATS = ("png", "svg", "pdf")
 # Okabe and Ito: distinct for all common kinds of colour blindness, and in this order on white.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 INK, FAINT = "#333333", "#D9D9D9"
+# Dashes tell curves apart where they lie on each other, or without colours.
+DASHES = ("-", "--", "-.", ":")
 DOTS_PER_INCH = 160
 # Which multiples of the powers of ten are labelled, for ratios of an axis's ends up to a number.
 LABELLED = (
@@ -57,6 +67,11 @@ def new_figure(*, width: float, height: float) -> Figure:
     figure = Figure(figsize=(width, height), layout=margins)
     FigureCanvasAgg(figure)
     return figure
+
+
+def curve_style(curve: int) -> tuple[str, str]:
+    """Colour and dashes of the curve with this number."""
+    return PALETTE[curve % len(PALETTE)], DASHES[curve % len(DASHES)]
 
 
 def log_axes(axes: Axes) -> None:

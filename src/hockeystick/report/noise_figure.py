@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hockeystick.report.figure import INK, PALETTE, log_axes, new_figure
+from hockeystick.report.figure import INK, curve_style, log_axes, new_figure
 from hockeystick.report.noise_curve import NoiseCurve
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Mark", "draw_curves", "draw_mark", "noise_figure"]
 
-# Dashes tell curves apart where they lie on each other, or without colours.
-DASHES = ("-", "--", "-.", ":")
 EPSILON_LABEL = "ε (upper bound)"
 
 
@@ -49,11 +47,12 @@ def draw_curves(
 ) -> None:
     """One line for each curve, its noise multiplied by its scale, with the kind in the legend."""
     for i, (curve, scale) in enumerate(zip(curves, scales or [1.0] * len(curves), strict=True)):
+        colour, dashes = curve_style(i)
         axes.plot(
             [noise * scale for noise in curve.noise],
             curve.epsilon,
-            color=_colour(i),
-            linestyle=DASHES[i % len(DASHES)],
+            color=colour,
+            linestyle=dashes,
             linewidth=2.0,
             label=f"{curve.label} ({curve.kind})",
         )
@@ -64,7 +63,7 @@ def draw_mark(axes: Axes, mark: Mark) -> None:
     """A dot and its text; nothing where a logarithmic axis has no place for it."""
     if not (0 < mark.noise < math.inf and 0 < mark.epsilon < math.inf):
         return
-    colour = INK if mark.curve is None else _colour(mark.curve)
+    colour = INK if mark.curve is None else curve_style(mark.curve)[0]
     axes.plot([mark.noise], [mark.epsilon], "o", color=colour, markersize=7, zorder=5)
     axes.annotate(
         mark.text,
@@ -74,7 +73,3 @@ def draw_mark(axes: Axes, mark: Mark) -> None:
         fontsize=9,
         color=colour,
     )
-
-
-def _colour(curve: int) -> str:
-    return PALETTE[curve % len(PALETTE)]

@@ -119,9 +119,9 @@ class Toeplitz(Strategy):
     def _sensitivity(self, separation: int, participations: int) -> Sensitivity:
         """The pattern 0, s, 2s, ... is the worst if c does not increase from c_s on.
 
-        Columns i and i + d have the inner product of c_j c_(j+d) summed over j < n - i - d. It falls
-        to the right, having fewer terms, and with the distance d >= s, having smaller ones; so to
-        move all participations together and to the front only adds (Kalinin & Lampert 2024,
+        Columns i and i + d have the sum of c_j c_(j+d) over j < n - i - d as inner product. It
+        falls to the right, having fewer terms, and with the distance d >= s, having smaller ones;
+        so to move all participations together and to the front only adds (Kalinin & Lampert 2024,
         Theorem 2, for c that never increases). That includes disjoint columns, where c is zero from
         there on. There is no other pattern if every step takes part. Otherwise the smallest
         sequence above c that does not increase from c_s on gives a bound, and unless that is
