@@ -68,7 +68,7 @@ CASES = {
     "allocation": "random allocation, 1 out of 1,000, noise 1, delta 1e-6",
     "banded 16 bands": "best strategy with 16 bands, 2,000 steps: mean squared error",
     "banded 64 bands": "best strategy with 64 bands, 2,000 steps: mean squared error",
-    "noise stream": "20 rows of correlated noise, 1,000,000 parameters, 16 bands: memory over 16 rows",
+    "noise stream": "20 rows of noise, 1,000,000 parameters, 16 bands: memory over 16 rows",
 }
 ANSWERS = {
     "hockeystick": set(CASES),

@@ -38,7 +38,11 @@ def real(name: str, value: Any, allowed: str = "a real number") -> float:
 def vector(name: str, values: Any, allowed: str = "a vector of numbers") -> NDArray[np.float64]:
     """The values as a float array; NaN is refused."""
     try:
-        array = np.asarray(values, dtype=np.float64)
+        given = np.asarray(values)
+        # Text would be parsed, and imaginary parts dropped.
+        if given.dtype.kind in "cSU":
+            raise InvalidParameter(name, allowed, values)
+        array = given.astype(np.float64)
     except (TypeError, ValueError):
         raise InvalidParameter(name, allowed, values) from None
     if np.isnan(array).any():

@@ -64,7 +64,7 @@ class Plan:
     @property
     def correlated(self) -> bool:
         """Whether the noise of different steps is correlated: C is not the identity matrix."""
-        return self.strategy != identity(self.steps)
+        return not self.strategy.is_identity
 
     def batches(self, *, examples: int, rng: RandomSource = None) -> Iterator[Indices]:
         """The index arrays of the run's batches, one per step."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from hockeystick.errors import InvalidParameter, MissingExtra
 
-__all__ = ["RandomSource", "generator"]
+__all__ = ["RandomSource", "generator", "generators"]
 
 RandomSource: TypeAlias = (
     int | str | np.random.Generator | np.random.BitGenerator | np.random.SeedSequence | None
@@ -19,6 +19,8 @@ RandomSource: TypeAlias = (
 
 _SEED_BITS = 256
 CRYPTOGRAPHIC = "chacha"
+# Marks the seeds of generators beside a first one; spawned children count up from 0.
+_BESIDE = 2**31
 
 
 def generator(rng: RandomSource = None) -> np.random.Generator:
@@ -34,6 +36,48 @@ def generator(rng: RandomSource = None) -> np.random.Generator:
     `InvalidParameter`.
     """
     return _resolve(rng)
+
+
+def generators(rng: RandomSource, count: int) -> list[np.random.Generator]:
+    """The generator that describes `rng`, and independent ones beside it if they can be had.
+
+    They are fresh for a secret source and derived from a seed; of a generator that is already
+    there no others are made, because it might be drawn from elsewhere.
+    """
+    return _several(rng, count)
+
+
+@singledispatch
+def _several(rng: Any, count: int) -> list[np.random.Generator]:
+    """Integers, and everything that `generator` refuses."""
+    first = generator(rng)
+    return [first, *_derived(np.random.SeedSequence(operator.index(rng)), count - 1)]
+
+
+@_several.register(type(None))
+@_several.register(str)
+def _(rng: str | None, count: int) -> list[np.random.Generator]:
+    return [generator(rng) for _ in range(count)]
+
+
+@_several.register(np.random.Generator)
+@_several.register(np.random.BitGenerator)
+def _(rng: np.random.Generator | np.random.BitGenerator, count: int) -> list[np.random.Generator]:
+    return [generator(rng)]
+
+
+@_several.register
+def _(rng: np.random.SeedSequence, count: int) -> list[np.random.Generator]:
+    return [generator(rng), *_derived(rng, count - 1)]
+
+
+def _derived(seed: np.random.SeedSequence, count: int) -> list[np.random.Generator]:
+    """Generators that depend on the seed alone, and are not those of children spawned from it."""
+    keys = [(*seed.spawn_key, _BESIDE, i) for i in range(count)]
+    return [
+        generator(np.random.SeedSequence(seed.entropy, spawn_key=key, pool_size=seed.pool_size))
+        for key in keys
+    ]
 
 
 @singledispatch

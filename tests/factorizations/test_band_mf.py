@@ -71,14 +71,13 @@ def test_the_objective_is_the_error_at_unit_norm():
 def test_more_bands_are_not_worse(error):
     """The search space grows with the bands; one band is the identity."""
     errors = [
-        error_of(strategies.band_mf(60, bands, error=error), error)
-        for bands in (1, 2, 3, 5, 8, 20, 60)
+        error_of(strategies.band_mf(60, bands, error=error), error) for bands in (1, 2, 3, 5, 8, 20)
     ]
     assert errors == sorted(errors, reverse=True)
     assert errors[0] == error_of(strategies.identity(60), error)
 
 
-@pytest.mark.parametrize("bands", [2, 16, 200])
+@pytest.mark.parametrize("bands", [2, 16, 40])
 def test_it_beats_the_square_root(bands):
     """At unit column norm the error is below that of the banded square root."""
     root = strategies.bsr(200, bands)

@@ -29,18 +29,15 @@ def autoregressive(row: Rows, memory: Rows, c: FloatArray, scale: float, step: i
     lags = min(size, step, c.size - 1)
     total = np.empty(BLOCK)
     for start in range(0, row.size, BLOCK):
-        stop = min(start + BLOCK, row.size)
-        for k in range(start, stop):
-            total[k - start] = scale * row[k]
-        for j in range(1, lags + 1):
-            past = memory[(step - j) % size]
-            factor = c[j]
-            for k in range(start, stop):
-                total[k - start] -= factor * past[k]
-        for k in range(start, stop):
-            row[k] = total[k - start] / c[0]
-    if size > 0:
-        memory[step % size] = row
+        block = row[start : start + BLOCK]
+        for k in range(block.size):
+            total[k] = scale * block[k]
+        _add_past(total, memory, -c, lags, step, start, block.size)
+        for k in range(block.size):
+            block[k] = total[k] / c[0]
+        if size > 0:
+            # The oldest row is no longer needed in this block.
+            memory[step % size, start : start + BLOCK] = block
 
 
 @njit(cache=True, nogil=True)
@@ -49,21 +46,45 @@ def moving_average(row: Rows, memory: Rows, d: FloatArray, scale: float, step: i
     size = memory.shape[0]
     lags = min(size, step, d.size - 1)
     total = np.empty(BLOCK)
-    newest = step % max(size, 1)
     for start in range(0, row.size, BLOCK):
-        stop = min(start + BLOCK, row.size)
-        for k in range(start, stop):
-            total[k - start] = d[0] * row[k]
-        # The oldest z is read before the newest one takes its place.
-        for j in range(1, lags + 1):
-            past = memory[(step - j) % size]
-            factor = d[j]
-            for k in range(start, stop):
-                total[k - start] += factor * past[k]
+        block = row[start : start + BLOCK]
+        for k in range(block.size):
+            total[k] = d[0] * block[k]
+        _add_past(total, memory, d, lags, step, start, block.size)
         if size > 0:
-            memory[newest, start:stop] = row[start:stop]
-        for k in range(start, stop):
-            row[k] = scale * total[k - start]
+            memory[step % size, start : start + BLOCK] = block
+        for k in range(block.size):
+            block[k] = scale * total[k]
+
+
+@njit(cache=True, nogil=True)
+def _add_past(
+    total: FloatArray,
+    memory: Rows,
+    factors: FloatArray,
+    lags: int,
+    step: int,
+    start: int,
+    count: int,
+) -> None:
+    """Add factors_j times the row of j steps ago, four rows at a time: sums stay in registers."""
+    size = memory.shape[0]
+    j = 1
+    while j + 3 <= lags:
+        a = memory[(step - j) % size, start : start + count]
+        b = memory[(step - j - 1) % size, start : start + count]
+        c = memory[(step - j - 2) % size, start : start + count]
+        d = memory[(step - j - 3) % size, start : start + count]
+        fa, fb, fc, fd = factors[j], factors[j + 1], factors[j + 2], factors[j + 3]
+        for k in range(count):
+            total[k] = total[k] + fa * a[k] + fb * b[k] + fc * c[k] + fd * d[k]
+        j += 4
+    while j <= lags:
+        a = memory[(step - j) % size, start : start + count]
+        fa = factors[j]
+        for k in range(count):
+            total[k] += fa * a[k]
+        j += 1
 
 
 @njit(cache=True, nogil=True)
@@ -73,19 +94,19 @@ def buffered(
     """y = scale z - sum_i w_i s_i, then s_i <- decay_i s_i + y; memory holds the buffers s_i."""
     total = np.empty(BLOCK)
     for start in range(0, row.size, BLOCK):
-        stop = min(start + BLOCK, row.size)
-        for k in range(start, stop):
-            total[k - start] = scale * row[k]
+        block = row[start : start + BLOCK]
+        for k in range(block.size):
+            total[k] = scale * block[k]
         for i in range(decays.size):
-            factor = weights[i]
-            for k in range(start, stop):
-                total[k - start] -= factor * memory[i, k]
-        for k in range(start, stop):
-            row[k] = total[k - start]
+            buffer, factor = memory[i, start : start + BLOCK], weights[i]
+            for k in range(block.size):
+                total[k] -= factor * buffer[k]
+        for k in range(block.size):
+            block[k] = total[k]
         for i in range(decays.size):
-            factor = decays[i]
-            for k in range(start, stop):
-                memory[i, k] = factor * memory[i, k] + row[k]
+            buffer, factor = memory[i, start : start + BLOCK], decays[i]
+            for k in range(block.size):
+                buffer[k] = factor * buffer[k] + block[k]
 
 
 @njit(cache=True, nogil=True)

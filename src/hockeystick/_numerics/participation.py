@@ -17,6 +17,10 @@ from hockeystick._numerics.law import FloatArray
 
 __all__ = ["row_envelopes", "toeplitz_envelopes", "worst_pattern"]
 
+# Choices that are remembered; beyond it the number of participations counts as unlimited, which is
+# a bound as well.
+MOST_CHOICES = 2 * 10**8
+
 
 def toeplitz_envelopes(c: FloatArray, n: int, separation: int) -> FloatArray:
     """E[m, i] = the largest G(i, j) over j >= i + m s for m >= 1, and G(i, i) for m = 0.
@@ -58,7 +62,7 @@ def worst_pattern(
     weights = envelopes.copy()
     weights[1:] *= 2.0
     weights = np.cumsum(weights, axis=0)
-    if participations * separation >= n:
+    if participations * separation >= n or participations * n > MOST_CHOICES:
         value, taken = _maximise_unlimited(weights[-1], separation)
     else:
         value, taken = _maximise(weights, separation, participations)

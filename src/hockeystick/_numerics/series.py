@@ -29,6 +29,7 @@ DIRECT = 512
 # where every operation takes a hundred times as long.
 PIECE, NOTHING = 8192, 1e-290
 UNDERFLOW = 1e-200
+RESIDUAL = 1e-10
 
 
 def padded(series: FloatArray, n: int) -> FloatArray:
@@ -84,7 +85,8 @@ def reciprocal(c: FloatArray, n: int) -> FloatArray:
     """The first n coefficients of 1 / c.
 
     Short series by the recursion itself; long ones by Newton's iteration y <- y (2 - c y), which
-    doubles the number of correct coefficients: O(n log n).
+    doubles the number of correct coefficients: O(n log n), unless the coefficients grow so fast
+    that it loses its accuracy.
     """
     if c.size <= DIRECT:
         return divide(padded(np.ones(1), n), c)
@@ -95,7 +97,10 @@ def reciprocal(c: FloatArray, n: int) -> FloatArray:
         rest = -multiply(c, y, known)
         rest[0] += 2.0
         y = multiply(y, rest, known)
-    return y[:n]
+    left = multiply(c, y, n)
+    left[0] -= 1.0
+    # FFT is accurate relative to the largest coefficient only: not enough if the series grows.
+    return y if np.abs(left).max() < RESIDUAL else divide(padded(np.ones(1), n), c)
 
 
 def correlation(a: FloatArray, b: FloatArray, lags: int) -> FloatArray:

@@ -6,10 +6,16 @@ import numpy as np
 
 from hockeystick._numerics import series
 from hockeystick._numerics.law import FloatArray
-from hockeystick.strategies.objective import Error, error_weights, minimised, optimised_for
+from hockeystick.strategies.objective import (
+    Error,
+    error_weights,
+    minimised,
+    optimised_for,
+    target_of,
+)
 from hockeystick.strategies.strategy import bands_within
 from hockeystick.strategies.toeplitz import Toeplitz
-from hockeystick.strategies.workloads import Workload, workload_coefficients
+from hockeystick.strategies.workloads import Workload
 
 __all__ = ["band_mf"]
 
@@ -20,18 +26,19 @@ SMALLEST_RATIO = 1e-3
 def band_mf(
     steps: int, bands: int, *, error: Error = "mean", workload: Workload = None
 ) -> Toeplitz:
-    """The banded Toeplitz strategy with the smallest error at unit sensitivity; largest column 1.
+    """The best banded Toeplitz strategy whose coefficients do not increase; largest column 1.
 
     Minimises mean (or with `error="max"` the largest) squared error of the workload times the
     squared column norm (McKenna 2025, "Scaling up the banded matrix factorization mechanism").
     With participations at least `bands` steps apart the columns involved are disjoint, so the same
-    strategy is the best for any number of them. The search is over sequences that do not increase,
-    by their ratios c_k / c_(k-1) in (0, 1]: their series has no root inside the unit disc (Eneström
-    and Kakeya), so its inverse cannot overflow, whatever `steps` is.
+    strategy is the best for any number of them. The search is over the ratios c_k / c_(k-1) in
+    [0.001, 1]: a series that does not increase has no root inside the unit disc (Eneström and
+    Kakeya), so its inverse cannot overflow, whatever `steps` is. For prefix sums and momentum that
+    is no restriction; for a workload that is not monotone it can be one.
     """
     steps, bands = bands_within(steps, bands)
     weights = error_weights(error, steps)
-    target = workload_coefficients(workload, steps)
+    target = target_of(workload, steps)
 
     def objective(ratios: FloatArray) -> tuple[float, FloatArray]:
         c = series.from_ratios(ratios)
@@ -42,7 +49,7 @@ def band_mf(
     k = np.arange(1.0, bands)
     ratios = minimised(objective, (2 * k - 1) / (2 * k), bounds=(SMALLEST_RATIO, 1.0))
     c = series.from_ratios(ratios)
-    parameters = optimised_for(bands=bands, error=error)
+    parameters = optimised_for(bands=bands, error=error, workload=workload)
     return Toeplitz(
         "band-mf", steps=steps, coefficients=c / np.linalg.norm(c), parameters=parameters
     )

@@ -14,16 +14,20 @@ from hockeystick.strategies.objective import (
     minimised,
     optimised_for,
     participation_series,
+    target_of,
 )
 from hockeystick.strategies.recurrence import Buffered
 from hockeystick.strategies.strategy import bands_within
 from hockeystick.strategies.toeplitz import Toeplitz
-from hockeystick.strategies.workloads import Workload, workload_coefficients
+from hockeystick.strategies.workloads import Workload
 
 __all__ = ["blt"]
 
 # Decays are kept this far, in units of the logit, from the ends of (0, 1).
 LARGEST_LOGIT = 30.0
+# Starting points: the slowest decay, in units of 1 / steps, and the fastest. The objective has
+# several minima, close to each other, and the better end is taken.
+REACHES = ((0.3, 3.0), (2.0, 1.0))
 
 
 def blt(
@@ -45,18 +49,26 @@ def blt(
     """
     steps, buffers = bands_within(steps, buffers, name="buffers")
     weights = error_weights(error, steps)
-    target = workload_coefficients(workload, steps)
+    target = target_of(workload, steps)
     pattern = participation_series(steps, separation=separation, participations=participations)
 
     def objective(x: FloatArray) -> tuple[float, FloatArray]:
         return _objective(x, target=target, pattern=pattern, weights=weights)
 
-    x = minimised(objective, _start(steps, buffers), bounds=(-LARGEST_LOGIT, LARGEST_LOGIT))
+    ends = (
+        minimised(objective, _start(steps, buffers, reach), bounds=(-LARGEST_LOGIT, LARGEST_LOGIT))
+        for reach in REACHES
+    )
+    x = min(ends, key=lambda end: objective(end)[0])
     decays, multiples = _parameters(x)
     c = _coefficients(decays, multiples, steps)
     scale = float(np.linalg.norm(c))
     parameters = optimised_for(
-        buffers=buffers, separation=separation, participations=participations, error=error
+        buffers=buffers,
+        separation=separation,
+        participations=participations,
+        error=error,
+        workload=workload,
     )
     from hockeystick._numerics.correlated import buffered_divide
 
@@ -70,13 +82,13 @@ def blt(
     )
 
 
-def _start(steps: int, buffers: int) -> FloatArray:
+def _start(steps: int, buffers: int, reach: tuple[float, float]) -> FloatArray:
     """A quadrature of the square root's own mixture of exponentials.
 
     binomial(2k, k) / 4^k is the k-th moment of the arcsine law. Its decays e^-s matter on scales s
     between 1/steps and 1, so those are spaced evenly in log s.
     """
-    edges = np.geomspace(0.3 / steps, 3.0, buffers + 1)
+    edges = np.geomspace(min(reach[0] / steps, reach[1] / 2), reach[1], buffers + 1)
     middles = np.sqrt(edges[:-1] * edges[1:])
     # The arcsine law of r = e^-s between the edges: (2/pi) arcsin(sqrt(r)).
     law = 2 / math.pi * np.arcsin(np.exp(-edges / 2))

@@ -31,9 +31,9 @@ def from_matrix(matrix: npt.ArrayLike) -> Matrix:
     array = vector("matrix", matrix, "a square matrix of numbers")
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] < 1:
         raise InvalidParameter("matrix", "square", array.shape)
-    if not (np.isfinite(array).all() and (array >= 0).all()):
-        worst = array[np.unravel_index(np.argmin(array), array.shape)]
-        raise InvalidParameter("matrix", "finite and not negative", float(worst))
+    refused = ~(np.isfinite(array) & (array >= 0))
+    if refused.any():
+        raise InvalidParameter("matrix", "finite and not negative", float(array[refused][0]))
     if np.triu(array, 1).any():
         row, column = np.argwhere(np.triu(array, 1))[0]
         raise InvalidParameter(
@@ -72,6 +72,11 @@ class Matrix(Strategy):
     @property
     def inverse_coefficients(self) -> None:
         """None: diagonals may vary."""
+
+    @cached_property
+    def is_identity(self) -> bool:
+        """Whether C = I."""
+        return self.bands == 1 and bool((np.diagonal(self._matrix) == 1).all())
 
     @cached_property
     def bands(self) -> int:

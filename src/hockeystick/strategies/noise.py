@@ -2,22 +2,59 @@
 
 from __future__ import annotations
 
-import copy
 import math
+import operator
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hockeystick._validate import positive_integer
-from hockeystick.errors import InvalidParameter
-from hockeystick.strategies.recurrence import Recurrence
+from hockeystick.errors import InvalidParameter, PrecisionError
+from hockeystick.randomness import RandomSource, generators
+from hockeystick.strategies.parallel import in_threads
+from hockeystick.strategies.recurrence import Recurrence, fingerprint
 
 __all__ = ["NoiseStream"]
 
 # Which type a stream computes in, for each type it can return.
 WORKING_TYPES = {"float16": np.float32, "float32": np.float32, "float64": np.float64}
+# A long row is drawn in parts of at least this many numbers, each with a generator of its own, so
+# that several cores can work on it; how many there are does not depend on the machine.
+SMALLEST_PART, MOST_PARTS = 2**18, 16
+
+
+@dataclass
+class _Part:
+    """Neighbouring coordinates with their generator and what the recurrence remembers of them."""
+
+    where: slice
+    generator: np.random.Generator
+    memory: npt.NDArray[Any]
+
+    def advance(
+        self, row: npt.NDArray[Any], recurrence: Recurrence, *, scale: float, step: int
+    ) -> None:
+        """Fill this part of the row."""
+        mine = row[self.where]
+        self.generator.standard_normal(out=mine, dtype=mine.dtype)
+        recurrence.advance(mine, self.memory, scale=scale, step=step)
+
+    def at(self, generator: Any, memory: Any) -> _Part:
+        """The same part at another time; both arguments come from a saved state."""
+        source = type(self.generator.bit_generator)()
+        source.state = generator
+        rows = np.array(memory)
+        same = (rows.shape, rows.dtype) == (self.memory.shape, self.memory.dtype)
+        if not (same and np.isfinite(rows).all()):
+            allowed = f"with memory of shape {self.memory.shape} and type {self.memory.dtype}"
+            raise InvalidParameter("state", allowed, (rows.shape, rows.dtype))
+        return _Part(self.where, np.random.Generator(source), rows)
 
 
 class NoiseStream(Iterator[npt.NDArray[Any]]):
@@ -42,7 +79,7 @@ class NoiseStream(Iterator[npt.NDArray[Any]]):
         dimension: int | tuple[int, ...],
         scale: float,
         dtype: npt.DTypeLike,
-        generator: np.random.Generator,
+        rng: RandomSource,
     ) -> None:
         self._recurrence = recurrence
         self.steps = steps
@@ -50,9 +87,18 @@ class NoiseStream(Iterator[npt.NDArray[Any]]):
         self.scale = scale
         self.shape = _shape(dimension)
         self.dtype = _dtype(dtype)
-        self._generator = generator
+        self._parts = self._make_parts(rng)
+
+    def _make_parts(self, rng: RandomSource) -> list[_Part]:
         size = math.prod(self.shape)
-        self._memory = np.zeros((recurrence.rows, size), WORKING_TYPES[self.dtype.name])
+        wanted = 2 ** int(math.log2(min(max(size // SMALLEST_PART, 1), MOST_PARTS)))
+        sources = generators(rng, wanted)
+        edges = [size * i // len(sources) for i in range(len(sources) + 1)]
+        working = WORKING_TYPES[self.dtype.name]
+        return [
+            _Part(slice(a, b), source, np.zeros((self._recurrence.rows, b - a), working))
+            for source, (a, b) in zip(sources, pairwise(edges), strict=True)
+        ]
 
     def __iter__(self) -> NoiseStream:
         return self
@@ -60,50 +106,64 @@ class NoiseStream(Iterator[npt.NDArray[Any]]):
     def __next__(self) -> npt.NDArray[Any]:
         if self.step >= self.steps:
             raise StopIteration
-        row = np.empty(self._memory.shape[1], self._memory.dtype)
-        self._generator.standard_normal(out=row, dtype=self._memory.dtype)
-        self._recurrence.advance(row, self._memory, scale=self.scale, step=self.step)
+        row = np.empty(math.prod(self.shape), WORKING_TYPES[self.dtype.name])
+        in_threads(
+            partial(part.advance, row, self._recurrence, scale=self.scale, step=self.step)
+            for part in self._parts
+        )
         self.step += 1
+        if not math.isfinite(float(row.sum(dtype=np.float64))):
+            raise PrecisionError(
+                "The noise is not finite any more: the inverse of this strategy grows too fast.",
+                lower=0.0,
+                upper=math.inf,
+            )
         return row.astype(self.dtype, copy=False).reshape(self.shape)
 
     def state(self) -> dict[str, Any]:
         """Everything needed to go on from here: plain numbers, text and arrays."""
         return {
             "step": self.step,
-            "steps": self.steps,
-            "scale": self.scale,
-            "shape": self.shape,
-            "dtype": self.dtype.name,
-            "memory": self._memory.copy(),
-            "generator": copy.deepcopy(self._generator.bit_generator.state),
+            **self._description(),
+            "memory": [part.memory.copy() for part in self._parts],
+            "generators": [deepcopy(part.generator.bit_generator.state) for part in self._parts],
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a saved state; it has to come from a stream of the same description.
 
-        Nothing is changed if it does not.
+        `InvalidParameter`, and nothing is changed, if it does not.
         """
-        kind = type(self._generator.bit_generator)
-        mine = {
+        try:
+            step, parts = self._read(state)
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            if isinstance(error, InvalidParameter):
+                raise
+            raise InvalidParameter("state", "what `state()` returned", type(state)) from error
+        self.step, self._parts = step, parts
+
+    def _read(self, state: Mapping[str, Any]) -> tuple[int, list[_Part]]:
+        for name, value in self._description().items():
+            theirs = state[name]
+            if theirs != value:
+                raise InvalidParameter("state", f"of a stream with {name} {value}", theirs)
+        step = operator.index(state["step"])
+        if not 0 <= step <= self.steps:
+            raise InvalidParameter("state", f"at a step in [0, {self.steps}]", step)
+        saved = zip(self._parts, state["generators"], state["memory"], strict=True)
+        return step, [part.at(generator, memory) for part, generator, memory in saved]
+
+    def _description(self) -> dict[str, Any]:
+        """What two streams must have in common to exchange states."""
+        return {
             "steps": self.steps,
             "scale": self.scale,
             "shape": self.shape,
             "dtype": self.dtype.name,
-            "memory": self._memory.shape,
-            "generator": self._generator.bit_generator.state["bit_generator"],
+            "recurrence": fingerprint(self._recurrence),
+            "parts": len(self._parts),
+            "generator": self._parts[0].generator.bit_generator.state["bit_generator"],
         }
-        theirs = {name: state.get(name) for name in mine}
-        theirs["shape"] = tuple(theirs["shape"] or ())
-        theirs["memory"] = np.shape(state.get("memory", ()))
-        theirs["generator"] = dict(theirs["generator"] or {}).get("bit_generator")
-        for name, value in mine.items():
-            if theirs[name] != value:
-                raise InvalidParameter("state", f"of a stream with {name} {value}", theirs[name])
-        fresh = kind()
-        fresh.state = state["generator"]
-        self._generator = np.random.Generator(fresh)
-        self._memory = np.array(state["memory"], dtype=self._memory.dtype)
-        self.step = int(state["step"])
 
 
 def _shape(dimension: int | tuple[int, ...]) -> tuple[int, ...]:
@@ -111,11 +171,16 @@ def _shape(dimension: int | tuple[int, ...]) -> tuple[int, ...]:
     return tuple(positive_integer("dimension", size) for size in sizes)
 
 
-def _dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
+def _dtype(dtype: Any) -> np.dtype[Any]:
     try:
-        wanted = np.dtype(dtype)
+        checked: np.dtype[Any] = np.dtype(dtype)
     except TypeError:
-        wanted = None
-    if wanted is None or wanted.name not in WORKING_TYPES:
-        raise InvalidParameter("dtype", f"one of {', '.join(WORKING_TYPES)}", dtype)
-    return wanted
+        raise _refused(dtype) from None
+    # NumPy takes None for double precision.
+    if dtype is None or checked.name not in WORKING_TYPES:
+        raise _refused(dtype)
+    return checked
+
+
+def _refused(dtype: object) -> InvalidParameter:
+    return InvalidParameter("dtype", f"one of {', '.join(WORKING_TYPES)}", dtype)

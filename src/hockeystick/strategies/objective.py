@@ -14,17 +14,27 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick._validate import positive_integer
-from hockeystick.errors import InvalidParameter, PrecisionError
+from hockeystick.errors import InvalidParameter
+from hockeystick.strategies.workloads import Workload, workload_coefficients
 
-__all__ = ["Error", "error_weights", "minimised", "optimised_for", "participation_series"]
+__all__ = [
+    "Error",
+    "error_weights",
+    "minimised",
+    "optimised_for",
+    "participation_series",
+    "target_of",
+]
 
 Error = Literal["mean", "max"]
 Objective = Callable[[FloatArray], tuple[float, FloatArray]]
 
-# The projected gradient of the logarithm of the objective at which the search ends.
-GRADIENT = 1e-9
-# One that is accepted all the same, where floating point allows no more.
-ACCEPTED_GRADIENT = 1e-4
+# The search ends at this projected gradient of the objective's logarithm, or where an iteration
+# gains less than GAIN; from there it starts again, with its memory cleared, while that helps.
+GRADIENT, GAIN, RESTARTS = 1e-7, 1e-14, 8
+RESTART_GAIN = 1e-7
+# What the logarithm is taken to be where the objective overflows.
+TOO_LARGE = 700.0
 
 
 def error_weights(error: Error, steps: int) -> FloatArray:
@@ -33,13 +43,24 @@ def error_weights(error: Error, steps: int) -> FloatArray:
         "mean": (steps - np.arange(steps)) / steps,
         "max": np.ones(steps),
     }
-    if error not in weights:
+    if error not in tuple(weights):
         raise InvalidParameter("error", "'mean' or 'max'", error)
     return weights[error]
 
 
-def optimised_for(**given: object) -> dict[str, object]:
+def target_of(workload: Workload, steps: int) -> FloatArray:
+    """The coefficients of the workload, scaled so that the largest is 1: the minimiser stays."""
+    coefficients = workload_coefficients(workload, steps)
+    largest = float(np.abs(coefficients).max())
+    if not largest > 0:
+        raise InvalidParameter("workload", "not zero everywhere", workload)
+    return coefficients / largest
+
+
+def optimised_for(*, workload: Workload, **given: object) -> dict[str, object]:
     """What describes an optimised strategy: everything that is not the default."""
+    if workload is not None:
+        given["workload"] = "given"
     return {name: value for name, value in given.items() if value not in (None, "mean")}
 
 
@@ -63,36 +84,35 @@ def participation_series(
 
 
 def minimised(
-    objective: Objective, start: FloatArray, *, bounds: tuple[float | None, float | None]
+    objective: Objective, start: FloatArray, *, bounds: tuple[float, float]
 ) -> FloatArray:
-    """The minimiser of the logarithm of a positive function, by L-BFGS-B.
-
-    `PrecisionError` if the search ends somewhere that is not a minimum.
-    """
+    """A minimiser of a positive function, by L-BFGS-B on its logarithm."""
     from scipy.optimize import minimize
 
     if not start.size:
         return start
 
     def logarithm(x: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = objective(x)
+        with np.errstate(over="ignore", invalid="ignore"):
+            value, gradient = objective(x)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return TOO_LARGE, np.zeros_like(x)
         return float(np.log(value)), gradient / value
 
-    found = minimize(
-        logarithm,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[bounds] * start.size,
-        options={"maxiter": 2000, "maxfun": 4000, "maxcor": 30, "ftol": 1e-15, "gtol": GRADIENT},
-    )
-    x: FloatArray = np.asarray(found.x)
-    low, high = (-np.inf if bounds[0] is None else bounds[0], bounds[1] or np.inf)
-    step = np.clip(x - found.jac, low, high) - x
-    if not np.abs(step).max() <= ACCEPTED_GRADIENT:
-        raise PrecisionError(
-            f"The optimisation of the strategy did not settle: {found.message}.",
-            lower=0.0,
-            upper=float(np.exp(found.fun)),
+    x, best = start, np.inf
+    for _ in range(RESTARTS):
+        found = minimize(
+            logarithm,
+            x,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[bounds] * start.size,
+            options={"maxiter": 500, "maxcor": 30, "ftol": GAIN, "gtol": GRADIENT},
         )
+        gain = best - found.fun
+        if found.fun < best:
+            x, best = np.asarray(found.x, dtype=np.float64), float(found.fun)
+        step = np.clip(x - found.jac, *bounds) - x
+        if np.abs(step).max() <= GRADIENT or not gain > RESTART_GAIN:
+            break
     return x

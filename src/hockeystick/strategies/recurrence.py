@@ -6,6 +6,7 @@ how many past rows it has to remember.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray
 
-__all__ = ["Autoregressive", "Buffered", "MovingAverage", "Recurrence", "RowByRow"]
+__all__ = ["Autoregressive", "Buffered", "MovingAverage", "Recurrence", "RowByRow", "fingerprint"]
 
 
 class Recurrence(Protocol):
@@ -25,6 +26,14 @@ class Recurrence(Protocol):
 
     def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
         """Replace independent standard noise in `row` by row `step` of scale C^-1 Z."""
+
+
+def fingerprint(recurrence: Recurrence) -> str:
+    """A text that two recurrences share exactly if they are the same."""
+    digest = hashlib.sha256(type(recurrence).__name__.encode())
+    for value in vars(recurrence).values():
+        digest.update(np.ascontiguousarray(value, dtype=np.float64).tobytes())
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True, eq=False)

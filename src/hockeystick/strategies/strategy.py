@@ -11,7 +11,7 @@ import numpy.typing as npt
 from hockeystick._numerics.law import FloatArray
 from hockeystick._validate import positive, positive_integer
 from hockeystick.errors import InvalidParameter
-from hockeystick.randomness import RandomSource, generator
+from hockeystick.randomness import RandomSource
 from hockeystick.strategies.noise import NoiseStream
 from hockeystick.strategies.recurrence import Recurrence
 from hockeystick.strategies.sensitivity import Sensitivity
@@ -40,6 +40,11 @@ class Strategy(ABC):
     @abstractmethod
     def inverse_coefficients(self) -> FloatArray | None:
         """The first `inverse_bands` entries of C^-1's first column if C is Toeplitz."""
+
+    @property
+    @abstractmethod
+    def is_identity(self) -> bool:
+        """Whether C = I, so that the noise is independent."""
 
     @property
     @abstractmethod
@@ -112,7 +117,8 @@ class Strategy(ABC):
 
         `scale` is the standard deviation of Z: noise multiplier times clip norm. `rng` is what
         `batches` takes as well; by default the seed is secret, and `"chacha"` is a cryptographic
-        generator.
+        generator. Rows of more than half a million numbers are drawn in parts, each with its own
+        generator, on several cores; not if `rng` is a generator itself.
         """
         return NoiseStream(
             self.recurrence,
@@ -120,7 +126,7 @@ class Strategy(ABC):
             dimension=dimension,
             scale=positive("scale", scale),
             dtype=dtype,
-            generator=generator(rng),
+            rng=rng,
         )
 
     def describe(self) -> dict[str, object]:

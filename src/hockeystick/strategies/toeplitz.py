@@ -74,6 +74,11 @@ class Toeplitz(Strategy):
         return _frozen(series.trimmed(inverse))
 
     @property
+    def is_identity(self) -> bool:
+        """Whether C = I."""
+        return self.bands == 1 and bool(self.coefficients[0] == 1)
+
+    @property
     def bands(self) -> int:
         """The number of coefficients."""
         return self.coefficients.size
@@ -96,7 +101,8 @@ class Toeplitz(Strategy):
             errors = series.divide(given, self.coefficients)
         else:
             errors = series.multiply(self.inverse_coefficients, given, self.steps)
-        result: FloatArray = np.cumsum(errors**2)
+        with np.errstate(over="ignore"):  # an inverse that grows has an infinite error
+            result: FloatArray = np.cumsum(errors**2)
         return result
 
     def to_matrix(self) -> FloatArray:

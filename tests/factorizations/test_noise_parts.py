@@ -1,0 +1,85 @@
+"""Long rows, which are drawn in parts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hockeystick.errors import PrecisionError
+from hockeystick.randomness import generators
+from hockeystick.strategies import bsr, from_coefficients
+from hockeystick.strategies.parallel import in_threads
+
+LONG = 2**19
+STRATEGY = bsr(4, 2)
+
+
+@pytest.mark.parametrize("seed", [7, np.random.SeedSequence(7)], ids=["number", "sequence"])
+def test_a_seed_gives_the_same_rows(seed):
+    """However many threads there are, and however often it is used."""
+    first, second = (list(STRATEGY.noise(LONG, rng=seed)) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_a_long_row_starts_with_the_seed_itself():
+    """The first part is drawn from the seed's own generator, the second from another."""
+    [row] = list(bsr(1, 1).noise(LONG, rng=7))
+    expected = np.random.Generator(np.random.PCG64DXSM(7)).standard_normal(LONG, dtype=np.float32)
+    np.testing.assert_array_equal(row[: LONG // 2], expected[: LONG // 2])
+    assert not np.isclose(row[LONG // 2 :], expected[LONG // 2 :]).all()
+
+
+def test_parts_are_independent():
+    """Neither equal nor correlated."""
+    [row] = list(bsr(1, 1).noise(LONG, rng=7))
+    left, right = row[: LONG // 2].astype(float), row[LONG // 2 :].astype(float)
+    assert abs(np.corrcoef(left, right)[0, 1]) < 5 / np.sqrt(left.size)
+
+
+@pytest.mark.parametrize("rng", [7, "chacha"])
+def test_a_long_stream_can_be_restored(rng):
+    """Every part continues bit for bit."""
+    stream = STRATEGY.noise(LONG, rng=rng)
+    next(stream)
+    saved = stream.state()
+    assert len(saved["generators"]) == 2
+    again = STRATEGY.noise(LONG, rng=rng)
+    again.restore(saved)
+    np.testing.assert_array_equal(list(stream), list(again))
+
+
+def test_a_generator_is_used_alone():
+    """What somebody else may draw from has no generators beside it."""
+    [row] = list(bsr(1, 1).noise(LONG, rng=np.random.default_rng(3)))
+    expected = np.random.default_rng(3).standard_normal(LONG, dtype=np.float32)
+    np.testing.assert_array_equal(row, expected)
+
+
+def test_generators_beside_a_seed_are_not_its_children():
+    """Somebody who spawns from the same seed gets other numbers."""
+    seed = np.random.SeedSequence(5)
+    beside = generators(seed, 3)[1:]
+    children = [np.random.Generator(np.random.PCG64DXSM(child)) for child in seed.spawn(2)]
+    drawn = {rng.integers(2**63) for rng in (*beside, *children)}
+    assert len(drawn) == 4
+
+
+def test_noise_that_grows_out_of_range_is_an_error():
+    """Not infinities that training would add."""
+    stream = from_coefficients([1.0, 2.0], 400).noise(3, rng=1)
+    with pytest.raises(PrecisionError, match="not finite"):
+        list(stream)
+
+
+def test_threads_pass_errors_on():
+    """The first one is raised; without errors everything is done."""
+    done = []
+
+    def fails():
+        raise KeyError("no")
+
+    with pytest.raises(KeyError, match="no"):
+        in_threads([fails, fails])
+    in_threads([lambda i=i: done.append(i) for i in range(20)])
+    assert sorted(done) == list(range(20))
+    in_threads([])
