@@ -49,7 +49,7 @@ def test_no_single_exponential_is_better(n, error):
         for w in np.linspace(0.02, 1.2, 60)
     )
     reached = product(strategies.blt(n, 1, error=error), error)
-    assert reached <= best
+    assert reached <= best * (1 + 1e-9)
     assert reached == pytest.approx(best, rel=2e-3)
 
 
