@@ -82,6 +82,7 @@ def test_the_largest_error_can_be_asked_for():
     assert mean.mean_squared_error() < largest.mean_squared_error()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", ["mean", "max"])
 def test_long_runs(error):
     """A hundred thousand steps, better than the square root with sixteen bands."""
@@ -89,6 +90,7 @@ def test_long_runs(error):
     assert product(strategies.blt(100_000, 2, error=error), error) < product(root, error)
 
 
+@pytest.mark.slow
 def test_the_search_does_not_overflow():
     """Settings where the best weights are far apart."""
     given = {"error": "max", "separation": 2}

@@ -25,6 +25,7 @@ def rounded():
     return mock.patch.object(convolution, "EXACT_ATOMS", 0)
 
 
+@pytest.mark.slow
 @quick
 @given(pair=pairs(max_size=3), count=st.integers(1, 6))
 def test_powers_by_squaring(pair, count):

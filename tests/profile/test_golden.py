@@ -49,6 +49,7 @@ def test_poisson_plan():
     assert 6.900 <= answer.lower <= answer.value <= 6.915
 
 
+@pytest.mark.slow
 def test_calibration():
     """2,000 steps at rate 0.01 to (2, 1e-5) need a noise multiplier of 1.1493."""
     plan = hs.Plan(sampling=hs.Poisson(rate=0.01), steps=2000)
