@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hockeystick.accounting import account
 from hockeystick.cli.gather import gathered
+from hockeystick.cli.known_noise import answer_with_known_noise
 from hockeystick.cli.options import (
     AccountingOptions,
     Delta,
@@ -11,11 +11,6 @@ from hockeystick.cli.options import (
     OutputOptions,
     PlanOptions,
 )
-from hockeystick.cli.plans import plan_from
-from hockeystick.cli.plotting import Spot
-from hockeystick.cli.pricing import Priced, answered
-from hockeystick.cli.question import Question
-from hockeystick.profile import DEFAULT_ACCURACY
 
 __all__ = ["epsilon"]
 
@@ -29,23 +24,4 @@ def epsilon(
     output: OutputOptions,
 ) -> None:
     """The epsilon of a run with known noise, at a given delta."""
-    plan = plan_from(run)
-    accuracy = accounting.accuracy_or(DEFAULT_ACCURACY)
-
-    def ask(method: str) -> Priced:
-        guarantee = account(
-            plan,
-            noise_multiplier=noise_multiplier,
-            method=method,
-            direction=accounting.direction,
-            accuracy=accuracy,
-        )
-        return answered(guarantee, method=accounting.method, delta=delta)
-
-    Question(
-        plan,
-        "epsilon",
-        given={"noise_multiplier": noise_multiplier, "delta": delta, "accuracy": accuracy},
-        ask=ask,
-        spot=lambda best: Spot(noise_multiplier, best.answer.value, delta),
-    ).answer(run, accounting, output)
+    answer_with_known_noise(run, accounting, output, noise_multiplier=noise_multiplier, delta=delta)
