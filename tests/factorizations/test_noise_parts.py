@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hockeystick.errors import PrecisionError
+from hockeystick.errors import HockeystickError, PrecisionError
 from hockeystick.randomness import generators
 from hockeystick.strategies import bsr, from_coefficients
 from hockeystick.strategies.parallel import in_threads
@@ -69,6 +69,24 @@ def test_noise_that_grows_out_of_range_is_an_error():
     stream = from_coefficients([1.0, 2.0], 400).noise(3, rng=1)
     with pytest.raises(PrecisionError, match="not finite"):
         list(stream)
+
+
+def test_an_interrupted_row_stops_the_stream():
+    """Parts may be at different steps then; a saved state helps."""
+    stream = STRATEGY.noise(5, rng=1)
+    next(stream)
+    saved = stream.state()
+    expected = next(stream)
+    stream.restore(saved)
+    recurrence, stream._recurrence = stream._recurrence, None
+    with pytest.raises(AttributeError):
+        next(stream)
+    stream._recurrence = recurrence
+    for use in (lambda: next(stream), stream.state):
+        with pytest.raises(HockeystickError, match="interrupted"):
+            use()
+    stream.restore(saved)
+    np.testing.assert_array_equal(next(stream), expected)
 
 
 def test_threads_pass_errors_on():

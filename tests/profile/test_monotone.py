@@ -30,52 +30,36 @@ def bounds(noise, rate, steps, delta, *, reverse):
     return (profile.reverse() if reverse else profile).epsilon_bounds(delta, accuracy=LOW)
 
 
-@brief
-@given(
-    noise=noises(),
-    factor=st.floats(1.0, 3.0),
-    rate=st.floats(0.001, 1.0),
-    steps=st.integers(1, 1000),
-    delta=deltas(),
-    reverse=st.booleans(),
+RUNS = st.fixed_dictionaries(
+    {
+        "noise": noises(),
+        "rate": st.floats(0.001, 1.0),
+        "steps": st.integers(1, 1000),
+        "delta": deltas(),
+        "reverse": st.booleans(),
+    }
 )
-def test_in_the_noise(noise, factor, rate, *, steps, delta, reverse):
+
+
+@brief
+@given(run=RUNS, factor=st.floats(1.0, 3.0))
+def test_in_the_noise(run, factor):
     """The lower bound with more noise is below the upper bound with less."""
-    less = bounds(noise, rate, steps, delta, reverse=reverse)
-    more = bounds(noise * factor, rate, steps, delta, reverse=reverse)
-    assert more.lower <= less.upper
+    assert bounds(**{**run, "noise": run["noise"] * factor}).lower <= bounds(**run).upper
 
 
 @brief
-@given(
-    noise=noises(),
-    rate=st.floats(0.001, 1.0),
-    factor=st.floats(0.2, 1.0),
-    steps=st.integers(1, 1000),
-    delta=deltas(),
-    reverse=st.booleans(),
-)
-def test_in_the_rate(noise, rate, factor, *, steps, delta, reverse):
+@given(run=RUNS, factor=st.floats(0.2, 1.0))
+def test_in_the_rate(run, factor):
     """The lower bound at a lower rate is below the upper bound at a higher one."""
-    high = bounds(noise, rate, steps, delta, reverse=reverse)
-    low = bounds(noise, rate * factor, steps, delta, reverse=reverse)
-    assert low.lower <= high.upper
+    assert bounds(**{**run, "rate": run["rate"] * factor}).lower <= bounds(**run).upper
 
 
 @brief
-@given(
-    noise=noises(),
-    rate=st.floats(0.001, 1.0),
-    steps=st.integers(1, 1000),
-    extra=st.integers(0, 500),
-    delta=deltas(),
-    reverse=st.booleans(),
-)
-def test_in_the_steps(noise, rate, steps, *, extra, delta, reverse):
+@given(run=RUNS, extra=st.integers(0, 500))
+def test_in_the_steps(run, extra):
     """The lower bound after fewer steps is below the upper bound after more."""
-    few = bounds(noise, rate, steps, delta, reverse=reverse)
-    many = bounds(noise, rate, steps + extra, delta, reverse=reverse)
-    assert few.lower <= many.upper
+    assert bounds(**run).lower <= bounds(**{**run, "steps": run["steps"] + extra}).upper
 
 
 @brief

@@ -29,9 +29,6 @@ __all__ = ["ALIGN", "dominates", "maximum", "minimum", "prices"]
 
 # Relative allowance for floating point where two profiles touch.
 TOUCH = 1e-12
-# At loss 0 the call and the put of a law are equal, but each is known only to about this: both come
-# from masses of order one.
-CENTRE_NOISE = 4e-16
 # Losses of two laws that are this close, relative to their size, are taken to be equal; who needs
 # a bound moves the losses of the result outwards by as much.
 ALIGN = 1e-9
@@ -66,7 +63,8 @@ def maximum(a: Law, b: Law) -> Law:
     corners = np.union1d(corners, _crossings(corners, prices(a, corners) - prices(b, corners)))
     top = np.maximum(prices(a, corners), prices(b, corners))
     p_infinite, q_zero = max(a.p_infinite, b.p_infinite), max(a.q_zero, b.q_zero)
-    return _law_of(corners, top, (a, b), p_infinite, q_zero)
+    centre = max(_put_at_zero(a), _put_at_zero(b))
+    return _law_of(corners, top, centre, (a, b), p_infinite=p_infinite, q_zero=q_zero)
 
 
 def minimum(a: Law, b: Law) -> Law:
@@ -75,9 +73,12 @@ def minimum(a: Law, b: Law) -> Law:
     corners = _corners(a, b)
     low = np.minimum(prices(a, corners), prices(b, corners))
     kept = _kernels().lower_hull(corners, low)
-    corners, low = _with_centre(corners[kept], low[kept])
+    corners, low = corners[kept], low[kept]
+    centre = min(_put_at_zero(a), _put_at_zero(b))
+    if 0.0 not in corners:
+        corners, low, centre = _with_centre(corners, low)
     p_infinite, q_zero = min(a.p_infinite, b.p_infinite), min(a.q_zero, b.q_zero)
-    return _law_of(corners, low, (a, b), p_infinite, q_zero)
+    return _law_of(corners, low, centre, (a, b), p_infinite=p_infinite, q_zero=q_zero)
 
 
 def _kernels() -> ModuleType:
@@ -118,6 +119,11 @@ def _calls(law: Law, loss: FloatArray) -> FloatArray:
     return result
 
 
+def _put_at_zero(law: Law) -> float:
+    """H(Q || P) at 1. It equals H(P || Q) at 1 only as far as the masses of both add up to one."""
+    return float(_calls(reverse(law), np.zeros(1))[0])
+
+
 def _crossings(corners: FloatArray, gap: FloatArray) -> FloatArray:
     """Losses where a function with the given values, linear in e^l (in e^-l below 0), is zero."""
     change = np.flatnonzero(gap[:-1] * gap[1:] < 0)
@@ -130,19 +136,23 @@ def _crossings(corners: FloatArray, gap: FloatArray) -> FloatArray:
     return crossing
 
 
-def _with_centre(loss: FloatArray, price: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The same corners with 0 among them; C is linear between the neighbours of 0."""
+def _with_centre(loss: FloatArray, price: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """The same corners with 0 among them, and its price; C is linear between its neighbours."""
     after = int(np.searchsorted(loss, 0.0))
-    if loss[after] == 0.0:
-        return loss, price
     left, right = np.exp(loss[after - 1]), np.exp(loss[after])
     call_left = left * price[after - 1] + 1 - left
     centre = call_left + (price[after] - call_left) * (1 - left) / (right - left)
-    return np.insert(loss, after, 0.0), np.insert(price, after, centre)
+    return np.insert(loss, after, 0.0), np.insert(price, after, centre), float(centre)
 
 
 def _law_of(
-    loss: FloatArray, price: FloatArray, parts: tuple[Law, Law], p_infinite: float, q_zero: float
+    loss: FloatArray,
+    price: FloatArray,
+    put_at_zero: float,
+    parts: tuple[Law, Law],
+    *,
+    p_infinite: float,
+    q_zero: float,
 ) -> Law:
     """The law with the given profile, which consists of pieces of `parts` and chords between them.
 
@@ -152,7 +162,9 @@ def _law_of(
     right, left = loss >= 0, loss <= 0
     p = _slope_changes(loss[right], price[right], parts)
     mirrored = tuple(reverse(part) for part in parts)
-    q = _slope_changes(-loss[left][::-1], price[left][::-1], mirrored)[::-1]
+    # Each side starts from its own price at 0, which is the price of its parts to all digits.
+    puts = np.append(price[loss < 0], put_at_zero)
+    q = _slope_changes(-loss[left][::-1], puts[::-1], mirrored)[::-1]
     # Everything that is neither in a tail nor at an end sits at 0; P- and Q-mass agree there.
     centre = 1.0 - p_infinite - p.sum() - (q * np.exp(loss[loss < 0])).sum()
     main = np.concatenate((q, [max(centre, 0.0)], p))
@@ -173,12 +185,11 @@ def _slope_changes(loss: FloatArray, price: FloatArray, parts: tuple[Law, ...]) 
     fall = np.maximum(price[:-1] - price[1:], 0.0)
     at_end = fall / -np.expm1(-gap)
     at_start = fall / np.expm1(np.minimum(gap, 700.0))
-    allowance = TOUCH * price + np.where(loss == 0, CENTRE_NOISE, 0.0)
     for part in parts:
         _, slopes = _kernels().suffix_calls(part.loss, part.p)
         from_here = np.searchsorted(part.loss, loss, side="left")
         beyond = np.searchsorted(part.loss, loss, side="right")
-        touches = np.abs(_calls(part, loss) - price) <= allowance
+        touches = np.abs(_calls(part, loss) - price) <= TOUCH * price
         straight = touches[:-1] & touches[1:] & (beyond[:-1] == from_here[1:])
         at_end = np.where(straight, _slope(part, slopes, from_here, loss)[1:], at_end)
         at_start = np.where(straight, _slope(part, slopes, beyond, loss)[:-1], at_start)

@@ -8,14 +8,7 @@ from numpy.typing import NDArray
 from hockeystick._numerics import series
 from hockeystick._numerics.law import FloatArray
 from hockeystick.strategies.bisr import inverse_root_coefficients
-from hockeystick.strategies.objective import (
-    Error,
-    error_weights,
-    minimised,
-    optimised_for,
-    participation_series,
-    target_of,
-)
+from hockeystick.strategies.objective import Error, goal, minimised
 from hockeystick.strategies.strategy import bands_within
 from hockeystick.strategies.toeplitz import Toeplitz
 from hockeystick.strategies.workloads import Workload
@@ -41,16 +34,20 @@ def band_inv_mf(
     before have left: a_k = u_k (1 - u_1) ... (1 - u_(k-1)) with u_k in [0, 1].
     """
     steps, bands = bands_within(steps, bands)
-    weights = error_weights(error, steps)
-    target = target_of(workload, steps)
-    pattern = participation_series(steps, separation=separation, participations=participations)
+    aim = goal(
+        steps,
+        error=error,
+        workload=workload,
+        separation=separation,
+        participations=participations,
+    )
     # A single column has its length, in whatever order its entries are.
-    gap = steps if pattern.sum() == 1 else separation or 1
+    gap = steps if aim.pattern.sum() == 1 else separation or 1
 
     def objective(shares: FloatArray) -> tuple[float, FloatArray]:
         d = _inverse(shares)
         value, gradient = _objective(
-            d, target=target, pattern=pattern, separation=gap, weights=weights
+            d, target=aim.target, pattern=aim.pattern, separation=gap, weights=aim.weights
         )
         return value, _chain(shares, d, gradient)
 
@@ -58,19 +55,12 @@ def band_inv_mf(
     d = _inverse(shares)
     c = np.maximum(series.reciprocal(d, steps), 0.0)
     scale = float(np.linalg.norm(c))
-    parameters = optimised_for(
-        bands=bands,
-        separation=separation,
-        participations=participations,
-        error=error,
-        workload=workload,
-    )
     return Toeplitz(
         "band-inv-mf",
         steps=steps,
         coefficients=c / scale,
         inverse=d * scale,
-        parameters=parameters,
+        parameters={"bands": bands, **aim.described},
     )
 
 

@@ -6,13 +6,7 @@ import numpy as np
 
 from hockeystick._numerics import series
 from hockeystick._numerics.law import FloatArray
-from hockeystick.strategies.objective import (
-    Error,
-    error_weights,
-    minimised,
-    optimised_for,
-    target_of,
-)
+from hockeystick.strategies.objective import Error, goal, minimised
 from hockeystick.strategies.strategy import bands_within
 from hockeystick.strategies.toeplitz import Toeplitz
 from hockeystick.strategies.workloads import Workload
@@ -37,21 +31,22 @@ def band_mf(
     is no restriction; for a workload that is not monotone it can be one.
     """
     steps, bands = bands_within(steps, bands)
-    weights = error_weights(error, steps)
-    target = target_of(workload, steps)
+    aim = goal(steps, error=error, workload=workload)
 
     def objective(ratios: FloatArray) -> tuple[float, FloatArray]:
         c = series.from_ratios(ratios)
-        value, gradient = _objective(c, target, weights)
+        value, gradient = _objective(c, aim.target, aim.weights)
         # c_k is a multiple of each of the ratios up to k.
         return value, np.cumsum((gradient * c)[:0:-1])[::-1] / ratios
 
     k = np.arange(1.0, bands)
     ratios = minimised(objective, (2 * k - 1) / (2 * k), bounds=(SMALLEST_RATIO, 1.0))
     c = series.from_ratios(ratios)
-    parameters = optimised_for(bands=bands, error=error, workload=workload)
     return Toeplitz(
-        "band-mf", steps=steps, coefficients=c / np.linalg.norm(c), parameters=parameters
+        "band-mf",
+        steps=steps,
+        coefficients=c / np.linalg.norm(c),
+        parameters={"bands": bands, **aim.described},
     )
 
 

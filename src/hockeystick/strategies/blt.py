@@ -8,14 +8,7 @@ import numpy as np
 
 from hockeystick._numerics import series
 from hockeystick._numerics.law import FloatArray
-from hockeystick.strategies.objective import (
-    Error,
-    error_weights,
-    minimised,
-    optimised_for,
-    participation_series,
-    target_of,
-)
+from hockeystick.strategies.objective import Error, goal, minimised
 from hockeystick.strategies.recurrence import Buffered
 from hockeystick.strategies.strategy import bands_within
 from hockeystick.strategies.toeplitz import Toeplitz
@@ -48,12 +41,16 @@ def blt(
     decays in (0, 1), so the coefficients after the first are positive and decrease.
     """
     steps, buffers = bands_within(steps, buffers, name="buffers")
-    weights = error_weights(error, steps)
-    target = target_of(workload, steps)
-    pattern = participation_series(steps, separation=separation, participations=participations)
+    aim = goal(
+        steps,
+        error=error,
+        workload=workload,
+        separation=separation,
+        participations=participations,
+    )
 
     def objective(x: FloatArray) -> tuple[float, FloatArray]:
-        return _objective(x, target=target, pattern=pattern, weights=weights)
+        return _objective(x, target=aim.target, pattern=aim.pattern, weights=aim.weights)
 
     ends = (
         minimised(objective, _start(steps, buffers, reach), bounds=(-LARGEST_LOGIT, LARGEST_LOGIT))
@@ -63,13 +60,6 @@ def blt(
     decays, multiples = _parameters(x)
     c = _coefficients(decays, multiples, steps)
     scale = float(np.linalg.norm(c))
-    parameters = optimised_for(
-        buffers=buffers,
-        separation=separation,
-        participations=participations,
-        error=error,
-        workload=workload,
-    )
     from hockeystick._numerics.correlated import buffered_divide
 
     return Toeplitz(
@@ -78,7 +68,7 @@ def blt(
         coefficients=c / scale,
         inverse=buffered_divide(series.padded(np.ones(1), steps), decays, multiples) * scale,
         recurrence=Buffered(decays, multiples, 1.0 / scale),
-        parameters=parameters,
+        parameters={"buffers": buffers, **aim.described},
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hockeystick._validate import positive_integer
-from hockeystick.errors import InvalidParameter, PrecisionError
+from hockeystick.errors import HockeystickError, InvalidParameter, PrecisionError
 from hockeystick.randomness import RandomSource, generators
 from hockeystick.strategies.parallel import in_threads
 from hockeystick.strategies.recurrence import Recurrence, fingerprint
@@ -63,7 +63,9 @@ class NoiseStream(Iterator[npt.NDArray[Any]]):
     It ends after the strategy's number of steps. Each row is the caller's own array. Memory is what
     the recurrence has to remember (bands - 1 rows; for BLT one row for each buffer) and the row
     itself. `state` and `restore` continue a stream elsewhere, bit for bit; a state reveals past and
-    future noise and must be kept as secret as the data.
+    future noise and must be kept as secret as the data. After an interrupted row only `restore`
+    helps. To restore an older state repeats noise: two releases with the same noise are not what
+    was accounted.
 
     Floating point: noise is drawn and summed in binary floating point, and the Gaussian mechanism
     is proven for real numbers. The low bits of a sum of data and noise can reveal something about
@@ -88,6 +90,7 @@ class NoiseStream(Iterator[npt.NDArray[Any]]):
         self.shape = _shape(dimension)
         self.dtype = _dtype(dtype)
         self._parts = self._make_parts(rng)
+        self._intact = True
 
     def _make_parts(self, rng: RandomSource) -> list[_Part]:
         size = math.prod(self.shape)
@@ -106,22 +109,34 @@ class NoiseStream(Iterator[npt.NDArray[Any]]):
     def __next__(self) -> npt.NDArray[Any]:
         if self.step >= self.steps:
             raise StopIteration
+        self._check_intact()
+        # Whatever interrupts the row, its parts may have gone on by different amounts.
+        self._intact = False
         row = np.empty(math.prod(self.shape), WORKING_TYPES[self.dtype.name])
         in_threads(
             partial(part.advance, row, self._recurrence, scale=self.scale, step=self.step)
             for part in self._parts
         )
-        self.step += 1
         if not math.isfinite(float(row.sum(dtype=np.float64))):
             raise PrecisionError(
                 "The noise is not finite any more: the inverse of this strategy grows too fast.",
                 lower=0.0,
                 upper=math.inf,
             )
+        self.step += 1
+        self._intact = True
         return row.astype(self.dtype, copy=False).reshape(self.shape)
+
+    def _check_intact(self) -> None:
+        if not self._intact:
+            raise HockeystickError(
+                f"Row {self.step} of the noise was interrupted and the stream is not what was "
+                "accounted any more; restore a saved state."
+            )
 
     def state(self) -> dict[str, Any]:
         """Everything needed to go on from here: plain numbers, text and arrays."""
+        self._check_intact()
         return {
             "step": self.step,
             **self._description(),
@@ -136,11 +151,11 @@ class NoiseStream(Iterator[npt.NDArray[Any]]):
         """
         try:
             step, parts = self._read(state)
+        except InvalidParameter:
+            raise
         except (TypeError, ValueError, KeyError, AttributeError) as error:
-            if isinstance(error, InvalidParameter):
-                raise
             raise InvalidParameter("state", "what `state()` returned", type(state)) from error
-        self.step, self._parts = step, parts
+        self.step, self._parts, self._intact = step, parts, True
 
     def _read(self, state: Mapping[str, Any]) -> tuple[int, list[_Part]]:
         for name, value in self._description().items():

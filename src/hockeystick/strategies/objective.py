@@ -8,7 +8,7 @@ recursions: O(n * bands) like the value itself.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -19,9 +19,10 @@ from hockeystick.strategies.workloads import Workload, workload_coefficients
 
 __all__ = [
     "Error",
+    "Goal",
     "error_weights",
+    "goal",
     "minimised",
-    "optimised_for",
     "participation_series",
     "target_of",
 ]
@@ -57,11 +58,33 @@ def target_of(workload: Workload, steps: int) -> FloatArray:
     return coefficients / largest
 
 
-def optimised_for(*, workload: Workload, **given: object) -> dict[str, object]:
-    """What describes an optimised strategy: everything that is not the default."""
-    if workload is not None:
-        given["workload"] = "given"
-    return {name: value for name, value in given.items() if value not in (None, "mean")}
+class Goal(NamedTuple):
+    """What a strategy is optimised for.
+
+    `weights` of the squared coefficients of target / c, the `target` workload, the `pattern` of
+    participations as a series, and in `described` everything that is not the default.
+    """
+
+    weights: FloatArray
+    target: FloatArray
+    pattern: FloatArray
+    described: dict[str, object]
+
+
+def goal(
+    steps: int,
+    *,
+    error: Error,
+    workload: Workload,
+    separation: int | None = None,
+    participations: int | None = None,
+) -> Goal:
+    """The goal for checked `steps`; all other parameters are checked here."""
+    pattern = participation_series(steps, separation=separation, participations=participations)
+    given: dict[str, object] = {"separation": separation, "participations": participations}
+    given |= {"error": error, "workload": None if workload is None else "given"}
+    described = {name: value for name, value in given.items() if value not in (None, "mean")}
+    return Goal(error_weights(error, steps), target_of(workload, steps), pattern, described)
 
 
 def participation_series(
