@@ -77,7 +77,8 @@ def _check_noise(plan: Plan, noise_multiplier: float | None) -> float | None:
 
 
 def _proven(plan: Plan) -> list[Method]:
-    return [m for m in METHODS.values() if m.kind == "proven" and m.objection(plan) is None]
+    candidates = (m for m in METHODS.values() if m.kind == "proven" and m.competes)
+    return [m for m in candidates if m.objection(plan) is None]
 
 
 def _named(plan: Plan, name: str) -> Method:
@@ -96,7 +97,7 @@ def _best_first(analyses: list[Analysis]) -> tuple[Analysis, ...]:
     """Exact analyses first, closed forms before numerics; the rest are fallbacks or competitors."""
 
     def rank(analysis: Analysis) -> tuple[bool, bool, int]:
-        closed = analysis.profile.expression.closed_form(0.0, reverse=False) is not None
-        return (not analysis.tight, analysis.tight and not closed, KINDS.index(analysis.kind))
+        slow = analysis.tight and not analysis.source.has_formula
+        return (not analysis.tight, slow, KINDS.index(analysis.kind))
 
     return tuple(sorted(analyses, key=rank))

@@ -18,7 +18,17 @@ from hockeystick._numerics.law import Law, Resolution, Side, reverse
 from hockeystick.errors import PrecisionError
 from hockeystick.expressions.base import Expression
 
-__all__ = ["BOTH", "Bounds", "Direction", "Evaluator", "Laws", "Question", "smallest_tail"]
+__all__ = [
+    "BOTH",
+    "EPSILON_NATS",
+    "Bounds",
+    "Direction",
+    "Evaluator",
+    "Laws",
+    "Question",
+    "smallest_tail",
+    "tail_below",
+]
 
 Direction = Literal["remove", "add"]
 BOTH: tuple[Direction, ...] = ("remove", "add")
@@ -86,7 +96,7 @@ class Evaluator:
 
     def epsilon(self, delta: float, directions: Sequence[Direction], accuracy: float) -> Bounds:
         """Bounds on the smallest epsilon >= 0 with H <= delta in all given directions."""
-        if self._has_closed_form():
+        if self.has_closed_form():
             return self._closed_form_epsilon(delta, directions)
 
         def read(laws: Laws) -> Bounds:
@@ -103,7 +113,7 @@ class Evaluator:
 
     def delta(self, epsilon: float, directions: Sequence[Direction], accuracy: float) -> Bounds:
         """Bounds on the largest H at e^epsilon over the given directions."""
-        if self._has_closed_form():
+        if self.has_closed_form():
             value = max(self._formula(epsilon, d) for d in directions)
             error = self.expression.closed_form_error
             return Bounds(value * (1 - error), min(1.0, value * (1 + error)))
@@ -198,7 +208,8 @@ class Evaluator:
                 break
         return upper
 
-    def _has_closed_form(self) -> bool:
+    def has_closed_form(self) -> bool:
+        """Whether numbers come from a formula."""
         return self.expression.closed_form(0.0, reverse=False) is not None
 
     def _formula(self, epsilon: float, direction: Direction) -> float:

@@ -11,6 +11,7 @@ from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter, PrecisionError
 from hockeystick.evaluation import BOTH, Bounds, Direction
 from hockeystick.profile import DEFAULT_ACCURACY, Profile
+from hockeystick.source import Source
 
 __all__ = ["ADJACENCY", "KINDS", "Analysis", "Answer", "Guarantee", "Kind", "directions_for"]
 
@@ -24,15 +25,15 @@ REFERENCE_DELTA = 1e-6
 
 @dataclass(frozen=True)
 class Analysis:
-    """One analysis of a plan: a profile, where it came from, and whether it is exact.
+    """One analysis of a plan: a source of numbers, its method, and whether it is exact.
 
-    `tight` says that the profile is that of the mechanism's dominating pair itself, so that its
-    lower bound is a lower bound on the truth as well.
+    `tight` says that the source is the profile of the mechanism's dominating pair itself, so that
+    its lower bound is a lower bound on the truth as well.
     """
 
     method: str
     kind: Kind
-    profile: Profile
+    source: Source
     tight: bool
 
 
@@ -74,10 +75,16 @@ class Guarantee:
         if delta is not None:
             at_delta = check.small_probability("delta", delta)
             return self._best(
-                lambda p: p.evaluator.epsilon(at_delta, self.directions, self.accuracy)
+                lambda source: source.epsilon_bounds(
+                    at_delta, directions=self.directions, accuracy=self.accuracy
+                )
             )
         at_epsilon = check.at_least("epsilon", epsilon, 0.0)
-        return self._best(lambda p: p.evaluator.delta(at_epsilon, self.directions, self.accuracy))
+        return self._best(
+            lambda source: source.delta_bounds(
+                at_epsilon, directions=self.directions, accuracy=self.accuracy
+            )
+        )
 
     @property
     def kind(self) -> Kind:
@@ -95,8 +102,9 @@ class Guarantee:
     def profile(self) -> Profile:
         """The profile H(P || Q) in the remove direction; `reverse()` of it is the add direction."""
         if self.analyses[0].tight:
-            return self.analyses[0].profile
-        return reduce(Profile.minimum, (analysis.profile for analysis in self.analyses))
+            return self.analyses[0].source.as_profile()
+        profiles = (analysis.source.as_profile() for analysis in self.analyses)
+        return reduce(Profile.minimum, profiles)
 
     def compose(self, other: Guarantee) -> Guarantee:
         """The guarantee of both runs together, on the same data."""
@@ -108,7 +116,7 @@ class Guarantee:
         analysis = Analysis(
             method=method,
             kind=max((self.kind, other.kind), key=KINDS.index),
-            profile=self.profile.compose(other.profile),
+            source=self.profile.compose(other.profile),
             tight=self.analyses[0].tight and other.analyses[0].tight,
         )
         return replace(
@@ -122,7 +130,7 @@ class Guarantee:
         names = ", ".join(analysis.method for analysis in self.analyses)
         return f"Guarantee(method={names!r}, kind={self.kind!r}, unit={self.unit!r})"
 
-    def _best(self, ask: Callable[[Profile], Bounds]) -> Answer:
+    def _best(self, ask: Callable[[Source], Bounds]) -> Answer:
         """The smallest answer; an exact analysis needs no second opinion unless it fails.
 
         One that fails still contributes the upper bound that it reached, if another one answers.
@@ -131,7 +139,7 @@ class Guarantee:
         failures: list[PrecisionError] = []
         for analysis in self.analyses:
             try:
-                bounds = ask(analysis.profile)
+                bounds = ask(analysis.source)
             except PrecisionError as error:
                 failures.append(error)
                 bounds = Bounds(error.lower, error.upper)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,7 +13,7 @@ from hockeystick._numerics.divergence import tradeoff_from_law
 from hockeystick._numerics.envelope import dominates
 from hockeystick._numerics.law import FloatArray, Resolution
 from hockeystick.errors import InvalidParameter
-from hockeystick.evaluation import Bounds, Evaluator, Laws, Question, smallest_tail
+from hockeystick.evaluation import Bounds, Direction, Evaluator, Laws, Question, smallest_tail
 from hockeystick.expressions import constructors
 from hockeystick.expressions.base import Expression
 from hockeystick.expressions.composed import compose
@@ -28,6 +30,8 @@ DOMINATION_STEPS = (0.05, 0.02, 0.008)
 DOMINATION_NATS = 8.0
 # Resolution of exported distributions.
 EXPORT_STEP, EXPORT_TAIL = 0.006, 1e-20
+# Moments are computed together, in time that grows with the square of the largest order.
+LARGEST_ORDER = 10_000
 
 Side = Literal["upper", "lower"]
 
@@ -119,17 +123,50 @@ class Profile:
         """The smallest epsilon >= 0 with H(P || Q) at e^epsilon at most delta."""
         return self._pick(self.epsilon_bounds(delta, accuracy=accuracy))
 
-    def delta_bounds(self, epsilon: float, *, accuracy: float = DEFAULT_ACCURACY) -> Bounds:
-        """Lower and upper bound on H(P || Q) at e^epsilon of the pair described."""
+    def delta_bounds(
+        self,
+        epsilon: float,
+        *,
+        directions: Sequence[Direction] = ("remove",),
+        accuracy: float = DEFAULT_ACCURACY,
+    ) -> Bounds:
+        """Lower and upper bound on the largest H at e^epsilon over the directions of the pair."""
         epsilon = check.real("epsilon", epsilon)
         accuracy = check.relative_accuracy("accuracy", accuracy)
-        return self._evaluator.delta(epsilon, ("remove",), accuracy)
+        return self._evaluator.delta(epsilon, directions, accuracy)
 
-    def epsilon_bounds(self, delta: float, *, accuracy: float = DEFAULT_ACCURACY) -> Bounds:
-        """Lower and upper bound on epsilon(delta) of the pair described."""
+    def epsilon_bounds(
+        self,
+        delta: float,
+        *,
+        directions: Sequence[Direction] = ("remove",),
+        accuracy: float = DEFAULT_ACCURACY,
+    ) -> Bounds:
+        """Lower and upper bound on the largest epsilon(delta) over the directions of the pair."""
         delta = check.small_probability("delta", delta)
         accuracy = check.relative_accuracy("accuracy", accuracy)
-        return self._evaluator.epsilon(delta, ("remove",), accuracy)
+        return self._evaluator.epsilon(delta, directions, accuracy)
+
+    def renyi(self, order: Any) -> Any:
+        """An upper bound on the Renyi divergence of P from Q, for one order above 1 or an array.
+
+        Integer orders come from moments, all of them in one pass; between two of them
+        (order - 1) times the divergence is convex, so the chord is a bound. Infinite where P has
+        mass that Q has not, and where the pair is known only numerically, up to such a tail.
+        """
+        orders = check.vector("order", order, "numbers above 1")
+        if not np.all((orders > 1) & (orders <= LARGEST_ORDER)):
+            raise InvalidParameter("order", f"in (1, {LARGEST_ORDER}]", order)
+        resolution = Resolution(EXPORT_STEP, EXPORT_TAIL, DOMINATION_NATS)
+        largest = math.ceil(orders.max(initial=2))
+        moments = self.expression.power_moments(largest, reverse=False, resolution=resolution)
+        if moments.apart > 0:
+            value = np.full(orders.shape, np.inf)
+        else:
+            value = np.interp(orders, np.arange(largest + 1), moments.log) / (orders - 1)
+            # A divergence is never negative; rounding and lower moments may say so.
+            value = np.maximum(value, 0.0)
+        return float(value) if np.ndim(order) == 0 else value
 
     def tradeoff(self, alpha: Any, *, accuracy: float = DEFAULT_ACCURACY) -> Any:
         """Smallest type II error of a test of Q against P at type I error alpha (float or array).
@@ -240,6 +277,15 @@ class Profile:
     def evaluator(self) -> Evaluator:
         """What computes the numbers and remembers laws."""
         return self._evaluator
+
+    @property
+    def has_formula(self) -> bool:
+        """Whether numbers come from a closed form."""
+        return self._evaluator.has_closed_form()
+
+    def as_profile(self) -> Profile:
+        """Itself: what other sources of numbers have to be turned into."""
+        return self
 
     def __repr__(self) -> str:
         suffix = "" if self.bound == "upper" else ", bound='lower'"

@@ -25,7 +25,7 @@ from hockeystick._numerics.law import (
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["ALIGN", "dominates", "maximum", "minimum", "prices"]
+__all__ = ["ALIGN", "dominates", "law_of_prices", "maximum", "minimum", "prices"]
 
 # Relative allowance for floating point where two profiles touch.
 TOUCH = 1e-12
@@ -79,6 +79,22 @@ def minimum(a: Law, b: Law) -> Law:
         corners, low, centre = _with_centre(corners, low)
     p_infinite, q_zero = min(a.p_infinite, b.p_infinite), min(a.q_zero, b.q_zero)
     return _law_of(corners, low, centre, (a, b), p_infinite=p_infinite, q_zero=q_zero)
+
+
+def law_of_prices(loss: FloatArray, price: FloatArray) -> Law:
+    """The law of the largest convex function below upper bounds on a profile, given as prices.
+
+    `loss` increases and holds 0. Beyond its ends the profile is bounded by the last price: mass at
+    infinity and at LR = 0.
+    """
+    kept = _kernels().lower_hull(loss, price)
+    loss, price = loss[kept], price[kept]
+    if 0.0 in loss:
+        centre = float(price[loss == 0.0][0])
+    else:
+        loss, price, centre = _with_centre(loss, price)
+    ends = {"p_infinite": float(price[-1]), "q_zero": float(price[0])}
+    return _law_of(loss, price, centre, (), **ends)
 
 
 def _kernels() -> ModuleType:
@@ -149,7 +165,7 @@ def _law_of(
     loss: FloatArray,
     price: FloatArray,
     put_at_zero: float,
-    parts: tuple[Law, Law],
+    parts: tuple[Law, ...],
     *,
     p_infinite: float,
     q_zero: float,

@@ -21,6 +21,7 @@ __all__ = [
     "Moments",
     "Resolution",
     "Side",
+    "condition",
     "from_losses",
     "joined",
     "moments",
@@ -134,6 +135,39 @@ def subsample(law: Law, rate: float) -> Law:
         p = np.concatenate(([(1 - rate) * law.q_zero], p))
         q = np.concatenate(([law.q_zero], q))
     return Law(loss, p, q, rate * law.p_infinite, 0.0)
+
+
+def condition(law: Law, rate: float) -> Law:
+    """The inverse of `subsample`: LR becomes (LR - (1 - rate)) / rate, which must not be negative.
+
+    If the law is that of LR, exact. If it is an upper bound on it, some atoms may lie below 1 - rate,
+    where LR itself has none. They count as LR = 0, which leaves the P-mass too large; the excess is
+    taken from the lowest atoms by moving their mass to LR = 0 and to the highest of them. Below
+    that atom the profile becomes the chord from (0, 1), and no convex profile with that starting
+    point lies above it.
+    """
+    if rate == 1.0:
+        return law
+    lowest = np.log1p(-rate)
+    above = law.loss > lowest
+    share = -np.expm1(lowest - law.loss[above]) / rate
+    loss, p, q = law.loss[above] + np.log(share), law.p[above] * share, law.q[above]
+    below = ~above
+    shortfall = law.q[below] * -np.expm1(law.loss[below] - lowest)
+    excess = np.exp(lowest) * (float(shortfall.sum()) + law.q_zero) / rate
+    q_zero = law.q_zero + float(law.q[below].sum())
+    p_infinite = min(law.p_infinite / rate, 1.0)
+    if not excess > 0 or not loss.size:
+        return Law(loss, p, q, p_infinite, q_zero) if loss.size else without_atoms(p_infinite, 1.0)
+    taken = np.cumsum(p)
+    last = min(int(np.searchsorted(taken, excess)), loss.size - 1)
+    kept = max(float(taken[last]) - excess, 0.0)
+    kept_q = kept * np.exp(-loss[last])
+    q_zero += max(float(q[: last + 1].sum()) - kept_q, 0.0)
+    rest = slice(last, None)
+    p, q = p[rest].copy(), q[rest].copy()
+    p[0], q[0] = kept, kept_q
+    return Law(loss[rest], p, q, p_infinite, q_zero)
 
 
 def moments(law: Law) -> Moments:

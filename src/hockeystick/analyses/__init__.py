@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from hockeystick.analyses import gaussian, profile
+from hockeystick.analyses import decomposition, gaussian, poisson_reduction, profile, renyi
 from hockeystick.analyses.method import Method
 
 __all__ = ["METHODS", "Method"]
 
 # In the order in which they are shown.
-METHODS: dict[str, Method] = {method.name: method for method in (gaussian.METHOD, profile.METHOD)}
+METHODS: dict[str, Method] = {
+    module.METHOD.name: module.METHOD
+    for module in (gaussian, profile, renyi, decomposition, poisson_reduction)
+}

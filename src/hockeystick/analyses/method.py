@@ -17,7 +17,8 @@ class Method:
 
     `objection(plan)` is None if the method applies, otherwise one clause that says why not.
     `analyse(plan, noise_multiplier)` prices the plan; the noise multiplier is None exactly if the
-    plan brings its own mechanism.
+    plan brings its own mechanism. `competes` says whether "auto" asks it: a method does not if
+    another one that applies to the same plans is never worse.
     """
 
     name: str
@@ -25,3 +26,4 @@ class Method:
     summary: str
     objection: Callable[[Plan], str | None]
     analyse: Callable[[Plan, float | None], Analysis]
+    competes: bool = True

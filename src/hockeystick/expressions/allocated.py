@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hockeystick._numerics.law import Law, Resolution, Side
+from hockeystick._numerics.moments import PowerMoments, allocated_moments
 from hockeystick._numerics.powers import average_of_copies, rounding_levels
 from hockeystick.expressions.base import Expression
 from hockeystick.expressions.operand import operand_law
@@ -28,6 +29,15 @@ class Allocated(Expression):
         """O(log steps) pairwise averages of O(N^2)."""
         base = operand_law(self.child, side, resolution.scaled(tail=0.25))
         return average_of_copies(base, self.steps, resolution, side)
+
+    def power_moments(
+        self, largest: int, *, reverse: bool, resolution: Resolution
+    ) -> PowerMoments:
+        """From the moments of one step, exactly; reversed, from the law of the average."""
+        if reverse:
+            return super().power_moments(largest, reverse=True, resolution=resolution)
+        step = self.child.power_moments(largest, reverse=False, resolution=resolution)
+        return allocated_moments(step, self.steps)
 
     def levels(self) -> int:
         """Of the child, and of the averages."""

@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from hockeystick._numerics.law import Law, Resolution, Side
+from hockeystick._numerics.law import reverse as reverse_law
+from hockeystick._numerics.moments import PowerMoments, moments_of_law
 
 __all__ = ["Expression", "Factor"]
 
@@ -43,6 +45,17 @@ class Expression(ABC):
     def closed_form(self, epsilon: float, *, reverse: bool) -> float | None:
         """H(P || Q) at e^epsilon, or H(Q || P) if `reverse`, where a formula exists."""
         return None
+
+    def power_moments(
+        self, largest: int, *, reverse: bool, resolution: Resolution
+    ) -> PowerMoments:
+        """Upper bounds on E_Q[LR^m], or E_P[LR^-m] if `reverse`, for the orders m up to `largest`.
+
+        Both are convex functions of LR (and of 1/LR), so the upper law bounds them; where a formula
+        exists it is used instead.
+        """
+        law = self.law(Side.UPPER, resolution)
+        return moments_of_law(reverse_law(law) if reverse else law, largest)
 
     def factors(self) -> Sequence[Factor]:
         """The expression as a product of powers."""

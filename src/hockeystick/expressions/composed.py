@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hockeystick._numerics.law import Law, Resolution, Side
+from hockeystick._numerics.moments import PowerMoments, composed_moments
 from hockeystick._numerics.powers import product_of_powers, rounding_levels
 from hockeystick.expressions.base import Expression, Factor
 from hockeystick.expressions.operand import operand_law
@@ -31,6 +32,18 @@ class Composed(Expression):
         share = resolution.scaled(tail=0.25 / sum(counts))
         laws = [operand_law(member, side, share) for member, _ in self.members]
         return product_of_powers(laws, counts, resolution, side)
+
+    def power_moments(
+        self, largest: int, *, reverse: bool, resolution: Resolution
+    ) -> PowerMoments:
+        """Those of the members multiply."""
+        share = resolution.scaled(tail=0.25 / sum(count for _, count in self.members))
+        return composed_moments(
+            [
+                (member.power_moments(largest, reverse=reverse, resolution=share), count)
+                for member, count in self.members
+            ]
+        )
 
     def levels(self) -> int:
         """Of the deepest member, and of the powers and the tree over members.

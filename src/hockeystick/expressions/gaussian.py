@@ -11,6 +11,7 @@ import numpy as np
 from hockeystick._numerics.cells import law_from_cells
 from hockeystick._numerics.gaussian import gaussian_cells, gaussian_delta, quantile_of_tail
 from hockeystick._numerics.law import Law, Resolution, Side
+from hockeystick._numerics.moments import PowerMoments, rounded_up
 from hockeystick.expressions.base import Expression, Factor
 
 __all__ = ["Gaussian"]
@@ -42,6 +43,13 @@ class Gaussian(Expression):
     def closed_form(self, epsilon: float, *, reverse: bool) -> float | None:
         """The pair is symmetric, so both directions are equal."""
         return gaussian_delta(self.mu, epsilon)
+
+    def power_moments(
+        self, largest: int, *, reverse: bool, resolution: Resolution
+    ) -> PowerMoments:
+        """E_Q[LR^m] = e^(m (m - 1) mu^2 / 2), in both directions."""
+        m = np.arange(largest + 1.0)
+        return PowerMoments(rounded_up(m * (m - 1) * (self.mu**2 / 2)))
 
     def fuse(self, factors: Sequence[Factor]) -> Expression:
         """Squares of mu add."""

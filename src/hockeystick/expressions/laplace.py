@@ -9,6 +9,7 @@ import numpy as np
 
 from hockeystick._numerics.cells import law_from_cells, mixture
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side, from_losses
+from hockeystick._numerics.moments import PowerMoments, rounded_up
 from hockeystick.expressions.base import Expression
 
 __all__ = ["Laplace"]
@@ -52,6 +53,17 @@ class Laplace(Expression):
         if epsilon <= -reach:
             return -math.expm1(epsilon)
         return -math.expm1((epsilon - reach) / 2)
+
+    def power_moments(
+        self, largest: int, *, reverse: bool, resolution: Resolution
+    ) -> PowerMoments:
+        """(m e^((m-1)/s) + (m - 1) e^(-m/s)) / (2m - 1) for m >= 1 and scale s, both directions."""
+        m = np.arange(1.0, largest + 1)
+        rising = np.log(m) + (m - 1) / self.scale
+        with np.errstate(divide="ignore"):
+            falling = np.log(m - 1) - m / self.scale
+        log = np.logaddexp(rising, falling) - np.log(2 * m - 1)
+        return PowerMoments(rounded_up(np.concatenate(([0.0], log))))
 
 
 def _log_exponential_cells(y: FloatArray, rate: float) -> FloatArray:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hockeystick._numerics.law import Law, Resolution, Side
 from hockeystick._numerics.law import reverse as reverse_law
+from hockeystick._numerics.moments import PowerMoments
 from hockeystick.expressions.base import Expression
 
 __all__ = ["Reversed"]
@@ -30,6 +31,12 @@ class Reversed(Expression):
     def law(self, side: Side, resolution: Resolution) -> Law:
         """Atoms mirrored; convex order is symmetric, so the side stays."""
         return reverse_law(self.child.law(side, resolution))
+
+    def power_moments(
+        self, largest: int, *, reverse: bool, resolution: Resolution
+    ) -> PowerMoments:
+        """The other direction of the child."""
+        return self.child.power_moments(largest, reverse=not reverse, resolution=resolution)
 
     def levels(self) -> int:
         """No rounding of its own."""

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from hockeystick._numerics.law import Law, Resolution, Side, subsample
+from hockeystick._numerics.moments import PowerMoments, subsampled_moments
 from hockeystick.expressions.base import Expression
 
 __all__ = ["Subsampled"]
@@ -31,6 +32,15 @@ class Subsampled(Expression):
     def law(self, side: Side, resolution: Resolution) -> Law:
         """Atom by atom, exact; the child's right tail may be cut later by the factor 1/rate."""
         return subsample(self.child.law(side, resolution), self.rate)
+
+    def power_moments(
+        self, largest: int, *, reverse: bool, resolution: Resolution
+    ) -> PowerMoments:
+        """By the binomial theorem from the child's; reversed, from the law."""
+        if reverse:
+            return super().power_moments(largest, reverse=True, resolution=resolution)
+        child = self.child.power_moments(largest, reverse=False, resolution=resolution)
+        return subsampled_moments(child, self.rate)
 
     def levels(self) -> int:
         """No rounding of its own."""

@@ -1,0 +1,102 @@
+"""Integer moments of likelihood ratios, as logarithms that are rounded up.
+
+log E_Q[LR^m] for m = 0, 1, ..., together with the P-mass where LR is infinite, which no moment
+sees. Every function returns upper bounds when it is given upper bounds: all terms are positive.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from hockeystick._numerics.law import FloatArray, Law
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+__all__ = [
+    "PowerMoments",
+    "allocated_moments",
+    "composed_moments",
+    "moments_of_law",
+    "rounded_up",
+    "subsampled_moments",
+]
+
+# What one evaluation may lose to floating point, per order.
+MOMENT_ROUNDING = 2.0**-50
+
+
+class PowerMoments(NamedTuple):
+    """log E_Q[LR^m] at index m, and the P-mass at infinity."""
+
+    log: FloatArray
+    apart: float = 0.0
+
+
+def rounded_up(log: FloatArray) -> FloatArray:
+    """The logs moved up by the floating-point allowance; E[LR^0] = 1 is exact."""
+    result: FloatArray = log + MOMENT_ROUNDING * (np.abs(log) + np.arange(log.size))
+    result[0] = 0.0
+    return result
+
+
+def moments_of_law(law: Law, largest: int) -> PowerMoments:
+    """Sums over the atoms, O(atoms) for each order."""
+    with np.errstate(divide="ignore"):
+        log_p = np.log(law.p)
+    log = np.zeros(largest + 1)
+    for m in range(1, largest + 1):
+        exponents = log_p + (m - 1) * law.loss
+        top = exponents.max()
+        # Orders above one need a likelihood ratio that takes finite positive values.
+        log[m] = top + np.log(np.exp(exponents - top).sum()) if top > -np.inf else -np.inf
+    return PowerMoments(rounded_up(log), law.p_infinite)
+
+
+def allocated_moments(step: PowerMoments, steps: int) -> PowerMoments:
+    """Moments of the average of `steps` independent copies, all orders in one pass.
+
+    Up to order steps + 1 by a recurrence of O(order^2) whatever the number of steps; beyond it,
+    where terms of the recurrence change sign, by repeated doubling, O(order^2 log steps). The P-mass
+    at infinity is that of the one step that takes part.
+    """
+    largest = step.log.size - 1
+    if largest <= steps + 1:
+        log = _kernels().moments_of_average(step.log, float(steps))
+    else:
+        log = _doubled(step.log, steps)
+    return PowerMoments(rounded_up(log), step.apart)
+
+
+def subsampled_moments(child: PowerMoments, rate: float) -> PowerMoments:
+    """Moments of 1 - rate + rate LR: the binomial theorem, O(order^2)."""
+    one = np.zeros_like(child.log)
+    log = _kernels().moments_of_mixture(child.log, one, rate)
+    return PowerMoments(rounded_up(log), rate * child.apart)
+
+
+def composed_moments(factors: list[tuple[PowerMoments, int]]) -> PowerMoments:
+    """Moments of a product of independent powers."""
+    log = sum(count * member.log for member, count in factors)
+    finite = sum(count * np.log1p(-member.apart) for member, count in factors)
+    return PowerMoments(np.asarray(log), float(-np.expm1(finite)))
+
+
+def _doubled(log: FloatArray, copies: int) -> FloatArray:
+    """The average of n copies from that of n/2 and, for odd n, one more copy."""
+    mixture = _kernels().moments_of_mixture
+    result, have = log, 1
+    for bit in reversed(range(copies.bit_length() - 1)):
+        result, have = mixture(result, result, 0.5), 2 * have
+        if copies >> bit & 1:
+            result = mixture(result, log, have / (have + 1))
+            have += 1
+    return result
+
+
+def _kernels() -> ModuleType:
+    from hockeystick._numerics import moment_kernels
+
+    return moment_kernels

@@ -1,0 +1,60 @@
+"""How far the chance of taking part can rise while a block runs.
+
+One step out of t is drawn; W_1, W_2, ... are the likelihood ratios of the steps. Seen from outside,
+the chance that step i + 1 is the one, given the outputs so far, is 1/(t - S_i) with
+S_i = sum_(j<=i) (1 - W_j). Without the example the W_j are independent with mean 1, so S is a random
+walk with mean 0, whose steps are at most 1 however small the noise is. By Doob's inequality, for
+every s > 0,
+
+    Pr[max_i S_i >= g t] <= exp(-t (s g - psi(s))),   psi(s) = log E_Q[e^(s (1 - W))].
+
+With the example one of the W_j is drawn under P, where it is stochastically larger: S only falls.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from hockeystick._numerics.law import FloatArray, Law
+from hockeystick._numerics.special import minimize_on_interval
+
+__all__ = ["excess_at_failure"]
+
+# The search for s, in logs; any s gives a valid bound.
+SMALLEST_LOG, LARGEST_LOG = -20.0, 20.0
+ROUNDING = 1e-12
+
+
+def excess_at_failure(law: Law, steps: int, log_failure: float) -> float:
+    """The g for which Pr[max S >= g t] is at most e^log_failure, from an upper law of W."""
+    budget = -log_failure / steps
+
+    def excess(log_s: float) -> float:
+        s = math.exp(log_s)
+        return (_cumulant(law, s) * (1 + ROUNDING) + budget) / s
+
+    return excess(minimize_on_interval(excess, SMALLEST_LOG, LARGEST_LOG))
+
+
+def _cumulant(law: Law, s: float) -> float:
+    """psi(s) = log(1 + E[e^x - 1 - x] + E[x]) with x = s (1 - W), as positive terms.
+
+    e^x is convex in W, so the upper law gives an upper bound. E[x] is s times the P-mass at infinity.
+    """
+    with np.errstate(over="ignore"):
+        x = -s * np.expm1(law.loss)
+    spread = float(law.q @ _convex_part(x)) + law.q_zero * float(_convex_part(np.array([s]))[0])
+    return math.log1p(spread + s * law.p_infinite)
+
+
+def _convex_part(x: FloatArray) -> FloatArray:
+    """e^x - 1 - x; x is at most s, and far below it where W is large."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        direct = np.expm1(x) - x
+    small = np.abs(x) < 1e-4
+    series = x * x / 2 * (1 + x / 3 * (1 + x / 4))
+    # Where W overflows there is no Q-mass left.
+    finite: FloatArray = np.nan_to_num(np.where(small, series, direct), posinf=np.finfo(float).max)
+    return finite

@@ -1,0 +1,154 @@
+"""`poisson-reduction`: allocation as Poisson sampling at a slightly higher rate.
+
+Random_allocation, Theorem 3.2 and Corollary 3.12. The run is a sequence of steps, each of which
+takes the example with the chance 1/(t - S) that an observer of the earlier outputs would give it
+(posterior.py). While that chance stays below 1/(t (1 - g)) the run is dominated by Poisson sampling
+at that rate, step by step, in both directions; that it rises above has a small probability with
+and without the example, which is added to delta.
+
+The theorem takes an (e0, d0) of the mechanism for that probability, with Hoeffding's inequality and
+t d0 in delta. The printed constant is corrected in the errata; its lemma for d0 > 0 also compares
+the bad events of two different mechanisms. Here the Chernoff bound takes the place of both: it uses
+the law of the step itself, needs no (e0, d0), and for a pure mechanism Hoeffding's inequality is a
+bound on it, so it is never worse. What is left to choose, the share of delta, is searched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import NamedTuple, cast
+
+from hockeystick._numerics.law import Law, Resolution, Side
+from hockeystick._numerics.posterior import excess_at_failure
+from hockeystick._numerics.special import minimize_on_interval
+from hockeystick.analyses.allocation import needs_allocation
+from hockeystick.analyses.method import Method
+from hockeystick.analyses.steps import step_of
+from hockeystick.errors import PrecisionError
+from hockeystick.evaluation import BOTH, Bounds, Direction
+from hockeystick.guarantee import REFERENCE_DELTA, Analysis
+from hockeystick.pairs.allocations import Allocation, parallel_allocations
+from hockeystick.plan import Plan
+from hockeystick.profile import Profile
+from hockeystick.sampling import RandomAllocation
+
+__all__ = ["METHOD", "ReductionBound"]
+
+# The law of a step from which the probability of failure is bounded.
+STEP_RESOLUTION = Resolution(0.01, 1e-25, 8.0)
+# Searches run at this accuracy; the range of the failure is in logs, relative to the delta asked
+# for, and absolute where an epsilon is given.
+SEARCH_ACCURACY = 0.02
+SHARES, FAILURES = (-25.0, -0.1), (-250.0, -0.1)
+
+
+class Reduced(NamedTuple):
+    """The Poisson run, and the probability with which the reduction fails."""
+
+    profile: Profile
+    failure: float
+
+
+class ReductionBound:
+    """Poisson sampling at a raised rate, plus a probability of failure, the best of all."""
+
+    has_formula = False
+
+    def __init__(self, step: Profile, draws: Sequence[Allocation]) -> None:
+        self._step = step
+        self._draws = draws
+        self._law: Law = step.expression.law(Side.UPPER, STEP_RESOLUTION)
+
+    def epsilon_bounds(
+        self, delta: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> Bounds:
+        """The best share of delta for the failure."""
+
+        def epsilon(log_share: float, at_accuracy: float) -> float:
+            reduced = self.reduced(math.log(delta) + log_share)
+            left = delta - reduced.failure
+            return _upper(
+                lambda: reduced.profile.epsilon_bounds(
+                    left, directions=directions, accuracy=at_accuracy
+                )
+            )
+
+        coarse = max(SEARCH_ACCURACY, accuracy)
+        share = minimize_on_interval(lambda x: epsilon(x, coarse), *SHARES, tolerance=0.5)
+        return Bounds(0.0, epsilon(share, accuracy))
+
+    def delta_bounds(
+        self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> Bounds:
+        """The best probability of failure."""
+
+        def delta(log_failure: float, at_accuracy: float) -> float:
+            reduced = self.reduced(log_failure)
+            bound = _upper(
+                lambda: reduced.profile.delta_bounds(
+                    epsilon, directions=directions, accuracy=at_accuracy
+                )
+            )
+            return min(1.0, bound + reduced.failure)
+
+        coarse = max(SEARCH_ACCURACY, accuracy)
+        failure = minimize_on_interval(
+            lambda x: math.log(max(delta(x, coarse), 1e-300)), *FAILURES, tolerance=0.5
+        )
+        return Bounds(0.0, delta(failure, accuracy))
+
+    def as_profile(self) -> Profile:
+        """The reduction that suits delta = 1e-6, as a pair.
+
+        f + (1 - f) H of the composition with a mechanism that fails with probability f is at least
+        H + failure where f = failure / (1 - H); H is largest at epsilon = 0.
+        """
+        reduced = self.reduced(math.log(REFERENCE_DELTA / 100))
+        most = reduced.profile.delta_bounds(0.0, directions=BOTH, accuracy=0.01).upper
+        failure = min(reduced.failure / max(1 - most, 1e-6), 0.5)
+        return reduced.profile.compose(Profile.from_epsilon_delta(0.0, failure))
+
+    def reduced(self, log_failure: float) -> Reduced:
+        """The Poisson run for a total probability of failure, shared evenly by all draws."""
+        total = sum(draws.count for draws in self._draws)
+        rates = [self._rate(draws.length, log_failure - math.log(total)) for draws in self._draws]
+        parts = [
+            self._step.subsample(rate).self_compose(draws.run * draws.count)
+            for rate, draws in zip(rates, self._draws, strict=True)
+        ]
+        safe = all(rate == 1.0 for rate in rates)
+        return Reduced(reduce(Profile.compose, parts), 0.0 if safe else math.exp(log_failure))
+
+    def _rate(self, length: int, log_failure: float) -> float:
+        """1/(t (1 - g)), at most 1: that needs no bound on anything."""
+        if length == 1:
+            return 1.0
+        excess = excess_at_failure(self._law, length, log_failure)
+        return 1.0 if excess >= 1 - 1 / length else 1 / (length * (1 - excess))
+
+
+def _upper(ask: Callable[[], Bounds]) -> float:
+    """The upper bound that was reached, even if it is not as accurate as was asked for."""
+    try:
+        return ask().upper
+    except PrecisionError as error:
+        return error.upper
+
+
+def _analyse(plan: Plan, noise_multiplier: float | None) -> Analysis:
+    """About ten times the cost of Poisson sampling: the search for the share of delta."""
+    step = step_of(plan, noise_multiplier)(1.0)
+    draws = parallel_allocations(cast("RandomAllocation", plan.sampling), plan.steps)
+    return Analysis(METHOD.name, METHOD.kind, ReductionBound(step, draws), tight=False)
+
+
+METHOD = Method(
+    name="poisson-reduction",
+    kind="proven",
+    summary="Poisson sampling at a raised rate, plus the chance that the rate is too low",
+    objection=needs_allocation,
+    analyse=_analyse,
+    competes=False,
+)

@@ -1,0 +1,142 @@
+"""`renyi`: moments of the likelihood ratio of the plan's dominating pair.
+
+For random allocation these are the exact moments of Theorem 4.6 of the random allocation paper, by
+a recurrence that gives all orders in one pass, for any mechanism whose moments are known. The
+theorem covers the remove direction; moments of the add direction, E_Q[LR^(1 - a)], come from the
+law of the likelihood ratio, rounded up (x^(1 - a) is convex). Orders between integers are covered
+by convexity, and every question takes the order that suits it best.
+
+Valid wherever a dominating pair is known, since moments of independent blocks multiply. Never
+tighter than `profile`, which knows the whole law of the same pair; a second, independent opinion on
+it, and the classical one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+
+import numpy as np
+
+from hockeystick._numerics.conversion import (
+    Converted,
+    delta_from_moments,
+    epsilon_from_moments,
+    useful_orders,
+)
+from hockeystick._numerics.envelope import law_of_prices
+from hockeystick._numerics.law import FloatArray, Resolution
+from hockeystick._numerics.moments import PowerMoments
+from hockeystick.analyses.method import Method
+from hockeystick.analyses.steps import step_of
+from hockeystick.evaluation import EPSILON_NATS, Bounds, Direction, tail_below
+from hockeystick.expressions.base import Expression
+from hockeystick.expressions.discrete import Atoms
+from hockeystick.guarantee import Analysis
+from hockeystick.pairs import dominating_pair, missing_pair
+from hockeystick.plan import Plan
+from hockeystick.profile import Profile
+
+__all__ = ["METHOD", "MomentBound"]
+
+# Orders are computed up to the first of these, and further while larger ones may help.
+FIRST_ORDERS, MOST_ORDERS = 64, 4096
+# The step of the laws from which moments of the add direction are taken.
+STEP = 0.02
+# The profile made of the bounds: its smallest delta, and how many corners it has on either side.
+SMALLEST_DELTA, CORNERS = 1e-30, 400
+# Where a delta is asked for, tails below this are tried until they do not matter beside it.
+TAILS = (1e-20, 1e-60, 1e-280)
+
+
+class MomentBound:
+    """Bounds on one run from the moments of its dominating pair."""
+
+    has_formula = False
+
+    def __init__(self, expression: Expression) -> None:
+        self._expression = expression
+        self._moments = cache(self._compute)
+
+    def epsilon_bounds(
+        self, delta: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> Bounds:
+        """The best order for this delta; nothing is claimed from below."""
+        tail = tail_below(delta)
+        return Bounds(0.0, max(self._epsilon(delta, d, tail).value for d in directions))
+
+    def delta_bounds(
+        self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> Bounds:
+        """The best order for this epsilon; nothing is claimed from below."""
+        return Bounds(0.0, max(self._delta(epsilon, d).value for d in directions))
+
+    def as_profile(self) -> Profile:
+        """The convex envelope of the bounds at many epsilons, in both directions."""
+        remove, add = self._prices("remove"), self._prices("add")
+        loss = np.concatenate((-add[0][:0:-1], remove[0]))
+        centre = min(remove[1][0], add[1][0])
+        price = np.concatenate((add[1][:0:-1], [centre], remove[1][1:]))
+        return Profile(Atoms(law_of_prices(loss, price)))
+
+    def best_order(self, *, delta: float, direction: Direction) -> float:
+        """The order behind epsilon(delta) in one direction."""
+        return self._epsilon(delta, direction, tail_below(delta)).order
+
+    def _epsilon(self, delta: float, direction: Direction, tail: float) -> Converted:
+        return self._grown(
+            direction, tail, lambda m: epsilon_from_moments(m, delta), lambda best: best.value
+        )
+
+    def _delta(self, epsilon: float, direction: Direction) -> Converted:
+        for tail in TAILS:
+            best = self._grown(
+                direction, tail, lambda m: delta_from_moments(m, epsilon), lambda best: epsilon
+            )
+            if tail <= 1e-5 * best.value:
+                break
+        return best
+
+    def _grown(
+        self,
+        direction: Direction,
+        tail: float,
+        convert: Callable[[PowerMoments], Converted],
+        known: Callable[[Converted], float],
+    ) -> Converted:
+        """Convert with more and more orders while they may help."""
+        orders = FIRST_ORDERS
+        while True:
+            moments = self._moments(direction, tail, orders)
+            best = convert(moments)
+            if orders >= MOST_ORDERS or not useful_orders(moments, known(best)):
+                return best
+            orders *= 2
+
+    def _compute(self, direction: Direction, tail: float, orders: int) -> PowerMoments:
+        return self._expression.power_moments(
+            orders, reverse=direction == "add", resolution=Resolution(STEP, tail, EPSILON_NATS)
+        )
+
+    def _prices(self, direction: Direction) -> tuple[FloatArray, FloatArray]:
+        """Bounds on delta at losses from 0 to where it is negligible."""
+        end = self._epsilon(SMALLEST_DELTA, direction, tail_below(SMALLEST_DELTA)).value
+        loss = np.linspace(0.0, max(end, 1e-3), CORNERS)
+        return loss, np.array([self._delta(epsilon, direction).value for epsilon in loss])
+
+
+def _analyse(plan: Plan, noise_multiplier: float | None) -> Analysis:
+    """O(orders^2) for the remove direction, and one law for the add direction."""
+    pair = dominating_pair(plan, step_of(plan, noise_multiplier))
+    bound = MomentBound(pair.profile.expression)
+    return Analysis(METHOD.name, METHOD.kind, bound, tight=False)
+
+
+METHOD = Method(
+    name="renyi",
+    kind="proven",
+    summary="moments of the likelihood ratio, converted with the best order",
+    objection=missing_pair,
+    analyse=_analyse,
+    competes=False,
+)
