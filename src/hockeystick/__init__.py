@@ -11,6 +11,7 @@ from hockeystick._version import __version__
 from hockeystick.accounting import account, methods
 from hockeystick.calibration import Calibration, calibrate
 from hockeystick.comparison import Compared, compare
+from hockeystick.estimation import Estimate, estimate_delta
 from hockeystick.guarantee import Guarantee
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
@@ -20,6 +21,7 @@ __all__ = [
     "Calibration",
     "Compared",
     "CyclicPoisson",
+    "Estimate",
     "FullBatch",
     "Guarantee",
     "Plan",
@@ -32,6 +34,7 @@ __all__ = [
     "calibrate",
     "compare",
     "errors",
+    "estimate_delta",
     "methods",
     "strategies",
 ]

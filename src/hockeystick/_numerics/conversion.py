@@ -1,7 +1,7 @@
 """From moments of the likelihood ratio to epsilon and delta.
 
-For every order a > 1 and g > 0, (x - g)+ <= x^a g^(1-a) (a - 1)^(a-1) / a^a at every x >= 0 (the two
-sides touch at x = g a / (a - 1)), so
+For every order a > 1 and g > 0, (x - g)+ <= x^a g^(1-a) (a - 1)^(a-1) / a^a at every x >= 0 (the
+two sides touch at x = g a / (a - 1)), so
 
     H(P || Q)(g) <= E_Q[LR^a] g^(1-a) (a - 1)^(a-1) / a^a + P(LR = infinity).
 

@@ -140,11 +140,11 @@ def subsample(law: Law, rate: float) -> Law:
 def condition(law: Law, rate: float) -> Law:
     """The inverse of `subsample`: LR becomes (LR - (1 - rate)) / rate, which must not be negative.
 
-    If the law is that of LR, exact. If it is an upper bound on it, some atoms may lie below 1 - rate,
-    where LR itself has none. They count as LR = 0, which leaves the P-mass too large; the excess is
-    taken from the lowest atoms by moving their mass to LR = 0 and to the highest of them. Below
-    that atom the profile becomes the chord from (0, 1), and no convex profile with that starting
-    point lies above it.
+    If the law is that of LR, exact. If it is an upper bound on it, some atoms may lie below
+    1 - rate, where LR itself has none. They count as LR = 0, which leaves the P-mass too large; the
+    excess is taken from the lowest atoms by moving their mass to LR = 0 and to the highest of them.
+    Below that atom the profile becomes the chord from (0, 1), and no convex profile with that
+    starting point lies above it.
     """
     if rate == 1.0:
         return law

@@ -59,8 +59,8 @@ def allocated_moments(step: PowerMoments, steps: int) -> PowerMoments:
     """Moments of the average of `steps` independent copies, all orders in one pass.
 
     Up to order steps + 1 by a recurrence of O(order^2) whatever the number of steps; beyond it,
-    where terms of the recurrence change sign, by repeated doubling, O(order^2 log steps). The P-mass
-    at infinity is that of the one step that takes part.
+    where terms of the recurrence change sign, by repeated doubling, O(order^2 log steps). The
+    P-mass at infinity is that of the one step that takes part.
     """
     largest = step.log.size - 1
     if largest <= steps + 1:

@@ -1,10 +1,10 @@
 """How far the chance of taking part can rise while a block runs.
 
-One step out of t is drawn; W_1, W_2, ... are the likelihood ratios of the steps. Seen from outside,
-the chance that step i + 1 is the one, given the outputs so far, is 1/(t - S_i) with
-S_i = sum_(j<=i) (1 - W_j). Without the example the W_j are independent with mean 1, so S is a random
-walk with mean 0, whose steps are at most 1 however small the noise is. By Doob's inequality, for
-every s > 0,
+One step out of t is drawn; W_1, W_2, ... are the likelihood ratios of the steps. Seen from
+outside, the chance that step i + 1 is the one, given the outputs so far, is 1/(t - S_i) with
+S_i = sum_(j<=i) (1 - W_j). Without the example the W_j are independent with mean 1, so S is a
+random walk with mean 0, whose steps are at most 1 however small the noise is. By Doob's inequality,
+for every s > 0,
 
     Pr[max_i S_i >= g t] <= exp(-t (s g - psi(s))),   psi(s) = log E_Q[e^(s (1 - W))].
 
@@ -22,8 +22,8 @@ from hockeystick._numerics.special import minimize_on_interval
 
 __all__ = ["excess_at_failure"]
 
-# The search for s, in logs; any s gives a valid bound.
-SMALLEST_LOG, LARGEST_LOG = -20.0, 20.0
+# The search for s, in logs; any s gives a valid bound, and e^s must not overflow.
+SMALLEST_LOG, LARGEST_LOG = -20.0, 6.0
 ROUNDING = 1e-12
 
 
@@ -41,20 +41,20 @@ def excess_at_failure(law: Law, steps: int, log_failure: float) -> float:
 def _cumulant(law: Law, s: float) -> float:
     """psi(s) = log(1 + E[e^x - 1 - x] + E[x]) with x = s (1 - W), as positive terms.
 
-    e^x is convex in W, so the upper law gives an upper bound. E[x] is s times the P-mass at infinity.
+    e^x is convex in W, so the upper law gives an upper bound. E[x] is s times the P-mass at
+    infinity.
     """
     with np.errstate(over="ignore"):
         x = -s * np.expm1(law.loss)
-    spread = float(law.q @ _convex_part(x)) + law.q_zero * float(_convex_part(np.array([s]))[0])
+    spread = float(_convex_part(x, law, s).sum()) + law.q_zero * (math.expm1(s) - s)
     return math.log1p(spread + s * law.p_infinite)
 
 
-def _convex_part(x: FloatArray) -> FloatArray:
-    """e^x - 1 - x; x is at most s, and far below it where W is large."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        direct = np.expm1(x) - x
+def _convex_part(x: FloatArray, law: Law, s: float) -> FloatArray:
+    """q (e^x - 1 - x) for each atom. -q x = s (p - q) stays finite where W does not."""
     small = np.abs(x) < 1e-4
-    series = x * x / 2 * (1 + x / 3 * (1 + x / 4))
-    # Where W overflows there is no Q-mass left.
-    finite: FloatArray = np.nan_to_num(np.where(small, series, direct), posinf=np.finfo(float).max)
-    return finite
+    inside = np.where(small, x, 0.0)
+    series = law.q * inside * inside / 2 * (1 + inside / 3 * (1 + inside / 4))
+    direct = law.q * np.expm1(x) + s * (law.p - law.q)
+    terms: FloatArray = np.where(small, series, direct)
+    return terms

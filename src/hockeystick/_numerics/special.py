@@ -5,7 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["erfcx", "log_ndtr", "minimize_on_interval", "ndtri_exp"]
+__all__ = [
+    "binomial_above",
+    "binomial_masses",
+    "binomial_outside",
+    "erfcx",
+    "log_ndtr",
+    "minimize_on_interval",
+    "ndtri_exp",
+]
+
+
+def binomial_above(count: Any, trials: Any) -> Any:
+    """Pr[X > count] of fair coins, for arrays."""
+    from scipy.stats import binom
+
+    return binom.sf(count, trials, 0.5)
+
+
+def binomial_outside(low: int, high: int, trials: int, chance: float) -> float:
+    """Pr[X < low or X > high]."""
+    from scipy.stats import binom
+
+    return float(binom.cdf(low - 1, trials, chance) + binom.sf(high, trials, chance))
+
+
+def binomial_masses(count: Any, trials: int, chance: float) -> Any:
+    """Pr[X = count] for an array of counts."""
+    from scipy.stats import binom
+
+    return binom.pmf(count, trials, chance)
 
 
 def erfcx(x: Any) -> Any:
@@ -35,6 +64,7 @@ def minimize_on_interval(
     """Where a function of one variable is smallest between two numbers; Brent's method."""
     from scipy.optimize import minimize_scalar
 
-    options = {"xatol": tolerance}
-    found = minimize_scalar(function, bounds=(low, high), method="bounded", options=options)
+    found = minimize_scalar(
+        function, bounds=(low, high), method="bounded", options={"xatol": tolerance}
+    )
     return float(found.x)

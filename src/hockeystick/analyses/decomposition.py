@@ -5,8 +5,8 @@ allocations with k >= 1. One pick is never worse: if a random set of steps alway
 it dominates it. (Change one step at a time: as a function of that step's likelihood ratio W, the
 larger set turns a + b W into (a - c) + (b + c) W with c >= 0, a spread around the same mean.) So
 the pair of the Poisson run, conditioned on taking part, dominates 1-out-of-t; its likelihood ratio
-is (LR - (1 - r)) / r with r = 1 - (1 - rate)^t. That is the theorem, in both directions and as a pair
-that composes over picks and blocks.
+is (LR - (1 - r)) / r with r = 1 - (1 - rate)^t. That is the theorem, in both directions and as a
+pair that composes over picks and blocks.
 
 The rate is free. A lower one conditions on fewer participations, so by the same argument the bound
 falls with the rate and becomes exact as it goes to 0; what keeps other accountants from using

@@ -10,7 +10,9 @@ The theorem takes an (e0, d0) of the mechanism for that probability, with Hoeffd
 t d0 in delta. The printed constant is corrected in the errata; its lemma for d0 > 0 also compares
 the bad events of two different mechanisms. Here the Chernoff bound takes the place of both: it uses
 the law of the step itself, needs no (e0, d0), and for a pure mechanism Hoeffding's inequality is a
-bound on it, so it is never worse. What is left to choose, the share of delta, is searched.
+bound on it, so it is never worse. What is left to choose, the share of delta, is searched. Where t
+is too small for the noise the rate would come near 1; then the steps of the example may as well be
+known, and that is the bound.
 """
 
 from __future__ import annotations
@@ -60,6 +62,7 @@ class ReductionBound:
         self._step = step
         self._draws = draws
         self._law: Law = step.expression.law(Side.UPPER, STEP_RESOLUTION)
+        self._known = step.self_compose(sum(allocation.count for allocation in draws))
 
     def epsilon_bounds(
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
@@ -77,7 +80,10 @@ class ReductionBound:
 
         coarse = max(SEARCH_ACCURACY, accuracy)
         share = minimize_on_interval(lambda x: epsilon(x, coarse), *SHARES, tolerance=0.5)
-        return Bounds(0.0, epsilon(share, accuracy))
+        known = _upper(
+            lambda: self._known.epsilon_bounds(delta, directions=directions, accuracy=accuracy)
+        )
+        return Bounds(0.0, min(known, epsilon(share, accuracy)))
 
     def delta_bounds(
         self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
@@ -97,7 +103,10 @@ class ReductionBound:
         failure = minimize_on_interval(
             lambda x: math.log(max(delta(x, coarse), 1e-300)), *FAILURES, tolerance=0.5
         )
-        return Bounds(0.0, delta(failure, accuracy))
+        known = _upper(
+            lambda: self._known.delta_bounds(epsilon, directions=directions, accuracy=accuracy)
+        )
+        return Bounds(0.0, min(known, delta(failure, accuracy)))
 
     def as_profile(self) -> Profile:
         """The reduction that suits delta = 1e-6, as a pair.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from hockeystick.cli.pricing import Row
+from hockeystick.cli.yardsticks import Yardstick
 
 __all__ = ["Answers", "Quantity"]
 
@@ -23,3 +24,4 @@ class Answers:
     question: Mapping[str, float | str]
     rows: list[Row]
     plot: Path | None
+    baselines: list[Yardstick] = field(default_factory=list)

@@ -6,6 +6,7 @@ from hockeystick.cli.gather import gathered
 from hockeystick.cli.known_noise import answer_with_known_noise
 from hockeystick.cli.options import (
     AccountingOptions,
+    Baselines,
     Epsilon,
     NoiseMultiplier,
     OutputOptions,
@@ -22,8 +23,15 @@ def delta(
     epsilon: Epsilon,
     accounting: AccountingOptions,
     output: OutputOptions,
+    *,
+    baselines: Baselines = False,
 ) -> None:
     """The delta of a run with known noise, at a given epsilon."""
     answer_with_known_noise(
-        run, accounting, output, noise_multiplier=noise_multiplier, epsilon=epsilon
+        run,
+        accounting,
+        output,
+        noise_multiplier=noise_multiplier,
+        epsilon=epsilon,
+        baselines=baselines,
     )

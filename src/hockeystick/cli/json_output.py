@@ -38,6 +38,16 @@ def answers_object(answers: Answers) -> dict[str, Any]:
         "results": list(results.values()),
         "best": results[id(best)],
     }
+    if answers.baselines:
+        content["baselines"] = [
+            {
+                "name": baseline.name,
+                "summary": baseline.summary,
+                answers.quantity: baseline.value,
+                "seconds": round(baseline.seconds, 6),
+            }
+            for baseline in answers.baselines
+        ]
     if answers.plot is not None:
         content["plot"] = str(answers.plot)
     return content

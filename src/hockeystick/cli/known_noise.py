@@ -8,6 +8,7 @@ from hockeystick.cli.plans import plan_from
 from hockeystick.cli.plotting import Spot
 from hockeystick.cli.pricing import Priced, answered
 from hockeystick.cli.question import Question
+from hockeystick.cli.yardsticks import Yardsticks
 from hockeystick.profile import DEFAULT_ACCURACY
 
 __all__ = ["answer_with_known_noise"]
@@ -21,6 +22,7 @@ def answer_with_known_noise(
     noise_multiplier: float,
     epsilon: float | None = None,
     delta: float | None = None,
+    baselines: bool = False,
 ) -> None:
     """Price the plan for the one of epsilon and delta that is not given, and show it."""
     plan = plan_from(run)
@@ -46,10 +48,14 @@ def answer_with_known_noise(
             found if delta is None else delta,
         )
 
+    yardsticks = Yardsticks(
+        noise_multiplier, accuracy, accounting.direction, epsilon=epsilon, delta=delta
+    )
     Question(
         plan,
         "delta" if delta is None else "epsilon",
         given={name: value for name, value in given.items() if value is not None},
         ask=ask,
         spot=spot,
+        yardsticks=yardsticks if baselines else None,
     ).answer(run, accounting, output)

@@ -13,6 +13,7 @@ from hockeystick.strategies import FACTORIZATIONS
 
 __all__ = [
     "AccountingOptions",
+    "Baselines",
     "Delta",
     "Epsilon",
     "Json",
@@ -35,6 +36,14 @@ Json = Annotated[
     bool,
     typer.Option("--json", help="Print one JSON object instead.", rich_help_panel=OUTPUT),
 ]
+Baselines = Annotated[
+    bool,
+    typer.Option(
+        "--baselines",
+        help="Also print what the run is compared with; no guarantees.",
+        rich_help_panel=QUESTION,
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +62,10 @@ class PlanOptions:
     rate: Annotated[
         float | None,
         typer.Option(help="Probability that an example joins a batch.", rich_help_panel=RUN),
+    ] = None
+    max_participations: Annotated[
+        int | None,
+        typer.Option(help="Poisson: an example stops after that many.", rich_help_panel=RUN),
     ] = None
     groups: Annotated[
         int | None, typer.Option(help="Groups that take turns.", rich_help_panel=RUN)

@@ -12,6 +12,7 @@ from hockeystick.cli.plans import described
 from hockeystick.cli.plotting import Spot, draw_plot
 from hockeystick.cli.pricing import Priced, best_of, price
 from hockeystick.cli.table import print_answers
+from hockeystick.cli.yardsticks import Yardsticks
 from hockeystick.plan import Plan
 from hockeystick.report.figure import check_figure_file
 from hockeystick.report.progress import progress
@@ -23,7 +24,8 @@ __all__ = ["Question"]
 class Question:
     """What is asked: `given` are the numbers that go with the plan, `ask` puts it to a method.
 
-    `spot` says where the answer lies in the plane of noise and epsilon.
+    `spot` says where the answer lies in the plane of noise and epsilon, `yardsticks` what it is
+    compared with.
     """
 
     plan: Plan
@@ -31,6 +33,7 @@ class Question:
     given: dict[str, float]
     ask: Callable[[str], Priced]
     spot: Callable[[Priced], Spot]
+    yardsticks: Yardsticks | None = None
 
     def answer(
         self, run: PlanOptions, accounting: AccountingOptions, output: OutputOptions
@@ -41,6 +44,7 @@ class Question:
         described_plan = described(self.plan, run)
         with progress("Pricing ...") as update:
             rows = price(self.plan, method=accounting.method, ask=self.ask, update=update)
+            baselines = [] if self.yardsticks is None else self.yardsticks.of(self.plan, update)
             if output.plot is not None:
                 spot = self.spot(best_of(rows)[1])
                 direction = accounting.direction
@@ -48,7 +52,7 @@ class Question:
                     output.plot, self.plan, rows=rows, spot=spot, direction=direction, update=update
                 )
         given: dict[str, float | str] = {**self.given, "direction": accounting.direction}
-        answers = Answers(described_plan, self.quantity, given, rows, output.plot)
+        answers = Answers(described_plan, self.quantity, given, rows, output.plot, baselines)
         if output.json:
             print_json(answers_object(answers))
         else:

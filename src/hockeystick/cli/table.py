@@ -39,6 +39,9 @@ def print_answers(answers: Answers) -> None:
         f"adjacency: {guarantee.adjacency}; unit: {guarantee.unit}; "
         f"direction: {answers.question['direction']}"
     )
+    if answers.baselines:
+        console.print("\nfor comparison, not guarantees of this run:", style="bold")
+        console.print(_baselines(answers), soft_wrap=False)
     if answers.plot is not None:
         console.print(f"plot written to {answers.plot}")
 
@@ -81,6 +84,18 @@ def _table(answers: Answers, best: Row) -> Table:
     for row in answers.rows:
         cells = (cell(row) for _, cell in columns)
         table.add_row(*cells, style="bold green" if row is best else None)
+    return table
+
+
+def _baselines(answers: Answers) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("baseline")
+    table.add_column(_words(answers.quantity), justify="right")
+    table.add_column("seconds", justify="right")
+    table.add_column("what it is")
+    for line in answers.baselines:
+        number = upper_text(line.value)
+        table.add_row(line.name, number, f"{line.seconds:.2f}", line.summary)
     return table
 
 

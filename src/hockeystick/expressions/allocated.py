@@ -30,9 +30,7 @@ class Allocated(Expression):
         base = operand_law(self.child, side, resolution.scaled(tail=0.25))
         return average_of_copies(base, self.steps, resolution, side)
 
-    def power_moments(
-        self, largest: int, *, reverse: bool, resolution: Resolution
-    ) -> PowerMoments:
+    def power_moments(self, largest: int, *, reverse: bool, resolution: Resolution) -> PowerMoments:
         """From the moments of one step, exactly; reversed, from the law of the average."""
         if reverse:
             return super().power_moments(largest, reverse=True, resolution=resolution)

@@ -46,9 +46,7 @@ class Expression(ABC):
         """H(P || Q) at e^epsilon, or H(Q || P) if `reverse`, where a formula exists."""
         return None
 
-    def power_moments(
-        self, largest: int, *, reverse: bool, resolution: Resolution
-    ) -> PowerMoments:
+    def power_moments(self, largest: int, *, reverse: bool, resolution: Resolution) -> PowerMoments:
         """Upper bounds on E_Q[LR^m], or E_P[LR^-m] if `reverse`, for the orders m up to `largest`.
 
         Both are convex functions of LR (and of 1/LR), so the upper law bounds them; where a formula

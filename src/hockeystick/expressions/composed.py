@@ -33,9 +33,7 @@ class Composed(Expression):
         laws = [operand_law(member, side, share) for member, _ in self.members]
         return product_of_powers(laws, counts, resolution, side)
 
-    def power_moments(
-        self, largest: int, *, reverse: bool, resolution: Resolution
-    ) -> PowerMoments:
+    def power_moments(self, largest: int, *, reverse: bool, resolution: Resolution) -> PowerMoments:
         """Those of the members multiply."""
         share = resolution.scaled(tail=0.25 / sum(count for _, count in self.members))
         return composed_moments(

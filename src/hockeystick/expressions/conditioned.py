@@ -17,9 +17,10 @@ ROUNDING = 1e-13
 
 @dataclass(frozen=True)
 class Conditioned(Expression):
-    """The pair (P', Q) where the child is ((1 - rate) Q + rate P', Q): LR' = (LR - 1 + rate) / rate.
+    """The pair (P', Q) where the child is ((1 - rate) Q + rate P', Q).
 
-    The map is affine and increasing, so upper and lower bounds stay what they are.
+    LR becomes (LR - 1 + rate) / rate. The map is affine and increasing, so upper and lower bounds
+    stay what they are.
     """
 
     child: Expression

@@ -44,9 +44,7 @@ class Gaussian(Expression):
         """The pair is symmetric, so both directions are equal."""
         return gaussian_delta(self.mu, epsilon)
 
-    def power_moments(
-        self, largest: int, *, reverse: bool, resolution: Resolution
-    ) -> PowerMoments:
+    def power_moments(self, largest: int, *, reverse: bool, resolution: Resolution) -> PowerMoments:
         """E_Q[LR^m] = e^(m (m - 1) mu^2 / 2), in both directions."""
         m = np.arange(largest + 1.0)
         return PowerMoments(rounded_up(m * (m - 1) * (self.mu**2 / 2)))

@@ -54,9 +54,7 @@ class Laplace(Expression):
             return -math.expm1(epsilon)
         return -math.expm1((epsilon - reach) / 2)
 
-    def power_moments(
-        self, largest: int, *, reverse: bool, resolution: Resolution
-    ) -> PowerMoments:
+    def power_moments(self, largest: int, *, reverse: bool, resolution: Resolution) -> PowerMoments:
         """(m e^((m-1)/s) + (m - 1) e^(-m/s)) / (2m - 1) for m >= 1 and scale s, both directions."""
         m = np.arange(1.0, largest + 1)
         rising = np.log(m) + (m - 1) / self.scale

@@ -32,9 +32,7 @@ class Reversed(Expression):
         """Atoms mirrored; convex order is symmetric, so the side stays."""
         return reverse_law(self.child.law(side, resolution))
 
-    def power_moments(
-        self, largest: int, *, reverse: bool, resolution: Resolution
-    ) -> PowerMoments:
+    def power_moments(self, largest: int, *, reverse: bool, resolution: Resolution) -> PowerMoments:
         """The other direction of the child."""
         return self.child.power_moments(largest, reverse=not reverse, resolution=resolution)
 

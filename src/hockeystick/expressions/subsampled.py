@@ -33,9 +33,7 @@ class Subsampled(Expression):
         """Atom by atom, exact; the child's right tail may be cut later by the factor 1/rate."""
         return subsample(self.child.law(side, resolution), self.rate)
 
-    def power_moments(
-        self, largest: int, *, reverse: bool, resolution: Resolution
-    ) -> PowerMoments:
+    def power_moments(self, largest: int, *, reverse: bool, resolution: Resolution) -> PowerMoments:
         """By the binomial theorem from the child's; reversed, from the law."""
         if reverse:
             return super().power_moments(largest, reverse=True, resolution=resolution)

@@ -10,14 +10,15 @@ there is one part or all parts are single steps.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from hockeystick.sampling import RandomAllocation
 
 __all__ = ["Allocation", "parallel_allocations"]
 
 
-class Allocation(NamedTuple):
+@dataclass(frozen=True)
+class Allocation:
     """One step drawn out of `length`, of which only the first `run` are run; `count` times."""
 
     length: int
@@ -28,9 +29,9 @@ class Allocation(NamedTuple):
 def parallel_allocations(scheme: RandomAllocation, steps: int) -> list[Allocation]:
     """The draws that together dominate `steps` steps of the scheme.
 
-    What is left of a truncated last block: one pick falls inside it with probability rest/out_of and
-    is uniform there; if all steps are picked, every step takes part; otherwise the whole block is
-    charged, of which the truncated one is a post-processing.
+    What is left of a truncated last block: one pick falls inside it with probability rest/out_of
+    and is uniform there; if all steps are picked, every step takes part; otherwise the whole block
+    is charged, of which the truncated one is a post-processing.
     """
     blocks, rest = divmod(steps, scheme.out_of)
     short, longer = divmod(scheme.out_of, scheme.picks)

@@ -18,33 +18,56 @@ __all__ = ["Poisson", "independent_subset"]
 class Poisson(Sampling):
     """Each example is in each batch with probability `rate`, independently of everything else.
 
+    With `max_participations` an example stops after that many: it is left out of every later batch.
     The size of a batch is Binomial(examples, rate) and given its size the batch is uniform, which
     is how it is drawn: work is in proportion to the batch, not the data, when the rate is low.
+    Stopping takes a counter for each example.
     """
 
     name: ClassVar[str] = "poisson"
     rate: float
+    max_participations: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", sampling_rate("rate", self.rate))
+        if self.max_participations is not None:
+            most = positive_integer("max_participations", self.max_participations)
+            object.__setattr__(self, "max_participations", most)
 
     @classmethod
-    def for_batch_size(cls, batch_size: float, *, examples: int) -> Self:
-        """The rate batch_size / examples; a batch larger than the data is refused."""
+    def for_batch_size(
+        cls, batch_size: float, *, examples: int, max_participations: int | None = None
+    ) -> Self:
+        """The rate batch_size / examples; a batch larger than the data is refused.
+
+        With `max_participations` this is the size of the first batches, as in
+        `expected_batch_size`.
+        """
         batch_size, examples = batch_size_within(batch_size, examples=examples)
-        return cls(rate=batch_size / examples)
+        return cls(rate=batch_size / examples, max_participations=max_participations)
 
     def expected_batch_size(self, examples: int) -> float:
-        """rate * examples."""
+        """rate * examples; with `max_participations` batches shrink once examples have stopped."""
         return self.rate * positive_integer("examples", examples)
 
     def most_participations(self, steps: int) -> int:
-        """Every step: nothing keeps an example from being drawn each time."""
-        return self.check_steps(steps)
+        """Every step, or `max_participations`."""
+        steps = self.check_steps(steps)
+        return steps if self.max_participations is None else min(steps, self.max_participations)
 
     def _draw(self, examples: int, steps: int, rng: np.random.Generator) -> Iterator[Indices]:
-        for _ in range(steps):
-            yield independent_subset(examples, rate=self.rate, rng=rng)
+        drawn = (independent_subset(examples, rate=self.rate, rng=rng) for _ in range(steps))
+        most = self.most_participations(steps)
+        return drawn if most >= steps else _stopping(drawn, examples=examples, most=most)
+
+
+def _stopping(drawn: Iterator[Indices], *, examples: int, most: int) -> Iterator[Indices]:
+    """The batches without the examples that have taken part `most` times."""
+    taken = np.zeros(examples, dtype=np.min_scalar_type(most))
+    for batch in drawn:
+        allowed = batch[taken[batch] < most]
+        taken[allowed] += 1
+        yield allowed
 
 
 def independent_subset(size: int, *, rate: float, rng: np.random.Generator) -> Indices:

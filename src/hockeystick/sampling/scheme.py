@@ -75,9 +75,10 @@ class Sampling(ABC):
         return self._draw(examples, self.check_steps(steps), generator(rng))
 
     def describe(self) -> dict[str, object]:
-        """The scheme's name and parameters, ready for JSON."""
+        """The scheme's name and parameters, ready for JSON; what is None does not apply."""
         parameters = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {"scheme": self.name, **parameters}
+        known = {name: value for name, value in parameters.items() if value is not None}
+        return {"scheme": self.name, **known}
 
 
 def batch_size_within(batch_size: float, *, examples: int) -> tuple[float, int]:

@@ -1,0 +1,35 @@
+"""What a baseline declares about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hockeystick.plan import Plan
+from hockeystick.profile import Profile
+from hockeystick.source import Source
+
+__all__ = ["Baseline", "one_participation"]
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A yardstick for a plan.
+
+    `summary` says what the number is and what it is not. `objection(plan)` is None if there is one
+    for the plan. `price(plan, noise_multiplier)` gives a source of numbers; the noise multiplier is
+    None exactly if the plan brings its own mechanism.
+    """
+
+    name: str
+    summary: str
+    objection: Callable[[Plan], str | None]
+    price: Callable[[Plan, float | None], Source]
+
+
+def one_participation(plan: Plan, noise_multiplier: float | None) -> Profile:
+    """The profile of a step whose batch holds the example."""
+    if plan.mechanism is not None:
+        return plan.mechanism
+    assert noise_multiplier is not None
+    return Profile.gaussian(noise_multiplier=noise_multiplier)

@@ -1,0 +1,107 @@
+"""Shuffled reports, by the clones bound.
+
+The example's report among t - 1 reports that hold nothing, in random order, is 1-out-of-t random
+allocation; so the clones bound (clones.py) applies to it, as it does to every shuffled protocol.
+It sees the mechanism only through a pure e0: where the loss is not bounded, the likelihood ratio is
+cut off at e^e0, which moves the report with the example by at most d0 = H(e^e0) in total
+variation, and that costs e^epsilon d0 in delta. The best e0 is searched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from hockeystick._numerics.clones import clones_delta
+from hockeystick._numerics.special import minimize_on_interval
+from hockeystick.baselines.baseline import Baseline, one_participation
+from hockeystick.evaluation import BOTH, Bounds, Direction
+from hockeystick.plan import Plan
+from hockeystick.profile import Profile
+from hockeystick.sampling import RandomAllocation
+
+__all__ = ["BASELINE", "ShufflingBound"]
+
+# The share of delta that cutting off may take, in logs.
+SHARES = (-12.0, -0.1)
+SMALLEST_DELTA = 1e-30
+
+
+class ShufflingBound:
+    """The clones bound for one block of reports."""
+
+    has_formula = False
+
+    def __init__(self, step: Profile, reports: int) -> None:
+        self._step = step
+        self._reports = reports
+
+    def epsilon_bounds(
+        self, delta: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> Bounds:
+        """The best cut-off; at most the epsilon of the report itself."""
+        alone = self._step.epsilon_bounds(delta, directions=BOTH, accuracy=accuracy).upper
+
+        def epsilon(log_share: float) -> float:
+            cut = delta * math.exp(log_share)
+            local = self._step.epsilon_bounds(cut, directions=BOTH, accuracy=accuracy).upper
+            return _smallest(lambda e: self._delta(e, local, cut) <= delta, alone)
+
+        share = minimize_on_interval(epsilon, *SHARES, tolerance=0.05)
+        return Bounds(0.0, min(alone, epsilon(share)))
+
+    def delta_bounds(
+        self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> Bounds:
+        """The best cut-off for this epsilon."""
+        alone = self._step.delta_bounds(epsilon, directions=BOTH, accuracy=accuracy).upper
+
+        def log_delta(log_cut: float) -> float:
+            cut = math.exp(log_cut)
+            local = self._step.epsilon_bounds(cut, directions=BOTH, accuracy=accuracy).upper
+            return math.log(max(self._delta(epsilon, local, cut), SMALLEST_DELTA))
+
+        low, high = math.log(SMALLEST_DELTA), math.log(max(alone, 1e-20))
+        best = minimize_on_interval(log_delta, low, high, tolerance=0.05)
+        return Bounds(0.0, min(alone, math.exp(log_delta(best))))
+
+    def as_profile(self) -> Profile:
+        """The report itself, which dominates."""
+        return self._step
+
+    def _delta(self, epsilon: float, local: float, cut: float) -> float:
+        if not math.isfinite(local):
+            return 1.0
+        return clones_delta(self._reports, local, epsilon) + math.exp(min(epsilon, 700.0)) * cut
+
+
+def _smallest(holds: Callable[[float], bool], high: float) -> float:
+    """The smallest argument below `high` at which a monotone condition holds, to six digits."""
+    low = 0.0
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _objection(plan: Plan) -> str | None:
+    scheme = plan.sampling
+    if not isinstance(scheme, RandomAllocation) or plan.correlated:
+        return "it is for random allocation with independent noise"
+    if scheme.picks != 1 or plan.steps != scheme.out_of or scheme.out_of == 1:
+        return "it is for one pick out of one block of several steps"
+    return None
+
+
+def _price(plan: Plan, noise_multiplier: float | None) -> ShufflingBound:
+    scheme = cast("RandomAllocation", plan.sampling)
+    return ShufflingBound(one_participation(plan, noise_multiplier), scheme.out_of)
+
+
+BASELINE = Baseline(
+    name="shuffling",
+    summary="the clones bound for shuffled reports, applied to the step's (epsilon, delta)",
+    objection=_objection,
+    price=_price,
+)
