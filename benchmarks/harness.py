@@ -15,23 +15,34 @@ import time
 
 
 def main(path: str, case: str, repeats: int) -> None:
-    """Time the case `repeats` times in one process; the first time may include warming up."""
+    """Time the case `repeats` times in one process; the first time may include warming up.
+
+    A case gives a lower and an upper bound and, if it has several answers, the list of them.
+    """
     spec = importlib.util.spec_from_file_location("participant", path)
     assert spec is not None
     assert spec.loader is not None
     participant = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(participant)
     run = participant.CASES[case]
-    seconds, bounds = [], (None, None)
+    seconds, answer = [], (None, None)
     for _ in range(repeats):
         start = time.perf_counter()
-        bounds = run()
+        answer = run()
         seconds.append(time.perf_counter() - start)
-    lower, upper = (None if value is None else float(value) for value in bounds)
+    lower, upper, *values = (_plain(part) for part in answer)
+    found = {"lower": lower, "upper": upper, **({"values": values[0]} if values else {})}
     # ru_maxrss is in bytes on macOS and in kilobytes elsewhere.
     unit = 2**20 if platform.system() == "Darwin" else 2**10
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-    print(json.dumps({"lower": lower, "upper": upper, "seconds": seconds, "peak_mb": peak}))
+    print(json.dumps({**found, "seconds": seconds, "peak_mb": peak}))
+
+
+def _plain(part):
+    """Numbers of any library as floats, in lists too; None stays None."""
+    if isinstance(part, list):
+        return [_plain(value) for value in part]
+    return None if part is None else float(part)
 
 
 if __name__ == "__main__":

@@ -14,94 +14,29 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from cases import ANSWERS, CASES, OTHERS, OURS, Participant
 from rich.console import Console
-from rich.table import Table
+from verdicts import judge, show
 
 HERE = Path(__file__).resolve().parent
 PEERS = HERE / ".peers"
 LIMIT_SECONDS = 900
 
 
-@dataclass(frozen=True)
-class Participant:
-    """Somebody who answers cases: a file of cases and what it needs installed."""
-
-    name: str
-    file: str
-    requirement: str | None
-    repeats: int
-
-
-@dataclass(frozen=True)
-class Promise:
-    """We answer `case` at least `ratio` times as fast as `peer`."""
-
-    case: str
-    peer: str
-    ratio: float
-
-
-@dataclass(frozen=True)
-class Limit:
-    """Our answer to `case`, in `unit`, is at most `most`."""
-
-    case: str
-    unit: str
-    most: float
-
-
-OURS = Participant("hockeystick", "hockeystick.py", None, 5)
-OTHERS = (
-    Participant("dp-accounting", "dp_accounting.py", "dp-accounting==0.6.0", 2),
-    Participant("prv-accountant", "prv_accountant.py", "prv-accountant==0.2.0", 2),
-    Participant("PLD-accounting", "pld_accounting.py", "PLD-accounting==2.0", 1),
-    Participant("jax-privacy", "jax_privacy.py", "jax-privacy==2.0.0", 5),
-)
-CASES = {
-    "poisson": "Poisson, noise 1, rate 0.01, 10,000 steps, delta 1e-6",
-    "fifty phases": "50 noise levels, 1,000 Poisson steps each, delta 1e-6",
-    "small noise": "Poisson, noise 0.05, rate 0.01, one step, delta 1e-6",
-    "allocation": "random allocation, 1 out of 1,000, noise 1, delta 1e-6",
-    "banded 16 bands": "best strategy with 16 bands, 2,000 steps: mean squared error",
-    "banded 64 bands": "best strategy with 64 bands, 2,000 steps: mean squared error",
-    "noise stream": "20 rows of noise, 1,000,000 parameters, 16 bands: memory over 16 rows",
-}
-ANSWERS = {
-    "hockeystick": set(CASES),
-    "dp-accounting": {"poisson", "fifty phases", "small noise"},
-    "prv-accountant": {"poisson"},
-    "PLD-accounting": {"allocation"},
-    "jax-privacy": {"banded 16 bands", "banded 64 bands", "noise stream"},
-}
-PROMISES = (
-    Promise("poisson", "dp-accounting", 1.0),
-    Promise("poisson", "prv-accountant", 10.0),
-    Promise("fifty phases", "dp-accounting", 10.0),
-    Promise("small noise", "dp-accounting", 10.0),
-    Promise("allocation", "PLD-accounting", 50.0),
-    Promise("banded 16 bands", "jax-privacy", 10.0),
-    Promise("banded 64 bands", "jax-privacy", 10.0),
-    Promise("noise stream", "jax-privacy", 2.0),
-)
-LIMITS = (Limit("noise stream", "times the memory of bands x parameters numbers", 1.2),)
-MEMORY_LIMIT_MB = 300
-
-
 def interpreter(participant: Participant) -> Path:
-    """The Python of the participant's environment, made if it is not there yet."""
-    if participant.requirement is None:
+    """The Python of the participant's environment, made if what it needs is not there yet."""
+    if not participant.requirements:
         return Path(sys.executable)
-    home = PEERS / participant.requirement.replace("==", "-")
-    python = home / "bin" / "python"
-    if not (home / "ready").exists():
+    home = PEERS / participant.requirements[0].replace("==", "-")
+    python, ready = home / "bin" / "python", home / "ready"
+    wanted = "\n".join(participant.requirements)
+    if not ready.exists() or ready.read_text() != wanted:
         subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
-        install = [str(python), "-m", "pip", "install", "--quiet", participant.requirement]
+        install = [str(python), "-m", "pip", "install", "--quiet", *participant.requirements]
         subprocess.run(install, check=True)
-        (home / "ready").touch()
+        ready.write_text(wanted)
     return python
 
 
@@ -109,16 +44,18 @@ def measure(participant: Participant, case: str) -> dict:
     """One measurement; a failure or a time-out is a result too."""
     file = HERE / "participants" / participant.file
     command = [interpreter(participant), HERE / "harness.py", file, case, participant.repeats]
+    each = CASES[case].seconds_per_call
+    limit = LIMIT_SECONDS if each is None else each * participant.repeats
     try:
         done = subprocess.run(
             [str(part) for part in command],
             capture_output=True,
             text=True,
-            timeout=LIMIT_SECONDS,
+            timeout=limit,
             check=True,
         )
     except subprocess.TimeoutExpired:
-        return {"error": f"no answer within {LIMIT_SECONDS} s"}
+        return {"error": f"timed out after {limit:g} s"}
     except subprocess.CalledProcessError as failure:
         return {"error": failure.stderr.strip().splitlines()[-1][:200]}
     return json.loads(done.stdout.strip().splitlines()[-1])
@@ -133,55 +70,6 @@ def run(cases: list[str]) -> dict:
                 print(f"{case}: {participant.name} ...", file=sys.stderr, flush=True)
                 results.setdefault(case, {})[participant.name] = measure(participant, case)
     return results
-
-
-def show(results: dict, console: Console) -> None:
-    """A table with a row for each answer."""
-    for case, answers in results.items():
-        table = Table(title=CASES[case], title_justify="left")
-        for column in ("", "lower", "answer", "seconds", "times ours", "first call", "peak MB"):
-            table.add_column(column, justify="right" if column else "left")
-        ours = min(answers[OURS.name].get("seconds", [float("nan")]))
-        for name, answer in answers.items():
-            if "error" in answer:
-                table.add_row(name, "-", "-", "-", "-", "-", answer["error"])
-                continue
-            first, seconds = answer["seconds"][0], min(answer["seconds"])
-            lower = "-" if answer["lower"] is None else f"{answer['lower']:.5g}"
-            times = (f"{seconds:.4g}", f"{seconds / ours:.3g}", f"{first:.4g}")
-            peak = f"{answer['peak_mb']:.0f}"
-            table.add_row(name, lower, f"{answer['upper']:.5g}", *times, peak)
-        console.print(table)
-
-
-def judge(results: dict, console: Console) -> bool:
-    """Whether every promise that was measured is kept; each is printed."""
-    verdicts = [*_speeds(results), *_limits(results)]
-    peak = max(answers[OURS.name].get("peak_mb", 0) for answers in results.values())
-    verdicts.append(
-        (peak < MEMORY_LIMIT_MB, f"peak memory {peak:.0f} MB (promised: {MEMORY_LIMIT_MB})")
-    )
-    for good, text in verdicts:
-        console.print(f"{'kept' if good else 'MISSED'}: {text}")
-    return all(good for good, _ in verdicts)
-
-
-def _speeds(results: dict) -> Iterator[tuple[bool, str]]:
-    for promise in PROMISES:
-        answers = results.get(promise.case, {})
-        ours, peer = answers.get(OURS.name, {}), answers.get(promise.peer, {})
-        if "seconds" in ours and "seconds" in peer:
-            ratio = min(peer["seconds"]) / min(ours["seconds"])
-            text = f"{promise.case}, {ratio:.1f} times as fast as {promise.peer}"
-            yield ratio >= promise.ratio, f"{text} (promised: {promise.ratio:g})"
-
-
-def _limits(results: dict) -> Iterator[tuple[bool, str]]:
-    for limit in LIMITS:
-        answer = results.get(limit.case, {}).get(OURS.name, {}).get("upper")
-        if answer is not None:
-            text = f"{limit.case}, {answer:.3g} {limit.unit} (promised: at most {limit.most:g})"
-            yield answer <= limit.most, text
 
 
 def machine() -> dict:

@@ -13,3 +13,7 @@ SMALL_NOISE = {"noise": 0.05, "rate": 0.01, "steps": 1, "delta": 1e-6}
 ALLOCATION = {"noise": 1.0, "out_of": 1_000, "delta": 1e-6}
 BANDED = {"steps": 2_000, "bands": (16, 64)}
 NOISE = {"steps": 2_000, "bands": 16, "parameters": 1_000_000, "rows": 20}
+RENYI = {"noise": 1.0, "out_of": 10_000, "largest": 60, "compared": 40}
+MANY_ORDERS = {"noise": 1.0, "out_of": 1_000_000, "largest": 1_000}
+PICKS = {"noise": 1.0, "out_of": 1_024, "delta": 1e-6, "picks": (1, 4, 16)}
+FIVE_RUNS = {"noise": 1.0, "out_of": 10_000, "delta": 1e-8, "epochs": (1, 3, 10, 30, 100)}

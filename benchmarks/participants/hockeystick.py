@@ -1,4 +1,4 @@
-"""Hockeystick: epsilon with both sides certified within 0.1 %, both directions; strategies."""
+"""Hockeystick: epsilon certified within 0.1 %, both directions; Renyi orders; strategies."""
 
 from __future__ import annotations
 
@@ -49,6 +49,42 @@ def allocation():
     return _bounds(hs.account(plan, noise_multiplier=c["noise"]), c["delta"])
 
 
+def _divergences(c, largest):
+    """Every order from 2 on in one pass; nothing is remembered between calls."""
+    profile = hs.Profile.gaussian(noise_multiplier=c["noise"]).allocate(c["out_of"])
+    return profile.renyi(range(2, largest + 1)).tolist()
+
+
+def many_orders(c):
+    """Every order; the last one is shown."""
+    return None, _divergences(c, c["largest"])[-1]
+
+
+def compared_orders():
+    """Every order that is compared."""
+    divergences = _divergences(s.RENYI, s.RENYI["compared"])
+    return None, divergences[-1], divergences
+
+
+def _allocation_run(c, picks=1, epochs=1):
+    plan = hs.Plan(
+        sampling=hs.RandomAllocation(picks=picks, out_of=c["out_of"]), steps=epochs * c["out_of"]
+    )
+    return hs.account(plan, noise_multiplier=c["noise"], method="profile")
+
+
+def several_picks(picks):
+    """One block with several picks; with more than one, nothing is claimed from below."""
+    return _bounds(_allocation_run(s.PICKS, picks=picks), s.PICKS["delta"])
+
+
+def five_runs():
+    """The same run over more and more epochs."""
+    c = s.FIVE_RUNS
+    answers = [_bounds(_allocation_run(c, epochs=n), c["delta"]) for n in c["epochs"]]
+    return *answers[-1], [upper for _, upper in answers]
+
+
 def banded(bands):
     """The best banded strategy; its largest column norm is 1."""
     return None, hs.strategies.band_mf(s.BANDED["steps"], bands).mean_squared_error()
@@ -84,4 +120,9 @@ CASES = {
     "allocation": allocation,
     **{f"banded {bands} bands": partial(banded, bands) for bands in s.BANDED["bands"]},
     "noise stream": noise_stream,
+    "Renyi to 60": partial(many_orders, s.RENYI),
+    "Renyi to 40": compared_orders,
+    "Renyi to 1,000": partial(many_orders, s.MANY_ORDERS),
+    **{f"{picks} out of 1,024": partial(several_picks, picks) for picks in s.PICKS["picks"]},
+    "five runs": five_runs,
 }

@@ -20,12 +20,21 @@ from hockeystick.expressions.base import Expression
 
 __all__ = [
     "BOTH",
+    "DELTA_FACTOR",
+    "DELTA_NATS",
     "EPSILON_NATS",
+    "EPSILON_ROUNDING",
+    "FINEST_STEP",
+    "FIRST_LOOK_TAILS",
+    "SMALLEST_EPSILON",
+    "TAIL_BELOW_DELTA",
     "Bounds",
     "Direction",
     "Evaluator",
     "Laws",
     "Question",
+    "as_seen",
+    "first_step",
     "smallest_tail",
     "tail_below",
 ]
@@ -101,8 +110,8 @@ class Evaluator:
 
         def read(laws: Laws) -> Bounds:
             more, less = delta * (1 + ROUNDING), delta / (1 + ROUNDING)
-            lower = max(epsilon_from_law(_seen(laws.lower, d), more) for d in directions)
-            upper = max(epsilon_from_law(_seen(laws.upper, d), less) for d in directions)
+            lower = max(epsilon_from_law(as_seen(laws.lower, d), more) for d in directions)
+            upper = max(epsilon_from_law(as_seen(laws.upper, d), less) for d in directions)
             return Bounds(lower * (1 - EPSILON_ROUNDING), upper * (1 + EPSILON_ROUNDING))
 
         def gap(bounds: Bounds) -> float:
@@ -119,7 +128,7 @@ class Evaluator:
             return Bounds(value * (1 - error), min(1.0, value * (1 + error)))
 
         def worst(law: Law, at: float) -> float:
-            return max(delta_from_law(_seen(law, d), at) for d in directions)
+            return max(delta_from_law(as_seen(law, d), at) for d in directions)
 
         def read(laws: Laws) -> Bounds:
             upper = min(1.0, worst(laws.upper, epsilon) * (1 + ROUNDING))
@@ -185,9 +194,7 @@ class Evaluator:
 
     def _first_step(self, tail: float, nats: float, accuracy: float) -> float:
         """The step that should do, or a finer one whose laws are already there."""
-        levels = self.expression.levels() + 1
-        wanted = math.sqrt(0.7 * accuracy / (GAP_PER_LEVEL * levels))
-        wanted = min(max(wanted, FINEST_STEP), COARSEST_STEP)
+        wanted = first_step(self.expression, accuracy)
         return min([wanted, *(r.step for r in self._laws if (r.tail, r.nats) == (tail, nats))])
 
     @staticmethod
@@ -226,6 +233,12 @@ class Evaluator:
         return Bounds(solve(delta * (1 + error))[0], solve(delta / (1 + error))[1])
 
 
+def first_step(expression: Expression, accuracy: float) -> float:
+    """The step at which the bounds should be as close as is asked for."""
+    wanted = math.sqrt(0.7 * accuracy / (GAP_PER_LEVEL * (expression.levels() + 1)))
+    return min(max(wanted, FINEST_STEP), COARSEST_STEP)
+
+
 def tail_below(delta: float) -> float:
     """A tail that does not matter beside delta."""
     return next((tail for tail in TAILS if tail <= TAIL_BELOW_DELTA * delta), TAILS[-1])
@@ -236,7 +249,7 @@ def smallest_tail() -> float:
     return TAILS[-1]
 
 
-def _seen(law: Law, direction: Direction) -> Law:
+def as_seen(law: Law, direction: Direction) -> Law:
     """The law as the direction sees it."""
     return law if direction == "remove" else reverse(law)
 

@@ -12,6 +12,7 @@ from hockeystick.analyses import METHODS
 SCHEMES = {
     "full-batch": hs.FullBatch(),
     "poisson": hs.Poisson(rate=0.05),
+    "capped poisson": hs.Poisson(rate=0.05, max_participations=3),
     "cyclic-poisson": hs.CyclicPoisson(rate=0.2, groups=4),
     "one pick": hs.RandomAllocation(picks=1, out_of=20),
     "three picks": hs.RandomAllocation(picks=3, out_of=20),
@@ -20,6 +21,7 @@ SCHEMES = {
 CASES = [
     pytest.param(scheme, method, id=f"{name}-{method}")
     for (name, scheme), method in itertools.product(SCHEMES.items(), METHODS)
+    if METHODS[method].objection(hs.Plan(sampling=scheme, steps=40)) is None
 ]
 
 
@@ -44,7 +46,8 @@ def test_more_steps_are_less_private(scheme, method):
     """Epsilon grows with the number of steps."""
     values = [price(scheme, method, steps=steps) for steps in (40, 100, 200)]
     assert values == sorted(values)
-    assert values[0] < values[-1]
+    stops = scheme.most_participations(40) == scheme.most_participations(200)
+    assert values[0] < values[-1] or (stops and method == "gaussian")
 
 
 @pytest.mark.parametrize(("scheme", "method"), CASES)

@@ -80,7 +80,7 @@ def test_mechanism_and_noise_exclude_each_other():
     plan = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=5, mechanism=hs.Profile.laplace(scale=2.0))
     with pytest.raises(InvalidParameter, match="noise_multiplier"):
         hs.account(plan, noise_multiplier=1.0)
-    assert hs.methods(plan) == {"profile": "proven"}
+    assert hs.methods(plan) == {"profile": "proven", "renyi": "proven"}
     with pytest.raises(UnsupportedPlan, match="profile"):
         hs.account(plan, method="gaussian")
     assert 0 < hs.account(plan).epsilon(1e-6) < 2.5

@@ -55,8 +55,9 @@ def test_all_methods_are_asked_and_failures_kept() -> None:
     assert [(r.method, r.value, r.error) for r in rows] == [
         ("gaussian", None, "no noise is enough"),
         ("profile", 1.0, None),
+        ("renyi", 1.0, None),
     ]
-    assert told == ["Asking gaussian ...", "Asking profile ..."]
+    assert told == ["Asking gaussian ...", "Asking profile ...", "Asking renyi ..."]
 
 
 def test_bad_input_is_not_a_failed_method() -> None:

@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from hockeystick._numerics.special import binomial_above, binomial_masses, binomial_outside
+from hockeystick._numerics.special import binomial_above, binomial_masses, binomial_up_to
 
 __all__ = ["clones_delta"]
 
@@ -48,5 +48,7 @@ def clones_delta(reports: int, local_epsilon: float, epsilon: float) -> float:
     one_less, as_many = binomial_above(first - 2, clones), binomial_above(first - 1, clones)
     p = true * one_less + (1 - true) * as_many
     q = (1 - true) * one_less + true * as_many
-    missed = binomial_outside(low, high, reports - 1, share)
-    return float(masses @ np.maximum(p - gamma * q, 0.0)) + missed
+    missed = binomial_above(high, reports - 1, share)
+    if low > 0:
+        missed += binomial_up_to(low - 1, reports - 1, share)
+    return float(masses @ np.maximum(p - gamma * q, 0.0) + missed)

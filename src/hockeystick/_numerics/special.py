@@ -8,33 +8,38 @@ from typing import Any
 __all__ = [
     "binomial_above",
     "binomial_masses",
-    "binomial_outside",
+    "binomial_up_to",
     "erfcx",
     "log_ndtr",
     "minimize_on_interval",
     "ndtri_exp",
 ]
 
-
-def binomial_above(count: Any, trials: Any) -> Any:
-    """Pr[X > count] of fair coins, for arrays."""
-    from scipy.stats import binom
-
-    return binom.sf(count, trials, 0.5)
+# What an infinite value counts as in a search.
+LARGE = 1e100
 
 
-def binomial_outside(low: int, high: int, trials: int, chance: float) -> float:
-    """Pr[X < low or X > high]."""
-    from scipy.stats import binom
+def binomial_above(count: Any, trials: Any, chance: float = 0.5) -> Any:
+    """Pr[X > count] for arrays."""
+    from scipy.special import bdtrc
 
-    return float(binom.cdf(low - 1, trials, chance) + binom.sf(high, trials, chance))
+    return bdtrc(count, trials, chance)
+
+
+def binomial_up_to(count: Any, trials: Any, chance: float) -> Any:
+    """Pr[X <= count] for arrays."""
+    from scipy.special import bdtr
+
+    return bdtr(count, trials, chance)
 
 
 def binomial_masses(count: Any, trials: int, chance: float) -> Any:
     """Pr[X = count] for an array of counts."""
-    from scipy.stats import binom
+    import numpy as np
+    from scipy.special import gammaln, xlog1py, xlogy
 
-    return binom.pmf(count, trials, chance)
+    ways = gammaln(trials + 1) - gammaln(count + 1) - gammaln(trials - count + 1)
+    return np.exp(ways + xlogy(count, chance) + xlog1py(trials - count, -chance))
 
 
 def erfcx(x: Any) -> Any:
@@ -61,10 +66,16 @@ def ndtri_exp(y: float) -> float:
 def minimize_on_interval(
     function: Callable[[float], float], low: float, high: float, *, tolerance: float = 1e-5
 ) -> float:
-    """Where a function of one variable is smallest between two numbers; Brent's method."""
+    """Where a function of one variable is smallest between two numbers; Brent's method.
+
+    The function may be infinite: for the search that is a large number.
+    """
     from scipy.optimize import minimize_scalar
 
     found = minimize_scalar(
-        function, bounds=(low, high), method="bounded", options={"xatol": tolerance}
+        lambda x: min(function(x), LARGE),
+        bounds=(low, high),
+        method="bounded",
+        options={"xatol": tolerance},
     )
     return float(found.x)

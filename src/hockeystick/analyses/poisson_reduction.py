@@ -18,7 +18,7 @@ known, and that is the bound.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from typing import NamedTuple, cast
 
@@ -28,9 +28,9 @@ from hockeystick._numerics.special import minimize_on_interval
 from hockeystick.analyses.allocation import needs_allocation
 from hockeystick.analyses.method import Method
 from hockeystick.analyses.steps import step_of
-from hockeystick.errors import PrecisionError
 from hockeystick.evaluation import BOTH, Bounds, Direction
 from hockeystick.guarantee import REFERENCE_DELTA, Analysis
+from hockeystick.one_sided import upper_side
 from hockeystick.pairs.allocations import Allocation, parallel_allocations
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
@@ -62,7 +62,7 @@ class ReductionBound:
         self._step = step
         self._draws = draws
         self._law: Law = step.expression.law(Side.UPPER, STEP_RESOLUTION)
-        self._known = step.self_compose(sum(allocation.count for allocation in draws))
+        self._known = upper_side(step.self_compose(sum(each.count for each in draws)))
 
     def epsilon_bounds(
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
@@ -72,18 +72,13 @@ class ReductionBound:
         def epsilon(log_share: float, at_accuracy: float) -> float:
             reduced = self.reduced(math.log(delta) + log_share)
             left = delta - reduced.failure
-            return _upper(
-                lambda: reduced.profile.epsilon_bounds(
-                    left, directions=directions, accuracy=at_accuracy
-                )
-            )
+            source = upper_side(reduced.profile)
+            return source.epsilon_bounds(left, directions=directions, accuracy=at_accuracy).upper
 
         coarse = max(SEARCH_ACCURACY, accuracy)
         share = minimize_on_interval(lambda x: epsilon(x, coarse), *SHARES, tolerance=0.5)
-        known = _upper(
-            lambda: self._known.epsilon_bounds(delta, directions=directions, accuracy=accuracy)
-        )
-        return Bounds(0.0, min(known, epsilon(share, accuracy)))
+        known = self._known.epsilon_bounds(delta, directions=directions, accuracy=accuracy)
+        return Bounds(0.0, min(known.upper, epsilon(share, accuracy)))
 
     def delta_bounds(
         self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
@@ -92,21 +87,16 @@ class ReductionBound:
 
         def delta(log_failure: float, at_accuracy: float) -> float:
             reduced = self.reduced(log_failure)
-            bound = _upper(
-                lambda: reduced.profile.delta_bounds(
-                    epsilon, directions=directions, accuracy=at_accuracy
-                )
-            )
-            return min(1.0, bound + reduced.failure)
+            source = upper_side(reduced.profile)
+            bounds = source.delta_bounds(epsilon, directions=directions, accuracy=at_accuracy)
+            return min(1.0, bounds.upper + reduced.failure)
 
         coarse = max(SEARCH_ACCURACY, accuracy)
         failure = minimize_on_interval(
             lambda x: math.log(max(delta(x, coarse), 1e-300)), *FAILURES, tolerance=0.5
         )
-        known = _upper(
-            lambda: self._known.delta_bounds(epsilon, directions=directions, accuracy=accuracy)
-        )
-        return Bounds(0.0, min(known, delta(failure, accuracy)))
+        known = self._known.delta_bounds(epsilon, directions=directions, accuracy=accuracy)
+        return Bounds(0.0, min(known.upper, delta(failure, accuracy)))
 
     def as_profile(self) -> Profile:
         """The reduction that suits delta = 1e-6, as a pair.
@@ -136,14 +126,6 @@ class ReductionBound:
             return 1.0
         excess = excess_at_failure(self._law, length, log_failure)
         return 1.0 if excess >= 1 - 1 / length else 1 / (length * (1 - excess))
-
-
-def _upper(ask: Callable[[], Bounds]) -> float:
-    """The upper bound that was reached, even if it is not as accurate as was asked for."""
-    try:
-        return ask().upper
-    except PrecisionError as error:
-        return error.upper
 
 
 def _analyse(plan: Plan, noise_multiplier: float | None) -> Analysis:

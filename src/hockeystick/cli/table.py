@@ -76,11 +76,11 @@ def _question_text(question: Mapping[str, float | str]) -> str:
 
 
 def _table(answers: Answers, best: Row) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     columns = _columns(answers, best)
     for title, _ in columns:
         left = title in ("method", "kind", "")
-        table.add_column(title, justify="left" if left else "right")
+        table.add_column(title, justify="left" if left else "right", no_wrap=title == "method")
     for row in answers.rows:
         cells = (cell(row) for _, cell in columns)
         table.add_row(*cells, style="bold green" if row is best else None)
@@ -88,7 +88,7 @@ def _table(answers: Answers, best: Row) -> Table:
 
 
 def _baselines(answers: Answers) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("baseline")
     table.add_column(_words(answers.quantity), justify="right")
     table.add_column("seconds", justify="right")

@@ -1,0 +1,114 @@
+"""Numbers of a pair that is only a bound: its lower side would say nothing about the run.
+
+The excess of an upper law over its limit falls with the square of the grid step, so two steps show
+how much is left: the grid is refined until that is less than the accuracy asked for. Every number
+is valid whether or not it is reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hockeystick import _validate as check
+from hockeystick._numerics.divergence import ROUNDING, delta_from_law, epsilon_from_law
+from hockeystick._numerics.law import Law, Resolution, Side
+from hockeystick.evaluation import (
+    DELTA_FACTOR,
+    DELTA_NATS,
+    EPSILON_NATS,
+    EPSILON_ROUNDING,
+    FINEST_STEP,
+    FIRST_LOOK_TAILS,
+    SMALLEST_EPSILON,
+    TAIL_BELOW_DELTA,
+    Bounds,
+    Direction,
+    as_seen,
+    first_step,
+    tail_below,
+)
+from hockeystick.profile import Profile
+from hockeystick.source import Source
+
+__all__ = ["OneSided", "upper_side"]
+
+# Each law is this much finer than the one before, and there are at most so many.
+REFINEMENT, MOST_LAWS = 0.7, 4
+# Of the difference between two laws, so much is still to come: r^2 / (1 - r^2).
+STILL_TO_COME = REFINEMENT**2 / (1 - REFINEMENT**2)
+
+
+def upper_side(profile: Profile) -> Source:
+    """The profile itself if it has a formula, otherwise its upper laws alone."""
+    return profile if profile.has_formula else OneSided(profile)
+
+
+class OneSided:
+    """Upper bounds from the upper laws of a profile alone."""
+
+    has_formula = False
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+
+    def epsilon_bounds(
+        self, delta: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> Bounds:
+        """Nothing is claimed from below."""
+        delta = check.small_probability("delta", delta)
+
+        def read(law: Law) -> float:
+            worst = max(
+                epsilon_from_law(as_seen(law, d), delta / (1 + ROUNDING)) for d in directions
+            )
+            return worst * (1 + EPSILON_ROUNDING)
+
+        def allowed(value: float) -> float:
+            return accuracy * max(value, SMALLEST_EPSILON)
+
+        return Bounds(0.0, self._settled(read, allowed, tail_below(delta), EPSILON_NATS, accuracy))
+
+    def delta_bounds(
+        self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> Bounds:
+        """Nothing is claimed from below."""
+        epsilon = check.real("epsilon", epsilon)
+
+        def read(law: Law) -> float:
+            worst = max(delta_from_law(as_seen(law, d), epsilon) for d in directions)
+            return min(1.0, worst * (1 + ROUNDING))
+
+        def allowed(value: float) -> float:
+            return DELTA_FACTOR * accuracy * value
+
+        value = 1.0
+        for tail in FIRST_LOOK_TAILS:
+            value = self._settled(read, allowed, tail, DELTA_NATS, accuracy)
+            if tail <= TAIL_BELOW_DELTA * value:
+                break
+        return Bounds(0.0, value)
+
+    def as_profile(self) -> Profile:
+        """The pair itself."""
+        return self._profile
+
+    def _settled(
+        self,
+        read: Callable[[Law], float],
+        allowed: Callable[[float], float],
+        tail: float,
+        nats: float,
+        accuracy: float,
+    ) -> float:
+        """The smallest number that was read when refining stopped."""
+        expression = self._profile.expression
+        step = first_step(expression, accuracy)
+        best = read(expression.law(Side.UPPER, Resolution(step, tail, nats)))
+        for _ in range(MOST_LAWS - 1):
+            step *= REFINEMENT
+            finer = read(expression.law(Side.UPPER, Resolution(step, tail, nats)))
+            settled = (best - finer) * STILL_TO_COME <= allowed(finer) or finer == best
+            best = min(best, finer)
+            if settled or step <= FINEST_STEP:
+                break
+        return best
