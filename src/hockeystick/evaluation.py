@@ -20,7 +20,6 @@ from hockeystick.expressions.base import Expression
 
 __all__ = [
     "BOTH",
-    "DELTA_FACTOR",
     "DELTA_NATS",
     "EPSILON_NATS",
     "EPSILON_ROUNDING",
@@ -34,6 +33,7 @@ __all__ = [
     "Laws",
     "Question",
     "as_seen",
+    "delta_tolerance",
     "first_step",
     "smallest_tail",
     "tail_below",
@@ -49,8 +49,9 @@ COARSEST_STEP, FINEST_STEP = 0.1, 0.0012
 SMALLEST_EPSILON = 1e-3
 # epsilon is moved outwards too: at the end of a bounded loss delta changes within a few ulps of it.
 EPSILON_ROUNDING = 1e-12
-# delta moves faster than epsilon: its relative accuracy is this multiple of the one asked for.
-DELTA_FACTOR = 5.0
+# delta moves faster than epsilon, the more so the smaller it is: its relative accuracy is a
+# multiple of the one asked for, 5 down to delta = 1e-11 and growing with the digits below.
+DELTA_FACTOR, DELTA_FACTOR_PER_NAT = 5.0, 0.2
 # How much tail may be cut; the first one far enough below delta is used.
 TAILS = (1e-10, 1e-12, 1e-15, 1e-20, 1e-27, 1e-40, 1e-60, 1e-90, 1e-140, 1e-200, 1e-280)
 TAIL_BELOW_DELTA = 1e-5
@@ -135,7 +136,7 @@ class Evaluator:
             return Bounds(worst(laws.lower, epsilon) * (1 - ROUNDING), upper)
 
         def gap(bounds: Bounds) -> float:
-            return _ratio(bounds, DELTA_FACTOR * accuracy * bounds.upper)
+            return _ratio(bounds, delta_tolerance(bounds.upper, accuracy))
 
         def accurate_in_epsilon(laws: Laws) -> bool:
             shift = accuracy * max(abs(epsilon), SMALLEST_EPSILON)
@@ -237,6 +238,12 @@ def first_step(expression: Expression, accuracy: float) -> float:
     """The step at which the bounds should be as close as is asked for."""
     wanted = math.sqrt(0.7 * accuracy / (GAP_PER_LEVEL * (expression.levels() + 1)))
     return min(max(wanted, FINEST_STEP), COARSEST_STEP)
+
+
+def delta_tolerance(delta: float, accuracy: float) -> float:
+    """How far bounds on delta may be apart."""
+    nats = -math.log(max(delta, TAILS[-1]))
+    return max(DELTA_FACTOR, DELTA_FACTOR_PER_NAT * nats) * accuracy * delta
 
 
 def tail_below(delta: float) -> float:

@@ -93,9 +93,7 @@ def test_examples_stop_independently() -> None:
 
 @quick
 @given(rates, st.integers(1, 4), st.integers(1, 30), st.integers(1, 12), seeds)
-def test_the_cap_only_removes(
-    rate: float, most: int, examples: int, steps: int, seed: int
-) -> None:
+def test_the_cap_only_removes(rate: float, most: int, examples: int, steps: int, seed: int) -> None:
     """Draw for draw the first `most` participations of the run without a cap."""
     free = drawn(Poisson(rate=rate), examples=examples, steps=steps, seed=seed)
     taken = [0] * examples

@@ -40,7 +40,7 @@ from hockeystick.profile import Profile
 __all__ = ["METHOD", "MomentBound"]
 
 # Orders are computed up to the first of these, and further while larger ones may help.
-FIRST_ORDERS, MOST_ORDERS = 64, 4096
+FIRST_ORDERS, MORE_ORDERS, MOST_ORDERS = 64, 4, 4096
 # The step of the laws from which moments of the add direction are taken.
 STEP = 0.02
 # The profile made of the bounds: its smallest delta, and how many corners it has on either side.
@@ -62,14 +62,19 @@ class MomentBound:
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
     ) -> Bounds:
         """The best order for this delta; nothing is claimed from below."""
-        tail = tail_below(delta)
-        return Bounds(0.0, max(self._epsilon(delta, d, tail).value for d in directions))
+        worst = 0.0
+        for direction in directions:
+            worst = max(worst, self._epsilon(delta, direction, enough=worst).value)
+        return Bounds(0.0, worst)
 
     def delta_bounds(
         self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
     ) -> Bounds:
         """The best order for this epsilon; nothing is claimed from below."""
-        return Bounds(0.0, max(self._delta(epsilon, d).value for d in directions))
+        worst = 0.0
+        for direction in directions:
+            worst = max(worst, self._delta(epsilon, direction, enough=worst).value)
+        return Bounds(0.0, worst)
 
     def as_profile(self) -> Profile:
         """The convex envelope of the bounds at many epsilons, in both directions."""
@@ -81,19 +86,31 @@ class MomentBound:
 
     def best_order(self, *, delta: float, direction: Direction) -> float:
         """The order behind epsilon(delta) in one direction."""
-        return self._epsilon(delta, direction, tail_below(delta)).order
+        return self._epsilon(delta, direction).order
 
-    def _epsilon(self, delta: float, direction: Direction, tail: float) -> Converted:
+    def _epsilon(self, delta: float, direction: Direction, *, enough: float = 0.0) -> Converted:
+        """At most `enough` need not be improved: the other direction is worse already."""
         return self._grown(
-            direction, tail, lambda m: epsilon_from_moments(m, delta), lambda best: best.value
+            direction,
+            tail_below(delta),
+            convert=lambda moments: epsilon_from_moments(moments, delta),
+            settled=lambda moments, best: (
+                best.value <= enough or not useful_orders(moments, best.value)
+            ),
         )
 
-    def _delta(self, epsilon: float, direction: Direction) -> Converted:
+    def _delta(self, epsilon: float, direction: Direction, *, enough: float = 0.0) -> Converted:
+        """At most `enough` need not be improved."""
         for tail in TAILS:
             best = self._grown(
-                direction, tail, lambda m: delta_from_moments(m, epsilon), lambda best: epsilon
+                direction,
+                tail,
+                convert=lambda moments: delta_from_moments(moments, epsilon),
+                settled=lambda moments, best: (
+                    best.value <= enough or not useful_orders(moments, epsilon)
+                ),
             )
-            if tail <= 1e-5 * best.value:
+            if best.value <= enough or tail <= 1e-5 * best.value:
                 break
         return best
 
@@ -101,17 +118,18 @@ class MomentBound:
         self,
         direction: Direction,
         tail: float,
+        *,
         convert: Callable[[PowerMoments], Converted],
-        known: Callable[[Converted], float],
+        settled: Callable[[PowerMoments, Converted], bool],
     ) -> Converted:
         """Convert with more and more orders while they may help."""
         orders = FIRST_ORDERS
         while True:
             moments = self._moments(direction, tail, orders)
             best = convert(moments)
-            if orders >= MOST_ORDERS or not useful_orders(moments, known(best)):
+            if orders >= MOST_ORDERS or settled(moments, best):
                 return best
-            orders *= 2
+            orders *= MORE_ORDERS
 
     def _compute(self, direction: Direction, tail: float, orders: int) -> PowerMoments:
         return self._expression.power_moments(
@@ -120,7 +138,7 @@ class MomentBound:
 
     def _prices(self, direction: Direction) -> tuple[FloatArray, FloatArray]:
         """Bounds on delta at losses from 0 to where it is negligible."""
-        end = self._epsilon(SMALLEST_DELTA, direction, tail_below(SMALLEST_DELTA)).value
+        end = self._epsilon(SMALLEST_DELTA, direction).value
         loss = np.linspace(0.0, max(end, 1e-3), CORNERS)
         return loss, np.array([self._delta(epsilon, direction).value for epsilon in loss])
 
