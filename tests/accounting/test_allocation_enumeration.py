@@ -125,6 +125,16 @@ def test_directions_of_a_reversed_mechanism(method, name, direction):
     assert_above(guarantee, allocation(step, *run)[::-1], direction)
 
 
+@pytest.mark.parametrize("method", ["profile", "decomposition", "poisson-reduction"])
+def test_reversed_mechanism_in_a_long_block(method):
+    """Half of P apart, everything else alike: so is the run, however many steps there are."""
+    mechanism = hs.Profile.from_pmfs([0.5, 0.5], [1.0, 0.0]).reverse()
+    plan = plan_of((1, 1000, 1000), mechanism)
+    assert hs.account(plan, method=method, direction="add").delta(3.0) >= 0.5 * EXACT
+    remove = hs.account(plan, method=method, direction="remove").delta(0.3)
+    assert remove >= (1 - 0.5 * math.exp(0.3)) * EXACT
+
+
 @pytest.mark.parametrize("steps", [2, 7])
 @pytest.mark.parametrize("loss", [30.0, 34.0, 38.0, 60.0])
 @pytest.mark.parametrize("method", ["profile", "decomposition", "poisson-reduction"])
