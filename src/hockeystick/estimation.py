@@ -53,9 +53,11 @@ def estimate_delta(
     per draw for one pick, O(steps * picks) for more; memory does not grow with the draws.
     """
     if not isinstance(plan.sampling, RandomAllocation):
-        raise UnsupportedPlan(f"No simulation of {plan.sampling.name} sampling; random-allocation.")
+        raise UnsupportedPlan(
+            f"Only random-allocation sampling is simulated, not {plan.sampling.name}."
+        )
     if plan.correlated or plan.mechanism is not None:
-        raise UnsupportedPlan("The simulation is for the Gaussian mechanism, independent noise.")
+        raise UnsupportedPlan("Only the Gaussian mechanism with independent noise is simulated.")
     noise = check.positive("noise_multiplier", noise_multiplier)
     epsilon = check.at_least("epsilon", epsilon, 0.0)
     draws = check.positive_integer("draws", draws)

@@ -152,7 +152,7 @@ class Evaluator:
 
     def answer(self, question: Question) -> Bounds:
         """Evaluate at finer steps until the answer is good enough."""
-        step = self._first_step(question.tail, question.nats, question.accuracy)
+        step = first_step(self.expression, question.accuracy)
         while True:
             laws = self.laws(Resolution(step, question.tail, question.nats))
             # Bounds that cross are no bounds: the larger number is the one that may be claimed, and
@@ -193,11 +193,6 @@ class Evaluator:
             upper = law(Side.UPPER, resolution)
             return Laws(lower.result(), upper)
 
-    def _first_step(self, tail: float, nats: float, accuracy: float) -> float:
-        """The step that should do, or a finer one whose laws are already there."""
-        wanted = first_step(self.expression, accuracy)
-        return min([wanted, *(r.step for r in self._laws if (r.tail, r.nats) == (tail, nats))])
-
     @staticmethod
     def _finest_step(laws: Laws, step: float) -> float:
         """The finest step that is worth its time: the cost grows with the square of the atoms."""
@@ -210,7 +205,7 @@ class Evaluator:
         """A rough upper bound on delta, seen through a tail that is small compared with it."""
         upper = 1.0
         for tail in FIRST_LOOK_TAILS:
-            step = self._first_step(tail, DELTA_NATS, FIRST_LOOK)
+            step = first_step(self.expression, FIRST_LOOK)
             upper = read(self.laws(Resolution(step, tail, DELTA_NATS))).upper
             if tail <= TAIL_BELOW_DELTA * upper:
                 break

@@ -27,11 +27,14 @@ from hockeystick.evaluation import (
     first_step,
     tail_below,
 )
+from hockeystick.expressions.discrete import Atoms
 from hockeystick.profile import Profile
 from hockeystick.source import Source
 
 __all__ = ["OneSided", "upper_side"]
 
+# The resolution of the law that stands for all.
+AS_PROFILE = Resolution(0.01, 1e-40, 12.0)
 # Each law is this much finer than the one before, and there are at most so many.
 REFINEMENT, MOST_LAWS = 0.7, 4
 # Of the difference between two laws, so much is still to come: r^2 / (1 - r^2).
@@ -88,8 +91,8 @@ class OneSided:
         return Bounds(0.0, value)
 
     def as_profile(self) -> Profile:
-        """The pair itself."""
-        return self._profile
+        """The upper law at one fine resolution: a pair of its own."""
+        return Profile(Atoms(self._profile.expression.law(Side.UPPER, AS_PROFILE)))
 
     def _settled(
         self,
@@ -110,4 +113,4 @@ class OneSided:
             best = min(best, finer)
             if settled or step <= FINEST_STEP:
                 break
-        return best
+        return float(best)

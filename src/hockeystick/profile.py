@@ -163,9 +163,9 @@ class Profile:
         if moments.apart > 0:
             value = np.full(orders.shape, np.inf)
         else:
-            value = np.interp(orders, np.arange(largest + 1), moments.log) / (orders - 1)
-            # A divergence is never negative; rounding and lower moments may say so.
-            value = np.maximum(value, 0.0)
+            # No moment is below 1 unless masses do not quite add up.
+            log = np.maximum(moments.log, 0.0)
+            value = np.interp(orders, np.arange(largest + 1), log) / (orders - 1)
         return float(value) if np.ndim(order) == 0 else value
 
     def tradeoff(self, alpha: Any, *, accuracy: float = DEFAULT_ACCURACY) -> Any:

@@ -46,7 +46,7 @@ RUNS = [(1, 1, 1), (1, 5, 5), (1, 2, 6), (2, 2, 4), (3, 4, 4), (2, 5, 5), (1, 4,
 def cases() -> Iterator[Any]:
     """Methods, mechanisms and runs; many orders of moments take seconds in the longer blocks."""
     for method, name, run in itertools.product(METHODS, ["response", "apart", "low tail"], RUNS):
-        slow = method == "renyi" and run[1] > 2 * run[0]
+        slow = method != "profile" and run[1] > run[0]
         yield pytest.param(method, name, run, marks=[pytest.mark.slow] if slow else [])
 
 

@@ -72,6 +72,7 @@ def test_profile_is_never_above_the_others(figure, run, noise, delta):
     assert profile <= min(others) * (1 + ACCURACY) + ACCURACY * 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("run", "noise", "epsilon"),
     [
@@ -99,6 +100,7 @@ def test_no_method_is_below_the_simulation(run, noise, epsilon, direction):
         assert exact.answer(epsilon=epsilon).lower <= estimate.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.5, 1.0, 4.0])
 @pytest.mark.parametrize("out_of", [1, 2, 3, 50])
 def test_decomposition_is_an_independent_computation_of_profile(noise, out_of):

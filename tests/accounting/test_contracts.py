@@ -19,7 +19,12 @@ SCHEMES = {
     "truncated": hs.RandomAllocation(picks=1, out_of=50, truncate=True),
 }
 CASES = [
-    pytest.param(scheme, method, id=f"{name}-{method}")
+    pytest.param(
+        scheme,
+        method,
+        id=f"{name}-{method}",
+        marks=[] if METHODS[method].competes else pytest.mark.slow,
+    )
     for (name, scheme), method in itertools.product(SCHEMES.items(), METHODS)
     if METHODS[method].objection(hs.Plan(sampling=scheme, steps=40)) is None
 ]

@@ -47,6 +47,7 @@ def test_all_analyses_cover_the_exact_one(mechanism, method, direction):
         assert found.epsilon(delta) >= exact.answer(delta=delta).lower
 
 
+@pytest.mark.slow
 def test_mass_at_infinity_bounds_what_can_be_claimed():
     """Two blocks of a mechanism that fails with 0.1 % cannot promise less than 0.2 %."""
     plan = run(hs.Profile.from_epsilon_delta(0.5, 1e-3), epochs=2)

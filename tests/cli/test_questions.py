@@ -112,6 +112,7 @@ def test_every_option_reaches_the_library(
     assert (seen["method"], seen["direction"], seen["accuracy"]) == ("profile", "add", 0.04)
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_narrow_plain_text(command: Command) -> None:
     """No line beyond 80 columns and no escape sequences where there is no terminal."""
     allocation = ["--sampling", "random-allocation", "--batch-size", "500", "--examples", "50000"]

@@ -83,6 +83,7 @@ def test_a_cut_off_column_is_charged_in_full():
     assert_claimed(strategy, hs.CyclicPoisson(rate=0.3, groups=2), turns_of(3, 2), exact=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_columns_of_different_lengths(seed):
     """A banded matrix with random entries, three groups of which any may be the worst."""

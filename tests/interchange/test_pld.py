@@ -13,6 +13,7 @@ distribution = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution"
 RUN = hs.Profile.gaussian(noise_multiplier=1.0).subsample(0.02).self_compose(300)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interval", [1e-2, 1e-3])
 def test_export_is_pessimistic_and_close(interval):
     """The exported distribution lies above our lower bound, and converges to our value."""

@@ -29,6 +29,7 @@ def bounds(profile, delta):
     return max(low for low, _ in both), max(high for _, high in both)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "rate", "count"),
     [(1.0, 0.1, 50), (2.0, 0.02, 400), (0.8, 0.01, 1000), (3.0, 1.0, 20)],

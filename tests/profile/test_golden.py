@@ -70,6 +70,7 @@ def test_full_batch_is_the_gaussian(noise, steps, delta):
     assert answer.value - answer.lower <= 1e-3 * answer.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("noise", "steps", "coarse", "fine"), ALLOCATIONS)
 def test_allocation_curves(noise, steps, coarse, fine):
     """The measured curves within one per cent, and never below what 6000 atoms gave."""

@@ -38,6 +38,7 @@ def test_discrete_tradeoff_is_the_best_test(pair, alpha):
     assert Profile.from_pmfs(*pair).tradeoff(alpha) == pytest.approx(best, rel=1e-8, abs=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "profile",
     [

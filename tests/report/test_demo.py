@@ -21,6 +21,7 @@ def _pipe(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+@pytest.mark.slow
 def test_the_demo_prints_a_table_and_writes_the_plot(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

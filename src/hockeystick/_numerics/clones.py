@@ -9,8 +9,8 @@ With u = (a - b)+ / (e^e0 - 1) and v = (b - a)+ / (e^e0 - 1),
 
 so every other report looks like u or v with chance p each, where p is the mass of u. An observer of
 the shuffled reports is no stronger than one who counts symbols u and v: C ~ Bin(n - 1, 2p) others,
-half of them u on average, and the one report on top. Symbols thinned at random give every smaller
-p, so the largest one, p = 1/(e^e0 + 1), covers all.
+half of them u on average, and the one report on top. Randomized response has no rest and
+p = 1/(e^e0 + 1), and every pair within e^e0 is a post-processing of it; so this p covers all.
 """
 
 from __future__ import annotations

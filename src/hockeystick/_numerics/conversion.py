@@ -65,8 +65,10 @@ def epsilon_from_moments(moments: PowerMoments, delta: float) -> Converted:
 def useful_orders(moments: PowerMoments, epsilon: float) -> bool:
     """Whether orders above those given might still improve on `epsilon`.
 
-    The bound of order a is at least the Renyi divergence of order a, which grows with a: once it
-    exceeds an epsilon that is known, larger orders are of no use (random_allocation, Claim C.1).
+    For delta below 1/(e a) the bound of order a is at least the Renyi divergence of order a, which
+    grows with a: once it exceeds an epsilon that is known, larger orders are of no use
+    (random_allocation, Claim C.1). For larger delta this is a rule of thumb; only tightness
+    depends on it.
     """
     largest = moments.log.size - 1
     return bool(moments.log[largest] < (largest - 1) * epsilon)

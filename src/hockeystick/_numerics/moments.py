@@ -37,7 +37,8 @@ class PowerMoments(NamedTuple):
 
 def rounded_up(log: FloatArray) -> FloatArray:
     """The logs moved up by the floating-point allowance; E[LR^0] = 1 is exact."""
-    result: FloatArray = log + MOMENT_ROUNDING * (np.abs(log) + np.arange(log.size))
+    size = np.where(np.isfinite(log), np.abs(log), 0.0)
+    result: FloatArray = log + MOMENT_ROUNDING * (size + np.arange(log.size))
     result[0] = 0.0
     return result
 
@@ -79,8 +80,9 @@ def subsampled_moments(child: PowerMoments, rate: float) -> PowerMoments:
 
 def composed_moments(factors: list[tuple[PowerMoments, int]]) -> PowerMoments:
     """Moments of a product of independent powers."""
-    log = sum(count * member.log for member, count in factors)
-    finite = sum(count * np.log1p(-member.apart) for member, count in factors)
+    with np.errstate(divide="ignore"):
+        log = sum(count * member.log for member, count in factors)
+        finite = sum(count * np.log1p(-min(member.apart, 1.0)) for member, count in factors)
     return PowerMoments(np.asarray(log), float(-np.expm1(finite)))
 
 

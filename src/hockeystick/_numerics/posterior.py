@@ -8,7 +8,9 @@ for every s > 0,
 
     Pr[max_i S_i >= g t] <= exp(-t (s g - psi(s))),   psi(s) = log E_Q[e^(s (1 - W))].
 
-With the example one of the W_j is drawn under P, where it is stochastically larger: S only falls.
+With the example one of the W_j is drawn under P, where it is stochastically larger, so S is
+stochastically smaller. If P has mass where Q has none, the mean of W is less than 1 and S drifts
+upwards; psi includes the drift and e^(s S) is still a submartingale, as Doob's inequality needs.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ it dominates it. (Change one step at a time: as a function of that step's likeli
 larger set turns a + b W into (a - c) + (b + c) W with c >= 0, a spread around the same mean.) So
 the pair of the Poisson run, conditioned on taking part, dominates 1-out-of-t; its likelihood ratio
 is (LR - (1 - r)) / r with r = 1 - (1 - rate)^t. That is the theorem, in both directions and as a
-pair that composes over picks and blocks.
+pair that composes over picks and blocks. (A mechanism with P-mass at infinity is the limit of ones
+without.)
 
 The rate is free. A lower one conditions on fewer participations, so by the same argument the bound
 falls with the rate and becomes exact as it goes to 0; what keeps other accountants from using
@@ -23,7 +24,6 @@ from typing import cast
 from hockeystick.analyses.allocation import needs_allocation
 from hockeystick.analyses.method import Method
 from hockeystick.analyses.steps import step_of
-from hockeystick.expressions.conditioned import Conditioned
 from hockeystick.guarantee import Analysis
 from hockeystick.one_sided import upper_side
 from hockeystick.pairs.allocations import Allocation, parallel_allocations
@@ -48,7 +48,7 @@ def decomposed(step: Profile, steps: int, *, rate: float) -> Profile:
         return step
     takes_part = -math.expm1(steps * math.log1p(-rate))
     poisson = step.subsample(rate).self_compose(steps)
-    return Profile(Conditioned(poisson.expression, takes_part)).minimum(step)
+    return Profile(poisson.expression.condition(takes_part)).minimum(step)
 
 
 def _analyse(plan: Plan, noise_multiplier: float | None) -> Analysis:

@@ -44,6 +44,8 @@ STEP_RESOLUTION = Resolution(0.01, 1e-25, 8.0)
 # for, and absolute where an epsilon is given.
 SEARCH_ACCURACY = 0.02
 SHARES, FAILURES = (-25.0, -0.1), (-250.0, -0.1)
+# Where delta(0) exceeds this, a profile of the reduction is of no use.
+MOST_OF_ALL = 0.999
 
 
 class Reduced(NamedTuple):
@@ -61,7 +63,7 @@ class ReductionBound:
     def __init__(self, step: Profile, draws: Sequence[Allocation]) -> None:
         self._step = step
         self._draws = draws
-        self._law: Law = step.expression.law(Side.UPPER, STEP_RESOLUTION)
+        self._law: Law = step.expression.sampled().law(Side.UPPER, STEP_RESOLUTION)
         self._known = upper_side(step.self_compose(sum(each.count for each in draws)))
 
     def epsilon_bounds(
@@ -99,15 +101,19 @@ class ReductionBound:
         return Bounds(0.0, min(known.upper, delta(failure, accuracy)))
 
     def as_profile(self) -> Profile:
-        """The reduction that suits delta = 1e-6, as a pair.
+        """The reduction that suits delta = 1e-6, as a pair, or the participations known.
 
         f + (1 - f) H of the composition with a mechanism that fails with probability f is at least
         H + failure where f = failure / (1 - H); H is largest at epsilon = 0.
         """
+        known = self._known.as_profile()
         reduced = self.reduced(math.log(REFERENCE_DELTA / 100))
-        most = reduced.profile.delta_bounds(0.0, directions=BOTH, accuracy=0.01).upper
-        failure = min(reduced.failure / max(1 - most, 1e-6), 0.5)
-        return reduced.profile.compose(Profile.from_epsilon_delta(0.0, failure))
+        run = upper_side(reduced.profile)
+        most = run.delta_bounds(0.0, directions=BOTH, accuracy=0.01).upper
+        if most > MOST_OF_ALL:
+            return known
+        failure = reduced.failure / (1 - most)
+        return run.as_profile().compose(Profile.from_epsilon_delta(0.0, failure)).minimum(known)
 
     def reduced(self, log_failure: float) -> Reduced:
         """The Poisson run for a total probability of failure, shared evenly by all draws."""

@@ -13,6 +13,7 @@ it, and the classical one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -137,9 +138,10 @@ class MomentBound:
         )
 
     def _prices(self, direction: Direction) -> tuple[FloatArray, FloatArray]:
-        """Bounds on delta at losses from 0 to where it is negligible."""
-        end = self._epsilon(SMALLEST_DELTA, direction).value
-        loss = np.linspace(0.0, max(end, 1e-3), CORNERS)
+        """Bounds on delta at losses from 0 to where it is negligible, or all mass at infinity."""
+        apart = self._moments(direction, tail_below(SMALLEST_DELTA), FIRST_ORDERS).apart
+        end = self._epsilon(min(SMALLEST_DELTA + 1.001 * apart, 0.999), direction).value
+        loss = np.linspace(0.0, max(end, 1e-3) if math.isfinite(end) else 1.0, CORNERS)
         return loss, np.array([self._delta(epsilon, direction).value for epsilon in loss])
 
 

@@ -26,6 +26,8 @@ __all__ = ["BASELINE", "ShufflingBound"]
 # The share of delta that cutting off may take, in logs.
 SHARES = (-12.0, -0.1)
 SMALLEST_DELTA = 1e-30
+# Reports that are less private than this hide nobody.
+LARGEST_LOCAL = 500.0
 
 
 class ShufflingBound:
@@ -71,7 +73,7 @@ class ShufflingBound:
         return self._step
 
     def _delta(self, epsilon: float, local: float, cut: float) -> float:
-        if not math.isfinite(local):
+        if local > LARGEST_LOCAL:
             return 1.0
         return clones_delta(self._reports, local, epsilon) + math.exp(min(epsilon, 700.0)) * cut
 

@@ -83,6 +83,16 @@ class Expression(ABC):
 
         return self if steps == 1 else Allocated(self, steps)
 
+    def condition(self, rate: float) -> Expression:
+        """The pair that becomes this one when it is subsampled at the rate."""
+        from hockeystick.expressions.conditioned import Conditioned
+
+        return self if rate == 1.0 else Conditioned(self, rate)
+
+    def sampled(self) -> Expression:
+        """The pair on which sampling acts: before a reversal."""
+        return self
+
     def reverse(self) -> Expression:
         """The pair (Q, P)."""
         from hockeystick.expressions.reversed import Reversed

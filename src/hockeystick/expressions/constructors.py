@@ -135,6 +135,8 @@ def _masses(name: str, values: Any) -> FloatArray:
     masses = check.vector(name, values, allowed)
     if masses.ndim != 1 or not masses.size or not np.all(masses >= 0):
         raise InvalidParameter(name, allowed, values)
-    if not abs(masses.sum() - 1) <= SUM_TOLERANCE:
-        raise InvalidParameter(name, allowed, f"sum {masses.sum():.12g}")
-    return masses
+    total = masses.sum()
+    if not abs(total - 1) <= SUM_TOLERANCE:
+        raise InvalidParameter(name, allowed, f"sum {total:.12g}")
+    normalised: FloatArray = masses / total
+    return normalised

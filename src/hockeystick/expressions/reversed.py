@@ -52,6 +52,14 @@ class Reversed(Expression):
         """Allocate, then exchange."""
         return self.child.allocate(steps).reverse()
 
+    def condition(self, rate: float) -> Expression:
+        """Condition, then exchange."""
+        return self.child.condition(rate).reverse()
+
+    def sampled(self) -> Expression:
+        """The child."""
+        return self.child
+
     def reverse(self) -> Expression:
         """Back to the child."""
         return self.child

@@ -3,9 +3,9 @@
 Several picks out of t: draw a uniformly random partition of the block into one part per pick and
 pick one step in each part. That is a uniform set of steps, and revealing the partition, which does
 not depend on the data, can only help the adversary; so the block is dominated by one allocation per
-part, composed (random_allocation, Lemma 3.11, with part sizes that differ by at most one; steps of
-different parts are interleaved, which concurrent composition allows). An upper bound only, unless
-there is one part or all parts are single steps.
+part, composed (random_allocation, Lemma 3.11, with part sizes that differ by at most one). Steps of
+different parts are interleaved, but given the partition the run is a step-by-step post-processing
+of independent pairs. An upper bound only, unless there is one part or all parts are single steps.
 """
 
 from __future__ import annotations
