@@ -119,12 +119,15 @@ class ReductionBound:
         """The Poisson run for a total probability of failure, shared evenly by all draws."""
         total = sum(draws.count for draws in self._draws)
         rates = [self._rate(draws.length, log_failure - math.log(total)) for draws in self._draws]
-        parts = [
-            self._step.subsample(rate).self_compose(draws.run * draws.count)
-            for rate, draws in zip(rates, self._draws, strict=True)
-        ]
+        parts = [self._part(draws, rate) for draws, rate in zip(self._draws, rates, strict=True)]
         safe = all(rate == 1.0 for rate in rates)
         return Reduced(reduce(Profile.compose, parts), 0.0 if safe else math.exp(log_failure))
+
+    def _part(self, draws: Allocation, rate: float) -> Profile:
+        """Poisson sampling at the rate; at rate 1 the participation may as well be known."""
+        if rate == 1.0:
+            return self._step.self_compose(draws.count)
+        return self._step.subsample(rate).self_compose(draws.run * draws.count)
 
     def _rate(self, length: int, log_failure: float) -> float:
         """1/(t (1 - g)), at most 1: that needs no bound on anything."""
