@@ -23,9 +23,9 @@ from typing import cast
 
 from hockeystick.analyses.allocation import needs_allocation
 from hockeystick.analyses.method import Method
-from hockeystick.analyses.steps import step_of
 from hockeystick.guarantee import Analysis
 from hockeystick.one_sided import upper_side
+from hockeystick.pairs import step_of
 from hockeystick.pairs.allocations import Allocation, parallel_allocations
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile

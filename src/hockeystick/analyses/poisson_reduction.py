@@ -27,10 +27,10 @@ from hockeystick._numerics.posterior import excess_at_failure
 from hockeystick._numerics.special import minimize_on_interval
 from hockeystick.analyses.allocation import needs_allocation
 from hockeystick.analyses.method import Method
-from hockeystick.analyses.steps import step_of
 from hockeystick.evaluation import BOTH, Bounds, Direction
 from hockeystick.guarantee import REFERENCE_DELTA, Analysis
 from hockeystick.one_sided import upper_side
+from hockeystick.pairs import step_of
 from hockeystick.pairs.allocations import Allocation, parallel_allocations
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile

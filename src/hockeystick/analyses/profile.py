@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from hockeystick.analyses.method import Method
-from hockeystick.analyses.steps import step_of
 from hockeystick.guarantee import Analysis
-from hockeystick.pairs import dominating_pair, missing_pair
+from hockeystick.pairs import dominating_pair, missing_pair, step_of
 from hockeystick.plan import Plan
 
 __all__ = ["METHOD"]

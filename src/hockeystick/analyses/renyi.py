@@ -29,12 +29,11 @@ from hockeystick._numerics.envelope import law_of_prices
 from hockeystick._numerics.law import FloatArray, Resolution
 from hockeystick._numerics.moments import PowerMoments
 from hockeystick.analyses.method import Method
-from hockeystick.analyses.steps import step_of
 from hockeystick.evaluation import EPSILON_NATS, Bounds, Direction, tail_below
 from hockeystick.expressions.base import Expression
 from hockeystick.expressions.discrete import Atoms
 from hockeystick.guarantee import Analysis
-from hockeystick.pairs import dominating_pair, missing_pair
+from hockeystick.pairs import dominating_pair, missing_pair, step_of
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
 

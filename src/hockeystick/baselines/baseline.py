@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hockeystick.plan import Plan
-from hockeystick.profile import Profile
 from hockeystick.source import Source
 
-__all__ = ["Baseline", "one_participation"]
+__all__ = ["Baseline", "correlated_noise"]
 
 
 @dataclass(frozen=True)
@@ -27,9 +26,6 @@ class Baseline:
     price: Callable[[Plan, float | None], Source]
 
 
-def one_participation(plan: Plan, noise_multiplier: float | None) -> Profile:
-    """The profile of a step whose batch holds the example."""
-    if plan.mechanism is not None:
-        return plan.mechanism
-    assert noise_multiplier is not None
-    return Profile.gaussian(noise_multiplier=noise_multiplier)
+def correlated_noise(plan: Plan) -> str | None:
+    """The objection of baselines that compose independent steps."""
+    return "it is for independent noise" if plan.correlated else None

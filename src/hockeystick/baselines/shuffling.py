@@ -15,8 +15,9 @@ from typing import cast
 
 from hockeystick._numerics.clones import clones_delta
 from hockeystick._numerics.special import minimize_on_interval
-from hockeystick.baselines.baseline import Baseline, one_participation
+from hockeystick.baselines.baseline import Baseline
 from hockeystick.evaluation import BOTH, Bounds, Direction
+from hockeystick.pairs import step_of
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
 from hockeystick.sampling import RandomAllocation
@@ -98,7 +99,7 @@ def _objection(plan: Plan) -> str | None:
 
 def _price(plan: Plan, noise_multiplier: float | None) -> ShufflingBound:
     scheme = cast("RandomAllocation", plan.sampling)
-    return ShufflingBound(one_participation(plan, noise_multiplier), scheme.out_of)
+    return ShufflingBound(step_of(plan, noise_multiplier)(1.0), scheme.out_of)
 
 
 BASELINE = Baseline(

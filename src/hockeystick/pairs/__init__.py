@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hockeystick.pairs import cyclic_poisson, full_batch, poisson, random_allocation
 from hockeystick.pairs.registry import DominatingPair, Step, dominating_pair, missing_pair
+from hockeystick.pairs.steps import step_of
 
 __all__ = [
     "DominatingPair",
@@ -14,4 +15,5 @@ __all__ = [
     "missing_pair",
     "poisson",
     "random_allocation",
+    "step_of",
 ]

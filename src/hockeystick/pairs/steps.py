@@ -1,8 +1,8 @@
-"""The profile of one participation, as analyses use it."""
+"""The profile of one participation, as plans and their noise define it."""
 
 from __future__ import annotations
 
-from hockeystick.pairs import Step
+from hockeystick.pairs.registry import Step
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
 
