@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "binomial_up_to",
     "erfcx",
     "log_ndtr",
+    "minimize_around_grid",
     "minimize_on_interval",
     "ndtri_exp",
 ]
@@ -79,3 +80,17 @@ def minimize_on_interval(
         options={"xatol": tolerance},
     )
     return float(found.x)
+
+
+def minimize_around_grid(
+    function: Callable[[float], float], grid: Sequence[float], *, tolerance: float
+) -> float:
+    """Where a function is smallest: the best point of the grid, refined between its neighbours.
+
+    For functions with plateaus and jumps, in which a search alone might get stuck.
+    """
+    values = [function(x) for x in grid]
+    best = min(range(len(grid)), key=values.__getitem__)
+    low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+    refined = minimize_on_interval(function, low, high, tolerance=tolerance)
+    return refined if function(refined) < values[best] else grid[best]

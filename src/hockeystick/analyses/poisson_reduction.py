@@ -24,7 +24,7 @@ from typing import NamedTuple, cast
 
 from hockeystick._numerics.law import Law, Resolution, Side
 from hockeystick._numerics.posterior import excess_at_failure
-from hockeystick._numerics.special import minimize_on_interval
+from hockeystick._numerics.special import minimize_around_grid
 from hockeystick.analyses.allocation import needs_allocation
 from hockeystick.analyses.method import Method
 from hockeystick.evaluation import BOTH, Bounds, Direction
@@ -40,10 +40,11 @@ __all__ = ["METHOD", "ReductionBound"]
 
 # The law of a step from which the probability of failure is bounded.
 STEP_RESOLUTION = Resolution(0.01, 1e-25, 8.0)
-# Searches run at this accuracy; the range of the failure is in logs, relative to the delta asked
-# for, and absolute where an epsilon is given.
-SEARCH_ACCURACY = 0.02
-SHARES, FAILURES = (-25.0, -0.1), (-250.0, -0.1)
+# Searches run at this accuracy, from the best of these failures; in logs, relative to the delta
+# asked for, and absolute where an epsilon is given.
+SEARCH_ACCURACY, SEARCH_TOLERANCE = 0.02, 0.2
+SHARES = (-25.0, -14.0, -8.0, -5.0, -3.0, -1.5, -0.5, -0.1)
+FAILURES = (-250.0, -100.0, -50.0, -30.0, -20.0, -13.0, -9.0, -6.0, -4.0, -2.5, -1.0)
 # Where delta(0) exceeds this, a profile of the reduction is of no use.
 MOST_OF_ALL = 0.999
 
@@ -78,7 +79,9 @@ class ReductionBound:
             return source.epsilon_bounds(left, directions=directions, accuracy=at_accuracy).upper
 
         coarse = max(SEARCH_ACCURACY, accuracy)
-        share = minimize_on_interval(lambda x: epsilon(x, coarse), *SHARES, tolerance=0.5)
+        share = minimize_around_grid(
+            lambda x: epsilon(x, coarse), SHARES, tolerance=SEARCH_TOLERANCE
+        )
         known = self._known.epsilon_bounds(delta, directions=directions, accuracy=accuracy)
         return Bounds(0.0, min(known.upper, epsilon(share, accuracy)))
 
@@ -94,8 +97,8 @@ class ReductionBound:
             return min(1.0, bounds.upper + reduced.failure)
 
         coarse = max(SEARCH_ACCURACY, accuracy)
-        failure = minimize_on_interval(
-            lambda x: math.log(max(delta(x, coarse), 1e-300)), *FAILURES, tolerance=0.5
+        failure = minimize_around_grid(
+            lambda x: delta(x, coarse), FAILURES, tolerance=SEARCH_TOLERANCE
         )
         known = self._known.delta_bounds(epsilon, directions=directions, accuracy=accuracy)
         return Bounds(0.0, min(known.upper, delta(failure, accuracy)))
