@@ -11,12 +11,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import hockeystick as hs
 from hockeystick.report.figure import INK, curve_style, log_axes, new_figure, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Curve", "Drawing", "curve", "run"]
+__all__ = ["Curve", "Drawing", "curve", "delta_of", "epsilon_of", "run"]
 
 MARKERS = "os^vDxP*+1"
 
@@ -89,6 +90,28 @@ def _style(i: int, label: str) -> dict[str, Any]:
         "marker": marker,
         "markersize": 4.5,
     }
+
+
+def epsilon_of(
+    method: str, plan: Callable[[int], hs.Plan], *, noise: float, delta: float
+) -> Callable[[float], float]:
+    """What a method says about epsilon, as a function of what the plan depends on."""
+
+    def value(x: float) -> float:
+        return hs.account(plan(int(x)), noise_multiplier=noise, method=method).epsilon(delta)
+
+    return value
+
+
+def delta_of(
+    method: str, plan: Callable[[int], hs.Plan], *, noise: float, epsilon: float
+) -> Callable[[float], float]:
+    """The same for delta."""
+
+    def value(x: float) -> float:
+        return hs.account(plan(int(x)), noise_multiplier=noise, method=method).delta(epsilon)
+
+    return value
 
 
 def curve(label: str, x: Sequence[float], value: Callable[[float], float]) -> Curve:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 import hockeystick as hs
-from curves import Drawing, curve, run
+from curves import Drawing, curve, epsilon_of, run
 from printed_analyses import theorem_3_2, theorem_4_1
 
 NOISE, DELTA = 1.0, 1e-8
@@ -23,11 +23,10 @@ def draw(small: bool) -> Drawing:
     epochs = [1, 10] if small else [1, 2, 3, 5, 10, 20, 30, 50, 100]
 
     def method(name, sampling):
-        def epsilon(count):
-            plan = hs.Plan(sampling=sampling, steps=int(count) * steps)
-            return hs.account(plan, noise_multiplier=NOISE, method=name).epsilon(DELTA)
+        def plan(count):
+            return hs.Plan(sampling=sampling, steps=count * steps)
 
-        return epsilon
+        return epsilon_of(name, plan, noise=NOISE, delta=DELTA)
 
     def printed(theorem):
         return lambda count: theorem(NOISE, steps, epochs=int(count), delta=DELTA)

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 import hockeystick as hs
-from curves import Drawing, curve, run
+from curves import Drawing, curve, delta_of, run
 from printed_analyses import theorem_4_1_delta
 
 NOISE, EPSILON = 0.3, 10.0
@@ -21,18 +21,14 @@ def draw(small: bool) -> Drawing:
     """The curves; in small mode two lengths."""
     lengths = [10, 100] if small else [5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000]
 
-    def method(name, sampling):
-        def delta(length):
-            plan = hs.Plan(sampling=sampling(int(length)), steps=int(length))
-            return hs.account(plan, noise_multiplier=NOISE, method=name).delta(EPSILON)
-
-        return delta
+    def method(name, plan):
+        return delta_of(name, plan, noise=NOISE, epsilon=EPSILON)
 
     def allocation(length):
-        return hs.RandomAllocation(picks=1, out_of=length)
+        return hs.Plan(sampling=hs.RandomAllocation(picks=1, out_of=length), steps=length)
 
     def poisson(length):
-        return hs.Poisson(rate=1 / length)
+        return hs.Plan(sampling=hs.Poisson(rate=1 / length), steps=length)
 
     def printed(length):
         return theorem_4_1_delta(NOISE, int(length), epsilon=EPSILON)

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 import hockeystick as hs
-from curves import Drawing, curve, run
+from curves import Drawing, curve, epsilon_of, run
 from printed_analyses import dong_et_al
 
 NOISE, DELTA = 1.0, 1e-6
@@ -22,18 +22,14 @@ def draw(small: bool) -> Drawing:
     steps = 64 if small else 1_024
     picks = [1, 4, 16] if small else [2**i for i in range(9)]
 
-    def method(name, sampling):
-        def epsilon(count):
-            plan = hs.Plan(sampling=sampling(int(count)), steps=steps)
-            return hs.account(plan, noise_multiplier=NOISE, method=name).epsilon(DELTA)
-
-        return epsilon
+    def method(name, plan):
+        return epsilon_of(name, plan, noise=NOISE, delta=DELTA)
 
     def allocation(count):
-        return hs.RandomAllocation(picks=count, out_of=steps)
+        return hs.Plan(sampling=hs.RandomAllocation(picks=count, out_of=steps), steps=steps)
 
     def poisson(count):
-        return hs.Poisson(rate=count / steps)
+        return hs.Plan(sampling=hs.Poisson(rate=count / steps), steps=steps)
 
     def dong(count):
         return dong_et_al(NOISE, int(count), steps, delta=DELTA)

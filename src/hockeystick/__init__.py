@@ -6,7 +6,7 @@ guarantees or `calibrate` how much noise it needs, and draw its batches from the
 
 from __future__ import annotations
 
-from hockeystick import errors, strategies
+from hockeystick import baselines, errors, strategies
 from hockeystick._version import __version__
 from hockeystick.accounting import account, methods
 from hockeystick.calibration import Calibration, calibrate
@@ -31,6 +31,7 @@ __all__ = [
     "Shuffle",
     "__version__",
     "account",
+    "baselines",
     "calibrate",
     "compare",
     "errors",

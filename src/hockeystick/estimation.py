@@ -15,6 +15,7 @@ import numpy as np
 
 from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray
+from hockeystick._numerics.search import bracket
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource, generator
@@ -71,7 +72,8 @@ def estimate_delta(
         total += float(np.maximum(gain, 0.0).sum())
     mean = total / draws
     budget = math.log(2 / miss) / draws
-    return Estimate(mean, _edge(mean, 0.0, budget), _edge(mean, 1.0, budget), miss, draws)
+    low, high = 1 - _upper_edge(1 - mean, budget), _upper_edge(mean, budget)
+    return Estimate(mean, low, high, miss, draws)
 
 
 @dataclass(frozen=True)
@@ -125,16 +127,9 @@ def _log_mean_of_products(losses: FloatArray, picks: int, out_of: int) -> FloatA
     return result
 
 
-def _edge(mean: float, limit: float, budget: float) -> float:
-    """The mean farthest towards `limit` that is compatible: KL(mean || edge) = budget."""
-    inside, outside = mean, limit
-    for _ in range(100):
-        middle = (inside + outside) / 2
-        if _relative_entropy(mean, middle) <= budget:
-            inside = middle
-        else:
-            outside = middle
-    return outside
+def _upper_edge(mean: float, budget: float) -> float:
+    """The smallest mean above the one seen that is not compatible: KL(mean || edge) > budget."""
+    return bracket(lambda edge: _relative_entropy(mean, edge) > budget, mean, 1.0)[1]
 
 
 def _relative_entropy(a: float, b: float) -> float:

@@ -15,11 +15,13 @@ from typing import Literal, NamedTuple
 
 from hockeystick._numerics.divergence import ROUNDING, delta_from_law, epsilon_from_law
 from hockeystick._numerics.law import Law, Resolution, Side, reverse
+from hockeystick._numerics.search import smallest_argument
 from hockeystick.errors import PrecisionError
 from hockeystick.expressions.base import Expression
 
 __all__ = [
     "BOTH",
+    "DELTA_FACTOR",
     "DELTA_NATS",
     "EPSILON_NATS",
     "EPSILON_ROUNDING",
@@ -33,7 +35,6 @@ __all__ = [
     "Laws",
     "Question",
     "as_seen",
-    "delta_tolerance",
     "first_step",
     "smallest_tail",
     "tail_below",
@@ -49,9 +50,8 @@ COARSEST_STEP, FINEST_STEP = 0.1, 0.0012
 SMALLEST_EPSILON = 1e-3
 # epsilon is moved outwards too: at the end of a bounded loss delta changes within a few ulps of it.
 EPSILON_ROUNDING = 1e-12
-# delta moves faster than epsilon, the more so the smaller it is: its relative accuracy is a
-# multiple of the one asked for, 5 down to delta = 1e-11 and growing with the digits below.
-DELTA_FACTOR, DELTA_FACTOR_PER_NAT = 5.0, 0.2
+# delta moves faster than epsilon: its relative accuracy is this multiple of the one asked for.
+DELTA_FACTOR = 5.0
 # How much tail may be cut; the first one far enough below delta is used.
 TAILS = (1e-10, 1e-12, 1e-15, 1e-20, 1e-27, 1e-40, 1e-60, 1e-90, 1e-140, 1e-200, 1e-280)
 TAIL_BELOW_DELTA = 1e-5
@@ -60,8 +60,6 @@ FIRST_LOOK, FIRST_LOOK_TAILS = 0.2, (1e-20, 1e-60, 1e-280)
 # For epsilon the grid may thin out in the tails, where delta itself would need it finer.
 EPSILON_NATS, DELTA_NATS = 24.0, 6.0
 CACHED_LAWS = 6
-# Beyond this the smallest epsilon of a closed form is not searched for.
-LARGEST_EPSILON = 1e15
 # Laws never get finer than this; wide ones need logarithmic arithmetic, which is slower.
 MOST_ATOMS, MOST_ATOMS_OF_WIDE_LAWS, WIDE_LAW = 10_000, 6_000, 600.0
 
@@ -136,7 +134,7 @@ class Evaluator:
             return Bounds(worst(laws.lower, epsilon) * (1 - ROUNDING), upper)
 
         def gap(bounds: Bounds) -> float:
-            return _ratio(bounds, delta_tolerance(bounds.upper, accuracy))
+            return _ratio(bounds, DELTA_FACTOR * accuracy * bounds.upper)
 
         def accurate_in_epsilon(laws: Laws) -> bool:
             shift = accuracy * max(abs(epsilon), SMALLEST_EPSILON)
@@ -224,7 +222,9 @@ class Evaluator:
         error = self.expression.closed_form_error
 
         def solve(target: float) -> tuple[float, float]:
-            return _smallest(lambda e: max(self._formula(e, d) for d in directions) <= target)
+            return smallest_argument(
+                lambda e: max(self._formula(e, d) for d in directions) <= target
+            )
 
         return Bounds(solve(delta * (1 + error))[0], solve(delta / (1 + error))[1])
 
@@ -233,12 +233,6 @@ def first_step(expression: Expression, accuracy: float) -> float:
     """The step at which the bounds should be as close as is asked for."""
     wanted = math.sqrt(0.7 * accuracy / (GAP_PER_LEVEL * (expression.levels() + 1)))
     return min(max(wanted, FINEST_STEP), COARSEST_STEP)
-
-
-def delta_tolerance(delta: float, accuracy: float) -> float:
-    """How far bounds on delta may be apart."""
-    nats = -math.log(max(delta, TAILS[-1]))
-    return max(DELTA_FACTOR, DELTA_FACTOR_PER_NAT * nats) * accuracy * delta
 
 
 def tail_below(delta: float) -> float:
@@ -258,21 +252,3 @@ def as_seen(law: Law, direction: Direction) -> Law:
 
 def _ratio(bounds: Bounds, allowed: float) -> float:
     return 0.0 if bounds.upper == bounds.lower else (bounds.upper - bounds.lower) / allowed
-
-
-def _smallest(holds: Callable[[float], bool]) -> tuple[float, float]:
-    """Neighbouring (fails, holds) arguments of a monotone condition on [0, inf)."""
-    if holds(0.0):
-        return 0.0, 0.0
-    low, high = 0.0, 1.0
-    while not holds(high):
-        low, high = high, 2 * high
-        if high > LARGEST_EPSILON:
-            return low, math.inf
-    while high - low > 1e-13 * high:
-        middle = (low + high) / 2
-        if holds(middle):
-            high = middle
-        else:
-            low = middle
-    return low, high

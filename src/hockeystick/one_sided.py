@@ -13,6 +13,7 @@ from hockeystick import _validate as check
 from hockeystick._numerics.divergence import ROUNDING, delta_from_law, epsilon_from_law
 from hockeystick._numerics.law import Law, Resolution, Side
 from hockeystick.evaluation import (
+    DELTA_FACTOR,
     DELTA_NATS,
     EPSILON_NATS,
     EPSILON_ROUNDING,
@@ -23,7 +24,6 @@ from hockeystick.evaluation import (
     Bounds,
     Direction,
     as_seen,
-    delta_tolerance,
     first_step,
     tail_below,
 )
@@ -81,11 +81,12 @@ class OneSided:
             worst = max(delta_from_law(as_seen(law, d), epsilon) for d in directions)
             return min(1.0, worst * (1 + ROUNDING))
 
+        def allowed(value: float) -> float:
+            return DELTA_FACTOR * accuracy * value
+
         value = 1.0
         for tail in FIRST_LOOK_TAILS:
-            value = self._settled(
-                read, lambda found: delta_tolerance(found, accuracy), tail, DELTA_NATS, accuracy
-            )
+            value = self._settled(read, allowed, tail, DELTA_NATS, accuracy)
             if tail <= TAIL_BELOW_DELTA * value:
                 break
         return Bounds(0.0, value)

@@ -78,7 +78,7 @@ def test_profile_is_never_above_the_others(figure, run, noise, delta):
     [
         (plan(out_of=100), 1.0, 0.25),
         (plan(out_of=30, epochs=3), 0.7, 1.0),
-        (plan(out_of=200), 0.3, 6.0),
+        (plan(out_of=200), 0.3, 2.0),
         (plan(picks=4, out_of=8), 0.7, 5.0),
         (plan(picks=3, out_of=10, epochs=2), 2.0, 0.5),
         (plan(picks=16, out_of=64), 1.0, 4.0),
@@ -91,7 +91,7 @@ def test_no_method_is_below_the_simulation(run, noise, epsilon, direction):
         run, noise_multiplier=noise, epsilon=epsilon, direction=direction, draws=40_000, rng=5
     )
     assert estimate.low <= estimate.value <= estimate.high
-    assert direction == "add" or estimate.low > 1e-5
+    assert estimate.low > 1e-5
     for method in hs.methods(run):
         guarantee = hs.account(run, noise_multiplier=noise, method=method, direction=direction)
         assert guarantee.delta(epsilon) >= estimate.low
@@ -115,7 +115,7 @@ def test_decomposition_is_an_independent_computation_of_profile(noise, out_of):
         )
         assert decomposition.value >= profile.lower
         if noise >= 1:
-            assert decomposition.value <= profile.value * 1.003
+            assert decomposition.value <= profile.value * (1 + 1.5 * ACCURACY)
 
 
 def test_reduction_comes_close_where_blocks_are_long():

@@ -19,10 +19,9 @@ import numpy as np
 from hockeystick._numerics.divergence import ROUNDING
 from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.moments import PowerMoments
+from hockeystick._numerics.search import smallest_argument
 
 __all__ = ["Converted", "delta_from_moments", "epsilon_from_moments", "useful_orders"]
-
-LARGEST_EPSILON = 1e15
 
 
 class Converted(NamedTuple):
@@ -35,7 +34,7 @@ class Converted(NamedTuple):
 def delta_from_moments(moments: PowerMoments, epsilon: float) -> Converted:
     """The smallest bound on H(P || Q) at e^epsilon over all real orders that are covered."""
     log_delta, order = _log_delta(moments.log, epsilon)
-    value = math.exp(min(log_delta, 0.0)) * (1 + ROUNDING) + moments.apart
+    value = (math.exp(min(log_delta, 0.0)) + moments.apart) * (1 + ROUNDING)
     return Converted(min(value, 1.0), order)
 
 
@@ -49,17 +48,9 @@ def epsilon_from_moments(moments: PowerMoments, delta: float) -> Converted:
     def holds(epsilon: float) -> bool:
         return _log_delta(moments.log, epsilon)[0] <= target
 
-    low, high = 0.0, 1.0
-    if holds(low):
-        return Converted(0.0, _log_delta(moments.log, 0.0)[1])
-    while not holds(high):
-        low, high = high, 2 * high
-        if high > LARGEST_EPSILON:
-            return Converted(math.inf, math.nan)
-    while high - low > 1e-13 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return Converted(high, _log_delta(moments.log, high)[1])
+    epsilon = smallest_argument(holds)[1]
+    order = _log_delta(moments.log, epsilon)[1] if math.isfinite(epsilon) else math.nan
+    return Converted(epsilon, order)
 
 
 def useful_orders(moments: PowerMoments, epsilon: float) -> bool:

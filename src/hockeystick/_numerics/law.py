@@ -160,8 +160,11 @@ def condition(law: Law, rate: float) -> Law:
     if not excess > 0 or not loss.size:
         return Law(loss, p, q, p_infinite, q_zero) if loss.size else without_atoms(p_infinite, 1.0)
     taken = np.cumsum(p)
-    last = min(int(np.searchsorted(taken, excess)), loss.size - 1)
-    kept = max(float(taken[last]) - excess, 0.0)
+    last = int(np.searchsorted(taken, excess))
+    if last == loss.size:
+        # There is less P-mass than would have to be taken: such a law says nothing.
+        return without_atoms(1.0, 1.0)
+    kept = float(taken[last]) - excess
     kept_q = kept * np.exp(-loss[last])
     q_zero += max(float(q[: last + 1].sum()) - kept_q, 0.0)
     rest = slice(last, None)

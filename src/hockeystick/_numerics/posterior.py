@@ -20,13 +20,13 @@ import math
 import numpy as np
 
 from hockeystick._numerics.law import FloatArray, Law
-from hockeystick._numerics.special import minimize_on_interval
+from hockeystick._numerics.search import minimize_on_interval
 
 __all__ = ["excess_at_failure"]
 
 # The search for s, in logs; any s gives a valid bound, and e^s must not overflow.
 SMALLEST_LOG, LARGEST_LOG = -20.0, 6.0
-ROUNDING = 1e-12
+ROUNDING = 1e-9
 
 
 def excess_at_failure(law: Law, steps: int, log_failure: float) -> float:

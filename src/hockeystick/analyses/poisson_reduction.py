@@ -24,7 +24,7 @@ from typing import NamedTuple, cast
 
 from hockeystick._numerics.law import Law, Resolution, Side
 from hockeystick._numerics.posterior import excess_at_failure
-from hockeystick._numerics.special import minimize_around_grid
+from hockeystick._numerics.search import minimize_around_grid
 from hockeystick.analyses.allocation import needs_allocation
 from hockeystick.analyses.method import Method
 from hockeystick.evaluation import BOTH, Bounds, Direction

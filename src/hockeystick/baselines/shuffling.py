@@ -10,11 +10,13 @@ variation, and that costs e^epsilon d0 in delta. The best e0 is searched.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 from hockeystick._numerics.clones import clones_delta
-from hockeystick._numerics.special import minimize_on_interval
+from hockeystick._numerics.divergence import guard
+from hockeystick._numerics.law import Side
+from hockeystick._numerics.search import bracket, minimize_on_interval
 from hockeystick.baselines.baseline import Baseline
 from hockeystick.evaluation import BOTH, Bounds, Direction
 from hockeystick.pairs import step_of
@@ -49,7 +51,9 @@ class ShufflingBound:
         def epsilon(log_share: float) -> float:
             cut = delta * math.exp(log_share)
             local = self._step.epsilon_bounds(cut, directions=BOTH, accuracy=accuracy).upper
-            return _smallest(lambda e: self._delta(e, local, cut) <= delta, alone)
+            return bracket(
+                lambda e: self._delta(e, local, cut) <= delta, 0.0, alone, tolerance=1e-6
+            )[1]
 
         share = minimize_on_interval(epsilon, *SHARES, tolerance=0.05)
         return Bounds(0.0, min(alone, epsilon(share)))
@@ -76,16 +80,8 @@ class ShufflingBound:
     def _delta(self, epsilon: float, local: float, cut: float) -> float:
         if local > LARGEST_LOCAL:
             return 1.0
-        return clones_delta(self._reports, local, epsilon) + math.exp(min(epsilon, 700.0)) * cut
-
-
-def _smallest(holds: Callable[[float], bool], high: float) -> float:
-    """The smallest argument below `high` at which a monotone condition holds, to six digits."""
-    low = 0.0
-    while high - low > 1e-6 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+        hidden = clones_delta(self._reports, local, epsilon)
+        return guard(hidden + math.exp(min(epsilon, 700.0)) * cut, Side.UPPER)
 
 
 def _objection(plan: Plan) -> str | None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from hockeystick._numerics.envelope import ALIGN, maximum, minimum
 from hockeystick._numerics.law import Law, Resolution, Side, from_losses
+from hockeystick._numerics.outwards import spread_outwards
 from hockeystick.expressions.base import Expression
 
 __all__ = ["Maximum", "Minimum"]
@@ -15,9 +16,11 @@ __all__ = ["Maximum", "Minimum"]
 
 def _outwards(law: Law, side: Side) -> Law:
     """Losses moved away from 0 (upper) or towards it (lower) by what aligning may have cost."""
-    factor = 1 + 2 * ALIGN if side is Side.UPPER else 1 - 2 * ALIGN
+    if side is Side.UPPER:
+        return spread_outwards(law, law.loss * (1 + 2 * ALIGN))
     main = np.where(law.loss >= 0, law.p, law.q)
-    return from_losses(law.loss * factor, main, p_infinite=law.p_infinite, q_zero=law.q_zero)
+    inwards = law.loss * (1 - 2 * ALIGN)
+    return from_losses(inwards, main, p_infinite=law.p_infinite, q_zero=law.q_zero)
 
 
 @dataclass(frozen=True)
