@@ -15,9 +15,17 @@ from hockeystick.estimation import Estimate, estimate_delta
 from hockeystick.guarantee import Guarantee
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
-from hockeystick.sampling import CyclicPoisson, FullBatch, Poisson, RandomAllocation, Shuffle
+from hockeystick.sampling import (
+    BallsInBins,
+    CyclicPoisson,
+    FullBatch,
+    Poisson,
+    RandomAllocation,
+    Shuffle,
+)
 
 __all__ = [
+    "BallsInBins",
     "Calibration",
     "Compared",
     "CyclicPoisson",

@@ -19,6 +19,7 @@ __all__ = [
     "PowerMoments",
     "allocated_moments",
     "composed_moments",
+    "mixed_moments",
     "moments_of_law",
     "rounded_up",
     "subsampled_moments",
@@ -76,6 +77,12 @@ def subsampled_moments(child: PowerMoments, rate: float) -> PowerMoments:
     one = np.zeros_like(child.log)
     log = _kernels().moments_of_mixture(child.log, one, rate)
     return PowerMoments(rounded_up(log), rate * child.apart)
+
+
+def mixed_moments(first: PowerMoments, second: PowerMoments, weight: float) -> PowerMoments:
+    """Moments of weight LR_1 + (1 - weight) LR_2 for independent ones: O(order^2)."""
+    log = _kernels().moments_of_mixture(first.log, second.log, weight)
+    return PowerMoments(rounded_up(log), weight * first.apart + (1 - weight) * second.apart)
 
 
 def composed_moments(factors: list[tuple[PowerMoments, int]]) -> PowerMoments:

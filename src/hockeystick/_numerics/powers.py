@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from hockeystick._numerics.convolution import average, product
 from hockeystick._numerics.law import Law, Resolution, Side
 
-__all__ = ["average_of_copies", "product_of_powers", "rounding_levels"]
+__all__ = ["TAIL_SHARE", "average_of_copies", "product_of_powers", "rounding_levels"]
 
 # Share of the allowed tail that one pairwise operation may use.
 TAIL_SHARE = 0.02

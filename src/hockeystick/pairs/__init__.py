@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from hockeystick.pairs import cyclic_poisson, full_batch, poisson, random_allocation
+from hockeystick.pairs import (
+    balls_in_bins,
+    cyclic_poisson,
+    full_batch,
+    poisson,
+    random_allocation,
+)
 from hockeystick.pairs.registry import DominatingPair, Step, dominating_pair, missing_pair
 from hockeystick.pairs.steps import step_of
 
 __all__ = [
     "DominatingPair",
     "Step",
+    "balls_in_bins",
     "cyclic_poisson",
     "dominating_pair",
     "full_batch",

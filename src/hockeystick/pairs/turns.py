@@ -14,14 +14,12 @@ from functools import reduce
 import numpy as np
 
 from hockeystick._numerics.law import FloatArray
+from hockeystick.pairs.lengths import counted_lengths
 from hockeystick.pairs.registry import DominatingPair, Step
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
 
 __all__ = ["composed_turns", "too_many_bands"]
-
-# More different lengths than these are rounded up, to the next of a geometric grid.
-MOST_LENGTHS = 16
 
 
 def too_many_bands(plan: Plan, groups: int) -> str | None:
@@ -62,14 +60,5 @@ def _longest_by_turn(columns: FloatArray, turns: int, groups: int) -> tuple[dict
     by_turn = padded.reshape(turns, groups)
     longest = by_turn.max(axis=1)
     tight = bool((by_turn == longest[:, None]).all(axis=0).any())
-    if np.unique(longest).size > MOST_LENGTHS:
-        longest, tight = _rounded_up(longest), False
-    values, counts = np.unique(longest, return_counts=True)
-    return dict(zip(values.tolist(), counts.tolist(), strict=True)), tight
-
-
-def _rounded_up(lengths: FloatArray) -> FloatArray:
-    grid = np.geomspace(lengths.min(), lengths.max(), MOST_LENGTHS)
-    grid[-1] = lengths.max()
-    rounded: FloatArray = grid[np.searchsorted(grid, lengths)]
-    return rounded
+    lengths, exact = counted_lengths(longest)
+    return lengths, tight and exact

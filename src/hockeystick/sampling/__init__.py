@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hockeystick.randomness import RandomSource, generator
+from hockeystick.sampling.balls_in_bins import BallsInBins
 from hockeystick.sampling.cyclic_poisson import CyclicPoisson
 from hockeystick.sampling.full_batch import FullBatch
 from hockeystick.sampling.poisson import Poisson
@@ -12,6 +13,7 @@ from hockeystick.sampling.shuffle import Shuffle
 
 __all__ = [
     "SCHEMES",
+    "BallsInBins",
     "CyclicPoisson",
     "FullBatch",
     "Indices",
@@ -27,6 +29,7 @@ _ALL: list[type[Sampling]] = [
     FullBatch,
     Poisson,
     CyclicPoisson,
+    BallsInBins,
     RandomAllocation,
     Shuffle,
 ]

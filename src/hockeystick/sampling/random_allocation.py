@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,6 +11,7 @@ import numpy as np
 
 from hockeystick._validate import positive_integer
 from hockeystick.errors import InvalidParameter
+from hockeystick.sampling.bins import members_by_bin, nearest_divisor
 from hockeystick.sampling.scheme import Indices, Sampling, batch_size_within
 
 __all__ = ["RandomAllocation"]
@@ -23,7 +23,7 @@ class RandomAllocation(Sampling):
 
     Examples and blocks are independent. The number of steps must be a multiple of `out_of`, unless
     `truncate` is true: the last block is then drawn as if it were whole, and what falls outside the
-    run is dropped. One block takes O(examples log examples + out_of) work for one pick and
+    run is dropped. One block takes O(examples + out_of) work for one pick and
     O(examples * out_of) for more; memory is O(examples + out_of).
     """
 
@@ -51,7 +51,7 @@ class RandomAllocation(Sampling):
         """
         number, examples = batch_size_within(batch_size, examples=examples)
         picks = positive_integer("picks", picks)
-        out_of = _nearest_divisor(picks * examples, target=Fraction(number))
+        out_of = nearest_divisor(picks * examples, target=Fraction(number))
         return cls(picks=picks, out_of=out_of, truncate=truncate)
 
     def expected_batch_size(self, examples: int) -> float:
@@ -72,24 +72,12 @@ class RandomAllocation(Sampling):
         return blocks * self.picks + min(self.picks, rest)
 
     def _draw(self, examples: int, steps: int, rng: np.random.Generator) -> Iterator[Indices]:
-        block = _one_pick if self.picks == 1 else _many_picks
         for start in range(0, steps, self.out_of):
             length = min(self.out_of, steps - start)
-            yield from block(self, examples, length, rng)
-
-
-def _one_pick(
-    scheme: RandomAllocation, examples: int, length: int, rng: np.random.Generator
-) -> Iterator[Indices]:
-    """The first `length` batches of a block: draw one step for each example, then sort by step."""
-    # The narrowest integers that hold a step: up to 16 bits the stable sort is a counting sort.
-    narrow = np.min_scalar_type(scheme.out_of - 1)
-    step_of = rng.integers(scheme.out_of, size=examples, dtype=narrow)
-    # Stable, so that indices stay sorted within a step.
-    order = np.argsort(step_of, kind="stable").astype(np.int64, copy=False)
-    ends = np.cumsum(np.bincount(step_of[step_of < length], minlength=length)).tolist()
-    for start, end in zip([0, *ends[:-1]], ends, strict=True):
-        yield order[start:end]
+            if self.picks == 1:
+                yield from members_by_bin(examples, self.out_of, wanted=length, rng=rng)
+            else:
+                yield from _many_picks(self, examples, length, rng)
 
 
 def _many_picks(
@@ -106,13 +94,3 @@ def _many_picks(
         taken = rng.integers(remaining, size=examples, dtype=narrow) < needed
         needed -= taken
         yield np.flatnonzero(taken).astype(np.int64, copy=False)
-
-
-def _nearest_divisor(total: int, *, target: Fraction) -> int:
-    """The positive integer d for which total / d is nearest to `target`; the larger one on a tie.
-
-    Exact rational arithmetic; total / d falls with d, so only the neighbours of total / target
-    qualify. With target <= examples they are never below `picks`.
-    """
-    below = math.floor(total / target)
-    return min((below + 1, below), key=lambda d: abs(Fraction(total, d) - target))

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hockeystick._numerics.law import FloatArray
+from hockeystick._numerics.summed_columns import summed_columns
 from hockeystick._validate import positive, positive_integer
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import RandomSource
@@ -96,6 +97,26 @@ class Strategy(ABC):
             participations = fitting
         count = min(positive_integer("participations", participations), fitting)
         return self._sensitivity(separation, count)
+
+    def summed_columns(self, *, spacing: int) -> FloatArray:
+        """What an example adds to C G, for each way to join every `spacing`-th step.
+
+        Column i is the sum of the columns i, i + spacing, i + 2 spacing, ... of C. There are
+        min(spacing, steps) of them.
+        """
+        return self._summed_columns(positive_integer("spacing", spacing))
+
+    def gram(self, *, spacing: int) -> FloatArray:
+        """The inner products of the columns of `summed_columns`; the noise's privacy is in them."""
+        return self._gram(positive_integer("spacing", spacing))
+
+    def _summed_columns(self, spacing: int) -> FloatArray:
+        return summed_columns(self.to_matrix(), spacing)
+
+    def _gram(self, spacing: int) -> FloatArray:
+        columns = self._summed_columns(spacing)
+        gram: FloatArray = columns.T @ columns
+        return gram
 
     def mean_squared_error(self, workload: Workload = None) -> float:
         """The squared Frobenius norm of A C^-1 over n, at noise multiplier 1 and clip norm 1."""

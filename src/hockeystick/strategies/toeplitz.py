@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hockeystick._numerics import series
 from hockeystick._numerics.law import FloatArray
+from hockeystick._numerics.summed_columns import toeplitz_gram, toeplitz_summed_columns
 from hockeystick.errors import InvalidParameter
 from hockeystick.strategies.recurrence import Autoregressive, MovingAverage, Recurrence
 from hockeystick.strategies.sensitivity import Sensitivity, certified
@@ -151,6 +152,13 @@ class Toeplitz(Strategy):
         envelopes = toeplitz_envelopes(self.coefficients, self.steps, separation)
         bound, worst = worst_pattern(envelopes, separation, participations)
         return certified(bound, self._attained(self.coefficients, worst), worst)
+
+    def _summed_columns(self, spacing: int) -> FloatArray:
+        return toeplitz_summed_columns(self.coefficients, self.steps, spacing)
+
+    def _gram(self, spacing: int) -> FloatArray:
+        """O(steps * min(bands, spacing) + spacing^2)."""
+        return toeplitz_gram(self.coefficients, self.steps, spacing)
 
     def _disjoint(self, separation: int, participations: int) -> float:
         """Sum of the squared lengths of the columns 0, s, 2s, ..."""
