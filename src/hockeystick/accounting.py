@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hockeystick import _validate as check
-from hockeystick.analyses import METHODS, Method
+from hockeystick.analyses import DEFAULT_BUDGET, METHODS, Method
 from hockeystick.analyses.refusals import refusal
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.guarantee import KINDS, Analysis, Guarantee, Kind, directions_for
@@ -30,19 +30,23 @@ def account(
     method: str = "auto",
     direction: str = "both",
     accuracy: float = DEFAULT_ACCURACY,
+    budget: float = DEFAULT_BUDGET,
 ) -> Guarantee:
     """What the plan guarantees at the given noise.
 
     `noise_multiplier` is the standard deviation of the noise over the clip norm; a plan with a
     mechanism of its own takes none. `method` is one of `methods(plan)`, or "auto": the tightest
     proven one. `direction` restricts the answer to one of the two directions. `accuracy` is how far
-    the computed upper and lower epsilon may be apart, relatively. Nothing is computed before the
-    guarantee is asked for a number.
+    the computed upper and lower epsilon may be apart, relatively. `budget` is what an analysis that
+    becomes tighter with more work may spend, in elementary operations and not in seconds, so that
+    the same call gives the same answer everywhere. Nothing is computed before the guarantee is
+    asked for a number.
     """
     _check_plan(plan)
     noise_multiplier = _check_noise(plan, noise_multiplier)
     directions = directions_for(direction)
     accuracy = check.relative_accuracy("accuracy", accuracy)
+    budget = check.positive("budget", budget)
     reason = refusal(plan, noise_multiplier)
     if reason is not None:
         raise UnsupportedPlan(reason)
@@ -51,7 +55,7 @@ def account(
         raise UnsupportedPlan(
             f"No proven method applies to {plan.sampling.name} sampling with this mechanism."
         )
-    analyses = [m.analyse(plan, noise_multiplier) for m in chosen]
+    analyses = [m.analyse(plan, noise_multiplier, budget) for m in chosen]
     described: dict[str, Any] = {**plan.describe(), "noise_multiplier": noise_multiplier}
     return Guarantee(
         analyses=_best_first(analyses),
@@ -77,8 +81,8 @@ def _check_noise(plan: Plan, noise_multiplier: float | None) -> float | None:
 
 
 def _proven(plan: Plan) -> list[Method]:
-    candidates = (m for m in METHODS.values() if m.kind == "proven" and m.competes)
-    return [m for m in candidates if m.objection(plan) is None]
+    candidates = [m for m in METHODS.values() if m.kind == "proven" and m.objection(plan) is None]
+    return [m for m in candidates if m.competes(plan)]
 
 
 def _named(plan: Plan, name: str) -> Method:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from hockeystick._numerics.mixture_moments import DEFAULT_BUDGET
 from hockeystick.analyses import decomposition, gaussian, poisson_reduction, profile, renyi
 from hockeystick.analyses.method import Method
 
-__all__ = ["METHODS", "Method"]
+__all__ = ["DEFAULT_BUDGET", "METHODS", "Method"]
 
 # In the order in which they are shown.
 METHODS: dict[str, Method] = {

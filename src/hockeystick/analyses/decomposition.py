@@ -22,7 +22,7 @@ from functools import reduce
 from typing import cast
 
 from hockeystick.analyses.allocation import needs_allocation
-from hockeystick.analyses.method import Method
+from hockeystick.analyses.method import Method, never
 from hockeystick.guarantee import Analysis
 from hockeystick.one_sided import upper_side
 from hockeystick.pairs import step_of
@@ -51,7 +51,7 @@ def decomposed(step: Profile, steps: int, *, rate: float) -> Profile:
     return Profile(poisson.expression.condition(takes_part)).minimum(step)
 
 
-def _analyse(plan: Plan, noise_multiplier: float | None) -> Analysis:
+def _analyse(plan: Plan, noise_multiplier: float | None, budget: float) -> Analysis:
     """As `profile`: O(N^2 log steps) for N of about a thousand grid points."""
     step = step_of(plan, noise_multiplier)(1.0)
     draws = parallel_allocations(cast("RandomAllocation", plan.sampling), plan.steps)
@@ -70,5 +70,5 @@ METHOD = Method(
     summary="Poisson sampling given that the example takes part",
     objection=needs_allocation,
     analyse=_analyse,
-    competes=False,
+    competes=never,
 )

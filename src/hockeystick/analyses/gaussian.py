@@ -14,7 +14,7 @@ def _objection(plan: Plan) -> str | None:
     return None if plan.mechanism is None else "it needs the Gaussian mechanism"
 
 
-def _analyse(plan: Plan, noise_multiplier: float | None) -> Analysis:
+def _analyse(plan: Plan, noise_multiplier: float | None, budget: float) -> Analysis:
     """One Gaussian mechanism with the strategy's sensitivity; no amplification.
 
     Revealing in which steps the example takes part dominates the plan by joint convexity, and the

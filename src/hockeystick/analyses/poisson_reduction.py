@@ -26,7 +26,7 @@ from hockeystick._numerics.law import Law, Resolution, Side
 from hockeystick._numerics.posterior import excess_at_failure
 from hockeystick._numerics.search import minimize_around_grid
 from hockeystick.analyses.allocation import needs_allocation
-from hockeystick.analyses.method import Method
+from hockeystick.analyses.method import Method, never
 from hockeystick.evaluation import BOTH, Bounds, Direction
 from hockeystick.guarantee import REFERENCE_DELTA, Analysis
 from hockeystick.one_sided import upper_side
@@ -140,7 +140,7 @@ class ReductionBound:
         return 1.0 if excess >= 1 - 1 / length else 1 / (length * (1 - excess))
 
 
-def _analyse(plan: Plan, noise_multiplier: float | None) -> Analysis:
+def _analyse(plan: Plan, noise_multiplier: float | None, budget: float) -> Analysis:
     """About ten times the cost of Poisson sampling: the search for the share of delta."""
     step = step_of(plan, noise_multiplier)(1.0)
     draws = parallel_allocations(cast("RandomAllocation", plan.sampling), plan.steps)
@@ -153,5 +153,5 @@ METHOD = Method(
     summary="Poisson sampling at a raised rate, plus the chance that the rate is too low",
     objection=needs_allocation,
     analyse=_analyse,
-    competes=False,
+    competes=never,
 )

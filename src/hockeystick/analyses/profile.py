@@ -10,7 +10,7 @@ from hockeystick.plan import Plan
 __all__ = ["METHOD"]
 
 
-def _analyse(plan: Plan, noise_multiplier: float | None) -> Analysis:
+def _analyse(plan: Plan, noise_multiplier: float | None, budget: float) -> Analysis:
     """Exact up to the stated accuracy wherever the pair is tight; both directions.
 
     Cost: O(N^2 log steps) for N of about a thousand grid points; independent of delta.

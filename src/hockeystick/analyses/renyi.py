@@ -1,161 +1,53 @@
-"""`renyi`: moments of the likelihood ratio of the plan's dominating pair.
+"""`renyi`: moments of the likelihood ratio, converted with the best order.
 
-For random allocation these are the exact moments of Theorem 4.6 of the random allocation paper, by
-a recurrence that gives all orders in one pass, for any mechanism whose moments are known. The
-theorem covers the remove direction; moments of the add direction, E_Q[LR^(1 - a)], come from the
-law of the likelihood ratio, rounded up (x^(1 - a) is convex). Orders between integers are covered
-by convexity, and every question takes the order that suits it best.
+Where the plan's dominating pair is known as a profile, its moments: for random allocation those of
+Theorem 4.6 of the random allocation paper, by a recurrence that gives all orders in one pass, for
+any mechanism. The theorem covers the remove direction; moments of the add direction,
+E_Q[LR^(1 - a)], come from the law of the likelihood ratio, rounded up (x^(1 - a) is convex). Never
+tighter than `profile`, which knows the whole law of the same pair: a second, independent opinion.
 
-Valid wherever a dominating pair is known, since moments of independent blocks multiply. Never
-tighter than `profile`, which knows the whole law of the same pair; a second, independent opinion on
-it, and the classical one.
+For balls-in-bins with correlated noise, Algorithms 1 to 3 of the sampling-free paper with their
+errata: the remove direction by dynamic programmes over the bins (bin_moments.py), the add direction
+by a variational bound with optimised weights or by bins that are far apart.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from functools import cache
-
-import numpy as np
-
-from hockeystick._numerics.conversion import (
-    Converted,
-    delta_from_moments,
-    epsilon_from_moments,
-    useful_orders,
-)
-from hockeystick._numerics.envelope import law_of_prices
-from hockeystick._numerics.law import FloatArray, Resolution
-from hockeystick._numerics.moments import PowerMoments
+from hockeystick.analyses.bin_moments import BinMoments
 from hockeystick.analyses.method import Method
-from hockeystick.evaluation import EPSILON_NATS, Bounds, Direction, tail_below
-from hockeystick.expressions.base import Expression
-from hockeystick.expressions.discrete import Atoms
+from hockeystick.analyses.moment_bound import MomentBound
 from hockeystick.guarantee import Analysis
 from hockeystick.pairs import dominating_pair, missing_pair, step_of
+from hockeystick.pairs.mixtures import bin_mixture, missing_mixture
 from hockeystick.plan import Plan
-from hockeystick.profile import Profile
+from hockeystick.subsampled_source import taking_part
 
-__all__ = ["METHOD", "MomentBound"]
-
-# Orders are computed up to the first of these, and further while larger ones may help.
-FIRST_ORDERS, MORE_ORDERS, MOST_ORDERS = 64, 4, 4096
-# The step of the laws from which moments of the add direction are taken.
-STEP = 0.02
-# The profile made of the bounds: its smallest delta, and how many corners it has on either side.
-SMALLEST_DELTA, CORNERS = 1e-30, 400
-# Where a delta is asked for, tails below this are tried until they do not matter beside it.
-TAILS = (1e-20, 1e-60, 1e-280)
+__all__ = ["METHOD"]
 
 
-class MomentBound:
-    """Bounds on one run from the moments of its dominating pair."""
-
-    has_formula = False
-
-    def __init__(self, expression: Expression) -> None:
-        self._expression = expression
-        self._moments = cache(self._compute)
-
-    def epsilon_bounds(
-        self, delta: float, *, directions: Sequence[Direction], accuracy: float
-    ) -> Bounds:
-        """The best order for this delta; nothing is claimed from below."""
-        worst = 0.0
-        for direction in directions:
-            worst = max(worst, self._epsilon(delta, direction, enough=worst).value)
-        return Bounds(0.0, worst)
-
-    def delta_bounds(
-        self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
-    ) -> Bounds:
-        """The best order for this epsilon; nothing is claimed from below."""
-        worst = 0.0
-        for direction in directions:
-            worst = max(worst, self._delta(epsilon, direction, enough=worst).value)
-        return Bounds(0.0, worst)
-
-    def as_profile(self) -> Profile:
-        """The convex envelope of the bounds at many epsilons, in both directions."""
-        remove, add = self._prices("remove"), self._prices("add")
-        loss = np.concatenate((-add[0][:0:-1], remove[0]))
-        centre = min(remove[1][0], add[1][0])
-        price = np.concatenate((add[1][:0:-1], [centre], remove[1][1:]))
-        return Profile(Atoms(law_of_prices(loss, price)))
-
-    def best_order(self, *, delta: float, direction: Direction) -> float:
-        """The order behind epsilon(delta) in one direction."""
-        return self._epsilon(delta, direction).order
-
-    def _epsilon(self, delta: float, direction: Direction, *, enough: float = 0.0) -> Converted:
-        """At most `enough` need not be improved: the other direction is worse already."""
-        return self._grown(
-            direction,
-            tail_below(delta),
-            convert=lambda moments: epsilon_from_moments(moments, delta),
-            settled=lambda moments, best: (
-                best.value <= enough or not useful_orders(moments, best.value)
-            ),
-        )
-
-    def _delta(self, epsilon: float, direction: Direction, *, enough: float = 0.0) -> Converted:
-        """At most `enough` need not be improved."""
-        for tail in TAILS:
-            best = self._grown(
-                direction,
-                tail,
-                convert=lambda moments: delta_from_moments(moments, epsilon),
-                settled=lambda moments, best: (
-                    best.value <= enough or not useful_orders(moments, epsilon)
-                ),
-            )
-            if best.value <= enough or tail <= 1e-5 * best.value:
-                break
-        return best
-
-    def _grown(
-        self,
-        direction: Direction,
-        tail: float,
-        *,
-        convert: Callable[[PowerMoments], Converted],
-        settled: Callable[[PowerMoments, Converted], bool],
-    ) -> Converted:
-        """Convert with more and more orders while they may help."""
-        orders = FIRST_ORDERS
-        while True:
-            moments = self._moments(direction, tail, orders)
-            best = convert(moments)
-            if orders >= MOST_ORDERS or settled(moments, best):
-                return best
-            orders *= MORE_ORDERS
-
-    def _compute(self, direction: Direction, tail: float, orders: int) -> PowerMoments:
-        return self._expression.power_moments(
-            orders, reverse=direction == "add", resolution=Resolution(STEP, tail, EPSILON_NATS)
-        )
-
-    def _prices(self, direction: Direction) -> tuple[FloatArray, FloatArray]:
-        """Bounds on delta at losses from 0 to where it is negligible, or all mass at infinity."""
-        apart = self._moments(direction, tail_below(SMALLEST_DELTA), FIRST_ORDERS).apart
-        end = self._epsilon(min(SMALLEST_DELTA + 1.001 * apart, 0.999), direction).value
-        loss = np.linspace(0.0, max(end, 1e-3) if math.isfinite(end) else 1.0, CORNERS)
-        return loss, np.array([self._delta(epsilon, direction).value for epsilon in loss])
+def _objection(plan: Plan) -> str | None:
+    missing = missing_pair(plan)
+    return missing if missing is None or missing_mixture(plan) is not None else None
 
 
-def _analyse(plan: Plan, noise_multiplier: float | None) -> Analysis:
-    """O(orders^2) for the remove direction, and one law for the add direction."""
-    pair = dominating_pair(plan, step_of(plan, noise_multiplier))
-    bound = MomentBound(pair.profile.expression)
-    return Analysis(METHOD.name, METHOD.kind, bound, tight=False)
+def _analyse(plan: Plan, noise_multiplier: float | None, budget: float) -> Analysis:
+    """O(orders^2) where a pair is known; otherwise the budget, for each noise multiplier."""
+    if missing_pair(plan) is None:
+        pair = dominating_pair(plan, step_of(plan, noise_multiplier))
+        bound = MomentBound(pair.profile.expression.power_moments)
+        return Analysis(METHOD.name, METHOD.kind, bound, tight=False)
+    mixture = bin_mixture(plan, noise_multiplier)
+    moments = BinMoments(mixture.kernel, budget)
+    bound = MomentBound(moments)
+    source = taking_part(bound, mixture.share)
+    return Analysis(METHOD.name, METHOD.kind, source, tight=False)
 
 
 METHOD = Method(
     name="renyi",
     kind="proven",
     summary="moments of the likelihood ratio, converted with the best order",
-    objection=missing_pair,
+    objection=_objection,
     analyse=_analyse,
-    competes=False,
+    competes=lambda plan: missing_pair(plan) is not None,
 )

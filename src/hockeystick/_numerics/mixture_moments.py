@@ -1,0 +1,159 @@
+"""Moments of a uniform Gaussian mixture under a budget: the best of several bounds, by order.
+
+Every bound is valid for every order that it covers, so each order takes the smallest.
+
+- Orders 2 and 3 are sums over pairs and triples of bins: exact for every matrix, O(b^3).
+- The exact dynamic programme, as far as the budget goes.
+- The largest entries at each distance on the ring, truncated to p bands, what is outside charged as
+  a part common to all bins: K <= K^(p) + tau 11^T entry by entry. Wider bands reach lower orders.
+- The same for every s-th bin. Take q = floor(b / s) bins, at least s apart on the ring. LR is the
+  average over all rotations of the average over such a set, and x^a is convex, so the moment of LR
+  is at most the largest moment of one set: fewer bins, but a narrower band.
+
+One band covers every order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from hockeystick._numerics import ring
+from hockeystick._numerics.law import FloatArray
+from hockeystick._numerics.moments import PowerMoments, rounded_up
+from hockeystick._numerics.ring import Envelope
+
+__all__ = ["DEFAULT_BUDGET", "BandedMoments", "Kept", "mixture_moments"]
+
+# Products of weights; ten million take about a tenth of a second.
+DEFAULT_BUDGET = 2e8
+# Of the budget, the exact programme may use this share; the rest is for the truncated bands.
+EXACT_SHARE = 0.5
+# Bands that are tried, as far as the matrix has them; of every s-th bin only a few.
+BANDS = (1, 2, 3, 4, 5, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128)
+FEW_BANDS = 4
+SPACINGS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+# Larger orders are left to one band.
+LARGEST_BANDED_ORDER = 256
+# Triples of bins are summed up to this many bins.
+MOST_BINS_FOR_TRIPLES = 2000
+
+
+class Kept(NamedTuple):
+    """What a bound keeps of the matrix: `bands` of every `spacing`-th bin, or all of it."""
+
+    bands: int
+    spacing: int = 1
+    exact: bool = False
+
+
+class BandedMoments(NamedTuple):
+    """Moments, and for each order what was kept."""
+
+    moments: PowerMoments
+    kept: tuple[Kept, ...]
+
+
+def mixture_moments(
+    kernel: FloatArray, largest: int, budget: float = DEFAULT_BUDGET
+) -> BandedMoments:
+    """Upper bounds on log E_Q[LR^a] for a up to `largest`; see ring.py for `kernel`."""
+    shape = ring.envelope(kernel)
+    own = ring.bandwidth(kernel)
+    best = _Best(largest)
+    if own == 1:
+        moments = ring.independent_moments(_few(np.diagonal(kernel)), largest)
+        best.offer(moments, Kept(1, exact=True))
+        return best.result()
+    choices = list(_choices(own, shape.bins))
+    share = (1 - EXACT_SHARE) * budget / len(choices)
+    for choice in choices:
+        thinned = shape.thinned(choice.spacing)
+        order = _reach(thinned, choice.bands, share, largest)
+        best.offer(_truncated(thinned, choice.bands, order), choice)
+    order = _affordable(
+        lambda a: ring.exact_cost(shape.bins, own, a, cyclic=ring.is_cyclic(kernel, own)),
+        EXACT_SHARE * budget,
+        min(largest, LARGEST_BANDED_ORDER),
+    )
+    best.offer(_small_orders(kernel), Kept(own, exact=True))
+    if order >= 4:
+        best.offer(ring.exact_moments(kernel, own, order), Kept(own, exact=True))
+    return best.result()
+
+
+class _Best:
+    """The smallest bound for each order, and where it came from."""
+
+    def __init__(self, largest: int) -> None:
+        self._log = np.full(largest + 1, np.inf)
+        self._kept = [Kept(1)] * (largest + 1)
+
+    def offer(self, moments: PowerMoments, kept: Kept) -> None:
+        """Take what is better; what is exact is taken whatever floating point makes of it."""
+        for order, log in enumerate(moments.log[: self._log.size].tolist()):
+            if log < self._log[order] or kept.exact:
+                self._log[order], self._kept[order] = log, kept
+
+    def result(self) -> BandedMoments:
+        """What was taken."""
+        return BandedMoments(PowerMoments(self._log), tuple(self._kept))
+
+
+def _choices(own: int, bins: int) -> Iterator[Kept]:
+    """Bands of all bins, and a few bands of every s-th bin; the last of each keeps everything."""
+    for p in (*(p for p in BANDS if p < own), own):
+        yield Kept(p)
+    for spacing in (*(s for s in SPACINGS if s < own), own):
+        if bins // spacing >= 2:
+            needed = -(-own // spacing)
+            yield from (Kept(p, spacing) for p in range(1, min(needed, FEW_BANDS) + 1))
+
+
+def _reach(shape: Envelope, bands: int, budget: float, largest: int) -> int:
+    """The largest order that is affordable and at which no cluster reaches around the ring."""
+    if bands == 1:
+        return largest
+    limit = min(largest, LARGEST_BANDED_ORDER, (shape.bins - 1) // (bands - 1))
+    return _affordable(lambda a: ring.ring_cost(shape.bins, bands, a), budget, limit)
+
+
+def _affordable(cost: Callable[[int], float], budget: float, limit: int) -> int:
+    """The largest order up to `limit` whose cost is within the budget; 1 if there is none."""
+    order = 1
+    while order < limit and cost(order + 1) <= budget:
+        order += 1
+    return order
+
+
+def _truncated(shape: Envelope, bands: int, largest: int) -> PowerMoments:
+    inside = shape.truncated(bands)
+    if bands == 1:
+        moments = ring.independent_moments(np.full(shape.bins, inside[0]), largest)
+    else:
+        moments = ring.ring_moments(float(inside[0]), inside[1:], shape.bins, largest)
+    return ring.with_common_part(moments, shape.common(bands))
+
+
+def _small_orders(kernel: FloatArray) -> PowerMoments:
+    """E[LR^2] is the mean of e^K_ij, E[LR^3] that of e^(K_ij + K_jk + K_ik)."""
+    b = kernel.shape[0]
+    top = float(kernel.max())
+    scaled = np.exp(kernel - top)
+    log = [0.0, 0.0, top + np.log(scaled.mean())]
+    if b <= MOST_BINS_FOR_TRIPLES:
+        log.append(3 * top + np.log(float((scaled * (scaled @ scaled)).sum())) - 3 * np.log(b))
+    return PowerMoments(rounded_up(np.array(log) + ring.rounding(np.array(log), b)))
+
+
+def _few(diagonal: FloatArray) -> FloatArray:
+    """The entries themselves if few differ; otherwise rounded up to as many as are affordable."""
+    values = np.unique(diagonal)
+    if values.size <= 32:
+        return diagonal
+    grid = np.linspace(values[0], values[-1], 32)
+    grid[-1] = values[-1]
+    rounded: FloatArray = grid[np.searchsorted(grid, diagonal)]
+    return rounded

@@ -1,0 +1,70 @@
+"""Moments of a balls-in-bins mixture with correlated noise, in both directions.
+
+Remove: mixture_moments.py. Add: the smaller of two bounds on E_Q[LR^(1 - a)].
+
+- The variational one (variational.py); best where the bins are strongly correlated.
+- Bins far apart. Take q = floor(bins / s) of them, at least s apart on the ring. LR is the average
+  over all rotations of the average over such a set, and x^(1 - a) is convex, so its moment is at
+  most the largest moment of one set. Within a set the entries of K are at most g on the diagonal
+  and tau off it; moments are convex in LR, so by Kahane's inequality g and tau may take their
+  places: a part common to all, and one allocation of a Gaussian mechanism over q steps.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from hockeystick._numerics import ring
+from hockeystick._numerics.law import FloatArray, Resolution
+from hockeystick._numerics.mixture_moments import BandedMoments, mixture_moments
+from hockeystick._numerics.moments import PowerMoments
+from hockeystick._numerics.variational import reversed_moments
+from hockeystick.profile import Profile
+
+__all__ = ["BinMoments"]
+
+# Distances that are tried for bins far apart, besides the bandwidth of the matrix.
+DISTANCES = (1, 3, 8)
+
+
+class BinMoments:
+    """Moments by order for one K = Gram / variance."""
+
+    def __init__(self, kernel: FloatArray, budget: float) -> None:
+        self._kernel = kernel
+        self._budget = budget
+
+    def __call__(self, largest: int, *, reverse: bool, resolution: Resolution) -> PowerMoments:
+        """Upper bounds on the moments up to the order `largest`."""
+        if not reverse:
+            return self.banded(largest).moments
+        best = reversed_moments(self._kernel, largest)
+        for distance in self._distances():
+            apart = self._far_apart(distance, largest, resolution)
+            log = np.minimum(best.log, apart.log)
+            best = PowerMoments(log, max(best.apart, apart.apart))
+        return best
+
+    def banded(self, largest: int) -> BandedMoments:
+        """The remove direction, with the bands that each order keeps."""
+        return mixture_moments(self._kernel, largest, self._budget)
+
+    def _distances(self) -> list[int]:
+        bins = self._kernel.shape[0]
+        own = ring.bandwidth(self._kernel)
+        return sorted({d for d in (*DISTANCES, own) if d <= min(own, bins // 2)})
+
+    def _far_apart(self, distance: int, largest: int, resolution: Resolution) -> PowerMoments:
+        shape = ring.envelope(self._kernel).thinned(distance)
+        common = shape.common(1)
+        own = float(shape.largest[0]) - common
+        if not own > 0:
+            moments = PowerMoments(np.zeros(largest + 1))
+        else:
+            pair = Profile.gaussian(noise_multiplier=1 / math.sqrt(own))
+            moments = pair.allocate(shape.bins).expression.power_moments(
+                largest, reverse=True, resolution=resolution
+            )
+        return ring.with_common_part(moments, common)
