@@ -9,7 +9,7 @@ import numpy as np
 from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.special import erfcx, log_ndtr, ndtri_exp
 
-__all__ = ["gaussian_cells", "gaussian_delta", "quantile_of_tail"]
+__all__ = ["gaussian_cells", "gaussian_delta", "log_normal_cells", "quantile_of_tail"]
 
 # Below this mu a closed form would lose digits; ten nodes are exact to rounding for the integral.
 SMALL_MU, LARGEST_ARGUMENT = 0.5, 36.0
@@ -37,10 +37,10 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
 def gaussian_cells(mu: float, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Logs of the P- and Q-mass of the cells (-inf, e_0), [e_0, e_1), ..., [e_last, inf)."""
-    return _log_normal_cells(edges - mu), _log_normal_cells(edges)
+    return log_normal_cells(edges - mu), log_normal_cells(edges)
 
 
-def _log_normal_cells(edges: FloatArray) -> FloatArray:
+def log_normal_cells(edges: FloatArray) -> FloatArray:
     """Log of the standard normal mass of each cell, from whichever tail is the smaller one."""
     low = np.concatenate(([-np.inf], edges))
     high = np.concatenate((edges, [np.inf]))

@@ -10,6 +10,7 @@ __all__ = [
     "binomial_up_to",
     "erfcx",
     "log_ndtr",
+    "ndtr",
     "ndtri_exp",
 ]
 
@@ -56,3 +57,10 @@ def ndtri_exp(y: float) -> float:
     from scipy.special import ndtri_exp as function
 
     return float(function(y))
+
+
+def ndtr(x: Any) -> Any:
+    """The standard normal distribution function."""
+    from scipy.special import ndtr as function
+
+    return function(x)

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from hockeystick._numerics.mixture_moments import DEFAULT_BUDGET
-from hockeystick.analyses import decomposition, gaussian, poisson_reduction, profile, renyi
+from hockeystick.analyses import (
+    conditional,
+    decomposition,
+    gaussian,
+    poisson_reduction,
+    profile,
+    renyi,
+)
 from hockeystick.analyses.method import Method
 
 __all__ = ["DEFAULT_BUDGET", "METHODS", "Method"]
@@ -11,5 +18,5 @@ __all__ = ["DEFAULT_BUDGET", "METHODS", "Method"]
 # In the order in which they are shown.
 METHODS: dict[str, Method] = {
     module.METHOD.name: module.METHOD
-    for module in (gaussian, profile, renyi, decomposition, poisson_reduction)
+    for module in (gaussian, profile, renyi, conditional, decomposition, poisson_reduction)
 }
