@@ -21,6 +21,8 @@ KINDS: tuple[Kind, ...] = ("proven", "verified", "confidence", "asymptotic", "co
 ADJACENCY = "zero-out / add-remove"
 # At which delta `Guarantee.method` compares analyses when several could answer.
 REFERENCE_DELTA = 1e-6
+# A preview this many times above the best number so far is far off.
+FAR_OFF = 2.0
 
 
 @dataclass(frozen=True)
@@ -28,13 +30,17 @@ class Analysis:
     """One analysis of a plan: a source of numbers, its method, and whether it is exact.
 
     `tight` says that the source is the profile of the mechanism's dominating pair itself, so that
-    its lower bound is a lower bound on the truth as well.
+    its lower bound is a lower bound on the truth as well. `preview` is a rough and quick version of
+    a slow source: one that is far from the best number so far is not asked further. `explain` says
+    how a number was found, as plain values.
     """
 
     method: str
     kind: Kind
     source: Source
     tight: bool
+    preview: Source | None = None
+    explain: Callable[[float], dict[str, object]] | None = None
 
 
 class Answer(NamedTuple):
@@ -138,6 +144,8 @@ class Guarantee:
         answers: list[Answer] = []
         failures: list[PrecisionError] = []
         for analysis in self.analyses:
+            if answers and _hopeless(analysis, ask, min(answer.value for answer in answers)):
+                continue
             try:
                 bounds = ask(analysis.source)
             except PrecisionError as error:
@@ -147,9 +155,14 @@ class Guarantee:
             answers.append(Answer(bounds.upper, lower, analysis.method, analysis.kind))
             if analysis.tight and not failures:
                 break
-        if len(failures) == len(self.analyses):
+        if len(failures) == len(answers):
             raise failures[0]
         return min(answers, key=lambda answer: answer.value)
+
+
+def _hopeless(analysis: Analysis, ask: Callable[[Source], Bounds], best: float) -> bool:
+    """Whether a look at the preview shows that the analysis will not be the best one."""
+    return analysis.preview is not None and ask(analysis.preview).upper > FAR_OFF * best
 
 
 def directions_for(direction: str) -> tuple[Direction, ...]:

@@ -25,7 +25,14 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.moments import PowerMoments, rounded_up
 from hockeystick._numerics.ring import Envelope
 
-__all__ = ["DEFAULT_BUDGET", "BandedMoments", "Kept", "mixture_moments"]
+__all__ = [
+    "DEFAULT_BUDGET",
+    "LARGEST_BANDED_ORDER",
+    "BandedMoments",
+    "Kept",
+    "best_of",
+    "mixture_moments",
+]
 
 # Products of weights; ten million take about a tenth of a second.
 DEFAULT_BUDGET = 2e8
@@ -84,6 +91,15 @@ def mixture_moments(
     return best.result()
 
 
+def best_of(*bounds: BandedMoments) -> BandedMoments:
+    """The smallest bound for each order; the longest decides how many orders there are."""
+    best = _Best(max(bound.moments.log.size for bound in bounds) - 1)
+    for bound in bounds:
+        for order, (log, kept) in enumerate(zip(bound.moments.log, bound.kept, strict=True)):
+            best.take(order, float(log), kept)
+    return best.result()
+
+
 class _Best:
     """The smallest bound for each order, and where it came from."""
 
@@ -94,8 +110,12 @@ class _Best:
     def offer(self, moments: PowerMoments, kept: Kept) -> None:
         """Take what is better; what is exact is taken whatever floating point makes of it."""
         for order, log in enumerate(moments.log[: self._log.size].tolist()):
-            if log < self._log[order] or kept.exact:
-                self._log[order], self._kept[order] = log, kept
+            self.take(order, log, kept)
+
+    def take(self, order: int, log: float, kept: Kept) -> None:
+        """The same for one order."""
+        if log < self._log[order] or (kept.exact and not self._kept[order].exact):
+            self._log[order], self._kept[order] = log, kept
 
     def result(self) -> BandedMoments:
         """What was taken."""

@@ -141,9 +141,7 @@ def _step(
     return Tails(np.full(rivals.size, n), *counts, lowest, sd, weight, own_mean, own_sd, 0.0)
 
 
-def _families(
-    gram: FloatArray, norms: FloatArray, rivals: IntArray, present: bool
-) -> FloatArray:
+def _families(gram: FloatArray, norms: FloatArray, rivals: IntArray, present: bool) -> FloatArray:
     """Log weights [choice, rival, bin]: uniform, close to mu_i, close to the mean of x.
 
     The mean of x is 0 under Q. Under P it is mu_k; k = i is the second family.

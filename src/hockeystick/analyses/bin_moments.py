@@ -13,12 +13,18 @@ Remove: mixture_moments.py. Add: the smaller of two bounds on E_Q[LR^(1 - a)].
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
 import numpy as np
 
 from hockeystick._numerics import ring
 from hockeystick._numerics.law import FloatArray, Resolution
-from hockeystick._numerics.mixture_moments import BandedMoments, mixture_moments
+from hockeystick._numerics.mixture_moments import (
+    LARGEST_BANDED_ORDER,
+    BandedMoments,
+    best_of,
+    mixture_moments,
+)
 from hockeystick._numerics.moments import PowerMoments
 from hockeystick._numerics.variational import reversed_moments
 from hockeystick.profile import Profile
@@ -48,8 +54,18 @@ class BinMoments:
         return best
 
     def banded(self, largest: int) -> BandedMoments:
-        """The remove direction, with the bands that each order keeps."""
-        return mixture_moments(self._kernel, largest, self._budget)
+        """The remove direction, with what each order keeps of the matrix.
+
+        The programmes for bands run once; further orders need one band only.
+        """
+        if largest > LARGEST_BANDED_ORDER:
+            return best_of(self._banded, mixture_moments(self._kernel, largest, 0.0))
+        moments, kept = self._banded
+        return BandedMoments(PowerMoments(moments.log[: largest + 1]), kept[: largest + 1])
+
+    @cached_property
+    def _banded(self) -> BandedMoments:
+        return mixture_moments(self._kernel, LARGEST_BANDED_ORDER, self._budget)
 
     def _distances(self) -> list[int]:
         bins = self._kernel.shape[0]

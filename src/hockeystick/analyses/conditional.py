@@ -49,6 +49,7 @@ __all__ = ["METHOD", "ConditionalBound", "Segment"]
 FIRST_EPOCH = 8
 # Thresholds are found to this relative precision, on the safe side; smaller ones are not searched.
 THRESHOLD_PRECISION, SMALLEST_SHARE = 1e-3, 1e-12
+QUANTILES = (1.0, 3.0, 5.5, 9.0, 14.0, 20.0)
 # Searches for the probability of the bad event run at this accuracy, from the best of these; in
 # logs, relative to the delta asked for, and absolute where an epsilon is given.
 SEARCH_ACCURACY, SEARCH_TOLERANCE = 0.02, 0.7
@@ -64,6 +65,31 @@ class Segment(NamedTuple):
 
     first: int
     last: int
+
+
+class Preview:
+    """One look at one direction, with a bad event of a tenth of delta: too large, but not by far."""
+
+    has_formula = False
+
+    def __init__(self, bound: ConditionalBound) -> None:
+        self._bound = bound
+
+    def epsilon_bounds(
+        self, delta: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> Bounds:
+        """At low accuracy."""
+        return Bounds(0.0, self._bound.epsilon_at(delta / 10, delta, directions[0], 0.1))
+
+    def delta_bounds(
+        self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> Bounds:
+        """As if delta were 1e-6 or less."""
+        return Bounds(0.0, self._bound.delta_at(1e-7, epsilon, directions[0], 0.1))
+
+    def as_profile(self) -> Profile:
+        """That of the bound."""
+        return self._bound.as_profile()
 
 
 class ConditionalBound:
@@ -100,48 +126,60 @@ class ConditionalBound:
 
     def thresholds(self, direction: Direction, failure: float) -> list[float]:
         """For each segment the y with which X_i > y |B_i| throughout, but for the bad event."""
-        tails = self._tails(direction, _significance(failure, self._levels.size))
+        tails = self._tails(direction, _significance(failure, self._levels.shape[0]))
         share = failure / self._levels.shape[0]
         return [
             _threshold(tails.between(*segment), share * (segment.last - segment.first))
             for segment in self.segments
         ]
 
-    def _epsilon(self, delta: float, direction: Direction, accuracy: float) -> float:
-        def epsilon(log_share: float, at_accuracy: float) -> float:
-            failure = delta * math.exp(log_share)
-            source = upper_side(Profile(self.composed(direction, failure)))
-            left = delta - failure
-            bounds = source.epsilon_bounds(left, directions=(direction,), accuracy=at_accuracy)
-            return bounds.upper
+    def epsilon_at(
+        self, failure: float, delta: float, direction: Direction, accuracy: float
+    ) -> float:
+        """epsilon(delta) with a bad event of the given probability."""
+        source = upper_side(Profile(self.composed(direction, failure)))
+        left = delta - failure
+        return source.epsilon_bounds(left, directions=(direction,), accuracy=accuracy).upper
 
+    def delta_at(
+        self, failure: float, epsilon: float, direction: Direction, accuracy: float
+    ) -> float:
+        """delta(epsilon) with a bad event of the given probability."""
+        source = upper_side(Profile(self.composed(direction, failure)))
+        bounds = source.delta_bounds(epsilon, directions=(direction,), accuracy=accuracy)
+        return min(1.0, bounds.upper + failure)
+
+    def best_failure(self, delta: float, direction: Direction, accuracy: float) -> float:
+        """The probability of the bad event that suits this delta."""
         coarse = max(SEARCH_ACCURACY, accuracy)
         share = minimize_around_grid(
-            lambda x: epsilon(x, coarse), SHARES, tolerance=SEARCH_TOLERANCE
+            lambda x: self.epsilon_at(delta * math.exp(x), delta, direction, coarse),
+            SHARES,
+            tolerance=SEARCH_TOLERANCE,
         )
-        return epsilon(share, accuracy)
+        return delta * math.exp(share)
+
+    def _epsilon(self, delta: float, direction: Direction, accuracy: float) -> float:
+        failure = self.best_failure(delta, direction, accuracy)
+        return self.epsilon_at(failure, delta, direction, accuracy)
 
     def _delta(self, epsilon: float, direction: Direction, accuracy: float) -> float:
-        def delta(log_failure: float, at_accuracy: float) -> float:
-            failure = math.exp(log_failure)
-            source = upper_side(Profile(self.composed(direction, failure)))
-            bounds = source.delta_bounds(epsilon, directions=(direction,), accuracy=at_accuracy)
-            return min(1.0, bounds.upper + failure)
-
         coarse = max(SEARCH_ACCURACY, accuracy)
         failure = minimize_around_grid(
-            lambda x: delta(x, coarse), FAILURES, tolerance=SEARCH_TOLERANCE
+            lambda x: self.delta_at(math.exp(x), epsilon, direction, coarse),
+            FAILURES,
+            tolerance=SEARCH_TOLERANCE,
         )
-        return delta(failure, accuracy)
+        return self.delta_at(math.exp(failure), epsilon, direction, accuracy)
 
     def _compose(self, direction: Direction, failure: float) -> Expression:
         """The product of all steps outside a bad event of the given probability."""
         factors = []
-        for segment, share in zip(
-            self.segments, self.thresholds(direction, failure), strict=True
-        ):
+        for segment, share in zip(self.segments, self.thresholds(direction, failure), strict=True):
             levels, weights = dominating_levels(self._levels[slice(*segment)], share)
-            factors.append((random_shift(levels.tolist(), weights.tolist()), segment.last - segment.first))
+            factors.append(
+                (random_shift(levels.tolist(), weights.tolist()), segment.last - segment.first)
+            )
         return compose(factors)
 
     def _compute_tails(self, direction: Direction, quantile: float) -> Tails:
@@ -167,9 +205,13 @@ def _segments(steps: int, bins: int) -> tuple[Segment, ...]:
     return tuple(Segment(*pair) for pair in zip(cuts[:-1], cuts[1:], strict=True))
 
 
-def _significance(failure: float, entries: int) -> float:
-    """Where the weights of the bound are chosen, in standard deviations; rounded, to be shared."""
-    return float(round(quantile_of_tail(min(failure / entries**0.5, 0.3)), 0))
+def _significance(failure: float, steps: int) -> float:
+    """Where the weights of the bound are chosen, in standard deviations; one of few, to be shared.
+
+    Any choice is valid, and near the best one it does not matter much.
+    """
+    wanted = quantile_of_tail(min(failure / steps, 0.3))
+    return min(QUANTILES, key=lambda quantile: abs(quantile - wanted))
 
 
 def _threshold(tails: Tails, failure: float) -> float:
@@ -194,8 +236,14 @@ def _objection(plan: Plan) -> str | None:
 def _analyse(plan: Plan, noise_multiplier: float | None, budget: float) -> Analysis:
     """O(steps b^2) for each bin above the lowest level, and about thirty compositions."""
     mixture = bin_mixture(plan, noise_multiplier)
-    source = taking_part(ConditionalBound(mixture.levels()), mixture.share)
-    return Analysis(METHOD.name, METHOD.kind, source, tight=False)
+    bound = ConditionalBound(mixture.levels())
+    return Analysis(
+        METHOD.name,
+        METHOD.kind,
+        taking_part(bound, mixture.share),
+        tight=False,
+        preview=taking_part(Preview(bound), mixture.share),
+    )
 
 
 METHOD = Method(

@@ -41,9 +41,7 @@ TAILS = (1e-20, 1e-60, 1e-280)
 class MomentsOfRun(Protocol):
     """Where moments come from."""
 
-    def __call__(
-        self, largest: int, *, reverse: bool, resolution: Resolution
-    ) -> PowerMoments:
+    def __call__(self, largest: int, *, reverse: bool, resolution: Resolution) -> PowerMoments:
         """Upper bounds on E_Q[LR^m], or E_P[LR^-m] if `reverse`, for the orders up to `largest`."""
 
 

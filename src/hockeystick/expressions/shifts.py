@@ -12,6 +12,7 @@ from hockeystick._numerics.cells import law_from_cells
 from hockeystick._numerics.gaussian import log_normal_cells, quantile_of_tail
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side
 from hockeystick._numerics.moments import PowerMoments, rounded_up
+from hockeystick._numerics.special import ndtr
 from hockeystick.expressions.base import Expression
 from hockeystick.expressions.gaussian import Gaussian
 
@@ -38,12 +39,7 @@ class Shifts(Expression):
         # Far to the left the loss does not change any more in floating point.
         apart = np.concatenate(([True], np.diff(np.maximum.accumulate(loss)) > 0))
         edges, loss = edges[apart], loss[apart]
-        log_q = log_normal_cells(edges)
-        by_level = [
-            log_normal_cells(edges - level) + math.log(weight)
-            for level, weight in zip(self.shifts, self.weights, strict=True)
-        ]
-        return law_from_cells(loss, np.logaddexp.reduce(by_level, axis=0), log_q, side)
+        return law_from_cells(loss, self._log_cells(edges), log_normal_cells(edges), side)
 
     def power_moments(self, largest: int, *, reverse: bool, resolution: Resolution) -> PowerMoments:
         """Sums over all choices of levels grow too fast: from the law, unless it is one level."""
@@ -51,6 +47,20 @@ class Shifts(Expression):
             return super().power_moments(largest, reverse=reverse, resolution=resolution)
         m = np.arange(largest + 1.0)
         return PowerMoments(rounded_up(m * (m - 1) * (self.shifts[0] ** 2 / 2)))
+
+    def _log_cells(self, edges: FloatArray) -> FloatArray:
+        """Logs of the P-mass of the cells, as differences of whichever tail is the smaller one.
+
+        A cell holds a fair share of the tail that starts at it, so few digits are lost.
+        """
+        x = edges - np.array(self.shifts)[:, None]
+        weight = np.array(self.weights)
+        below, above = weight @ ndtr(x), weight @ ndtr(-x)
+        left = np.diff(np.concatenate(([0.0], below, [1.0])))
+        right = -np.diff(np.concatenate(([1.0], above, [0.0])))
+        with np.errstate(divide="ignore"):
+            cells: FloatArray = np.log(np.where(np.append(below, 1.0) < 0.5, left, right))
+        return cells
 
     def _loss(self, x: FloatArray) -> FloatArray:
         level = np.array(self.shifts)[:, None]
