@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hockeystick import _validate as check
-from hockeystick.analyses import DEFAULT_BUDGET, METHODS, Method
+from hockeystick.analyses import DEFAULT_BUDGET, METHODS, Method, Request
 from hockeystick.analyses.refusals import refusal
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.guarantee import KINDS, Analysis, Guarantee, Kind, directions_for
@@ -55,7 +55,8 @@ def account(
         raise UnsupportedPlan(
             f"No proven method applies to {plan.sampling.name} sampling with this mechanism."
         )
-    analyses = [m.analyse(plan, noise_multiplier, budget) for m in chosen]
+    request = Request(plan, noise_multiplier, budget)
+    analyses = [m.analyse(request) for m in chosen]
     described: dict[str, Any] = {**plan.describe(), "noise_multiplier": noise_multiplier}
     return Guarantee(
         analyses=_best_first(analyses),
@@ -82,7 +83,8 @@ def _check_noise(plan: Plan, noise_multiplier: float | None) -> float | None:
 
 def _proven(plan: Plan) -> list[Method]:
     candidates = [m for m in METHODS.values() if m.kind == "proven" and m.objection(plan) is None]
-    return [m for m in candidates if m.competes(plan)]
+    names = {m.name for m in candidates}
+    return [m for m in candidates if m.second_to not in names]
 
 
 def _named(plan: Plan, name: str) -> Method:

@@ -14,24 +14,23 @@ applies: for any weights w on them, with H(w) their entropy,
 
 which is a Gaussian variable if x is one (Lemma 4.7, Theorems 4.8 and D.9). x is Gaussian with mean
 0 under Q, and with mean mu_k, k a uniform bin, under P. Every w is valid and may depend on k; those
-of Appendix F are tried (uniform; closeness to mu_i; closeness to the mean of x), and the best kept.
+of odds_bounds.py are tried, and the best kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._numerics.law import BoolArray, FloatArray
+from hockeystick._numerics.odds_bounds import FAMILIES, TEMPERATURES, odds_bounds, shared_weights
 from hockeystick._numerics.special import ndtr
 
 __all__ = ["Tails", "posterior_tails"]
 
-# Weights fall like e^(-distance^2 / t) with these t, distances in units of the noise.
-TEMPERATURES = (np.inf, 32.0, 8.0, 2.0, 0.5)
 # Means of a mixture are rounded down to multiples of STRIDE standard deviations, CELLS of them.
 STRIDE, CELLS = 0.1, 16
 
@@ -57,9 +56,18 @@ class Tails(NamedTuple):
 
     def between(self, first: int, last: int) -> Tails:
         """The entries of the steps first <= n < last."""
-        start, end = np.searchsorted(self.step, (first, last))
-        chosen = (part[start:end] for part in self[:-1])
-        return Tails(*chosen, self.own_weight)
+        chosen = slice(*np.searchsorted(self.step, (first, last)))
+        return Tails(
+            step=self.step[chosen],
+            below=self.below[chosen],
+            same=self.same[chosen],
+            mean=self.mean[chosen],
+            sd=self.sd[chosen],
+            weight=self.weight[chosen],
+            own_mean=self.own_mean[chosen],
+            own_sd=self.own_sd[chosen],
+            own_weight=self.own_weight,
+        )
 
     def failure(self, share: float) -> float:
         """Sum over all entries of the bound on Pr[X_i <= share * |B|]."""
@@ -79,106 +87,150 @@ class Tails(NamedTuple):
         return total
 
 
-def posterior_tails(levels: FloatArray, *, present: bool, quantile: float) -> Tails:
+def posterior_tails(
+    levels: FloatArray,
+    *,
+    present: bool,
+    quantile: float,
+    families: Collection[str] = FAMILIES,
+    by_bin: bool = False,
+) -> Tails:
     """The tails of all steps; `present` if the example is in the data (x drawn under P).
 
     `levels` holds a_i of step n in row n, column i. The weights are chosen for the best lower
-    quantile, `quantile` standard deviations below the mean. O(b^2) for the Gram matrix of the
-    earlier coordinates, O(b^2) for each bin above the lowest level and each temperature.
+    quantile, `quantile` standard deviations below the mean. Under P there is one choice for x from
+    the bin i itself and one for all other bins k, or with `by_bin` one for every k, which is slower
+    by the number of bins and raises odds by one or two per cent. O(b^2) for the Gram matrix of the earlier
+    coordinates, O(b^2) for each bin above the lowest level and each choice of weights.
     """
-    entries = [entry for entry in _steps(levels, present, quantile) if entry.step.size]
-    own_weight = 1 / levels.shape[1] if present else 0.0
-    if not entries:
-        none = np.empty(0)
-        cells = np.empty((0, CELLS))
-        return Tails(none.astype(np.int64), none, none, none, none, cells, none, none, own_weight)
-    parts = (np.concatenate([entry[i] for entry in entries]) for i in range(8))
-    return Tails(*parts, own_weight)
-
-
-def _steps(levels: FloatArray, present: bool, quantile: float) -> Iterator[Tails]:
-    b = levels.shape[1]
-    gram = np.zeros((b, b))
+    by_bin = by_bin and present
+    entries = []
+    gram = np.zeros((levels.shape[1],) * 2)
     for n, a in enumerate(levels):
-        rivals = np.flatnonzero(a > a.min())
-        if n > 0 and rivals.size:
-            yield _step(n, a, rivals, gram, present, quantile)
+        rivals = _Rivals.of(a, gram)
+        if rivals.bins.size:
+            if by_bin:
+                rows = _rows_by_bin(gram, rivals, quantile, families)
+            else:
+                rows = _rows(gram, rivals, quantile, families, present=present)
+            entries.append((n, rivals, rows))
         active = np.flatnonzero(a)
         gram[np.ix_(active, active)] += np.multiply.outer(a[active], a[active])
+    own_weight = 1 / levels.shape[1] if present and not by_bin else 0.0
+    return _joined(entries, own_weight)
 
 
-def _step(
-    n: int,
-    a: FloatArray,
-    rivals: IntArray,
+class _Rivals(NamedTuple):
+    """The bins of one step whose odds are uncertain, and those that they are compared with."""
+
+    bins: IntArray
+    others: BoolArray
+    below: FloatArray
+    same: FloatArray
+
+    @classmethod
+    def of(cls, a: FloatArray, gram: FloatArray) -> _Rivals:
+        """Above the lowest level, with some bin below that has another past."""
+        index = np.flatnonzero(a > a.min())
+        norms = np.diagonal(gram)
+        below = a[None, :] < a[index][:, None]
+        same = below & (norms[index][:, None] == 0) & (norms[None, :] == 0)
+        others = below & ~same
+        uncertain = others.any(axis=1)
+        counts = (x[uncertain].sum(axis=1).astype(float) for x in (below, same))
+        return cls(index[uncertain], others[uncertain], *counts)
+
+
+class _Rows(NamedTuple):
+    """What `Tails` keeps of one step."""
+
+    mean: FloatArray
+    sd: FloatArray
+    weight: FloatArray
+    own_mean: FloatArray
+    own_sd: FloatArray
+
+
+def _rows(
     gram: FloatArray,
-    present: bool,
+    rivals: _Rivals,
     quantile: float,
-) -> Tails:
-    """Entries for the bins above the lowest level, unless they are certain."""
-    norms = np.diagonal(gram)
-    below = a[None, :] < a[rivals][:, None]
-    same = below & (norms[rivals][:, None] == 0) & (norms[None, :] == 0)
-    others = below & ~same
-    uncertain = others.any(axis=1)
-    rivals, below, same, others = (x[uncertain] for x in (rivals, below, same, others))
-    logits = _families(gram, norms, rivals, present)
-    bounds = _gaussian_bounds(gram, norms, rivals, np.where(others, logits, -np.inf))
-    row = np.arange(rivals.size)
+    families: Collection[str],
+    *,
+    present: bool,
+) -> _Rows:
+    """One choice of weights for x from the bin itself, one for all other bins."""
+    index, row = rivals.bins, np.arange(rivals.bins.size)
+    logits = shared_weights(gram, index, families=families, central=not present)
+    bounds = odds_bounds(gram, index, np.where(rivals.others, logits, -np.inf))
+    own_mean, own_sd = np.zeros(index.size), np.ones(index.size)
+    means = bounds.base[:, :, None]
     if present:
-        means = bounds.base[:, :, None] + bounds.shift
-        own = means[:, row, rivals]
-        means[:, row, rivals] = np.inf
+        means = means + bounds.shift
+        own = means[:, row, index]
+        means[:, row, index] = np.inf
         chosen = np.argmax(own - quantile * bounds.sd, axis=0)
         own_mean, own_sd = own[chosen, row], bounds.sd[chosen, row]
-    else:
-        means = bounds.base[:, :, None]
-        own_mean, own_sd = np.zeros(rivals.size), np.ones(rivals.size)
     chosen = np.argmax(means.min(axis=2) - quantile * bounds.sd, axis=0)
     sd = bounds.sd[chosen, row]
     lowest, weight = _histogram(means[chosen, row], sd)
-    counts = (below.sum(axis=1).astype(float), same.sum(axis=1).astype(float))
-    return Tails(np.full(rivals.size, n), *counts, lowest, sd, weight, own_mean, own_sd, 0.0)
+    return _Rows(lowest, sd, weight, own_mean, own_sd)
 
 
-def _families(gram: FloatArray, norms: FloatArray, rivals: IntArray, present: bool) -> FloatArray:
-    """Log weights [choice, rival, bin]: uniform, close to mu_i, close to the mean of x.
+def _rows_by_bin(
+    gram: FloatArray, rivals: _Rivals, quantile: float, families: Collection[str]
+) -> _Rows:
+    """One choice of weights for x from each bin; a row for each rival and bin."""
+    index, b = rivals.bins, gram.shape[0]
+    norms = np.diagonal(gram)
+    shape = (index.size, b)
+    best, mean, sd = np.full(shape, -np.inf), np.zeros(shape), np.ones(shape)
 
-    The mean of x is 0 under Q. Under P it is mu_k; k = i is the second family.
-    """
-    distance = norms[rivals][:, None] + norms[None, :] - 2 * gram[rivals]
-    temperatures = np.array(TEMPERATURES)[:, None, None]
-    close = -distance / temperatures
-    if present:
-        return close
-    central = np.broadcast_to(-norms / temperatures[1:], (close.shape[0] - 1, *distance.shape))
-    families: FloatArray = np.concatenate((close, central))
-    return families
+    def offer(candidate: FloatArray, spread: FloatArray) -> None:
+        score = candidate - quantile * spread
+        better = score > best
+        for kept, new in ((best, score), (mean, candidate), (sd, spread)):
+            kept[better] = new[better]
+
+    shared = [family for family in families if family != "reference"]
+    if shared:
+        logits = shared_weights(gram, index, families=shared, central=False)
+        bounds = odds_bounds(gram, index, np.where(rivals.others, logits, -np.inf))
+        for base, shift, spread in zip(*bounds, strict=True):
+            offer(base[:, None] + shift, np.broadcast_to(spread[:, None], shape))
+    if "reference" in families:
+        distance = norms[:, None] + norms[None, :] - 2 * gram
+        for temperature in TEMPERATURES:
+            logits = np.where(rivals.others, -distance[:, None, :] / temperature, -np.inf)
+            bounds = odds_bounds(gram, index, logits)
+            from_k = bounds.shift[np.arange(b), :, np.arange(b)]
+            offer((bounds.base + from_k).T, bounds.sd.T)
+    weight = np.zeros((index.size * b, CELLS))
+    weight[:, 0] = 1 / b
+    none = np.zeros(index.size * b)
+    return _Rows(mean.ravel(), sd.ravel(), weight, none, none + 1)
 
 
-class _Bounds(NamedTuple):
-    """For each choice and rival: the mean for x with mean 0, what each mu_k adds to it, the sd."""
+def _joined(entries: list[tuple[int, _Rivals, _Rows]], own_weight: float) -> Tails:
+    """One array for each field; rivals with several rows count once for each."""
+    each = [rows.mean.size // rivals.bins.size for _, rivals, rows in entries]
+    rows = [rows for _, _, rows in entries]
+    return Tails(
+        step=np.repeat([n for n, _, _ in entries], [row.mean.size for row in rows]),
+        below=_together([np.repeat(e[1].below, k) for e, k in zip(entries, each, strict=True)]),
+        same=_together([np.repeat(e[1].same, k) for e, k in zip(entries, each, strict=True)]),
+        mean=_together([row.mean for row in rows]),
+        sd=_together([row.sd for row in rows]),
+        weight=_together([row.weight for row in rows], columns=CELLS),
+        own_mean=_together([row.own_mean for row in rows]),
+        own_sd=_together([row.own_sd for row in rows]),
+        own_weight=own_weight,
+    )
 
-    base: FloatArray
-    shift: FloatArray
-    sd: FloatArray
 
-
-def _gaussian_bounds(
-    gram: FloatArray, norms: FloatArray, rivals: IntArray, logits: FloatArray
-) -> _Bounds:
-    """The Gaussian variables below log of the sum over the other bins."""
-    logits = logits - logits.max(axis=2, keepdims=True)
-    weights = np.exp(logits)
-    total = weights.sum(axis=2, keepdims=True)
-    weights /= total
-    # Weights that underflow add nothing to the entropy.
-    entropy = np.log(total[:, :, 0]) - (weights * np.maximum(logits, -750.0)).sum(axis=2)
-    mixed = weights @ gram
-    base = (norms[rivals] - weights @ norms) / 2 + entropy
-    own = mixed[:, np.arange(rivals.size), rivals]
-    square = norms[rivals] - 2 * own + (weights * mixed).sum(axis=2)
-    return _Bounds(base, mixed - gram[rivals], np.sqrt(np.maximum(square, 1e-300)))
+def _together(parts: list[FloatArray], columns: int | None = None) -> FloatArray:
+    """All parts in one array, also if there are none."""
+    return np.concatenate([np.empty((0, columns) if columns else 0), *parts])
 
 
 def _histogram(means: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:

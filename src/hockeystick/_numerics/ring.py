@@ -133,7 +133,7 @@ def exact_moments(kernel: FloatArray, bands: int, largest: int) -> PowerMoments:
         left = largest - prefixes.sum(axis=1)
         fields = prefixes @ kernel[:fixed, fixed:]
         diagonal = np.ascontiguousarray(np.diagonal(rest))
-        lines = _kernels().line_weights_with_fields(diagonal, pulls, fields, left, ways, largest)
+        lines = _kernels().line_weights(diagonal, pulls, fields, left, ways, largest)
     total = np.full(largest + 1, -np.inf)
     own = _prefix_weights(prefixes, kernel[:fixed, :fixed])
     for weight, used, line in zip(own, prefixes.sum(axis=1).tolist(), lines, strict=True):

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
 
-__all__ = ["cluster_weights", "line_weights", "line_weights_with_fields", "renewal"]
+__all__ = ["cluster_weights", "line_weights", "renewal"]
 
 IntArray = NDArray[np.int64]
 
@@ -82,38 +82,36 @@ def _add_bin(
 
 
 @njit(cache=True, nogil=True)
-def _by_total(state: FloatArray, ways: IntArray, p: int, most: int) -> FloatArray:
-    """log of the sum over all states with the same total."""
-    result = np.full(most + 1, -np.inf)
-    start = 0
-    for m in range(most + 1):
-        end = start + ways[m + p - 1, p - 1]
-        top = -np.inf
-        for i in range(start, end):
-            top = max(top, state[i])
-        if top > -np.inf:
-            total = 0.0
-            for i in range(start, end):
-                total += math.exp(state[i] - top)
-            result[m] = top + math.log(total)
-        start = end
-    return result
+def _log_sum(values: FloatArray) -> float:
+    """log of the sum of exponentials."""
+    top = -np.inf
+    for value in values:
+        top = max(top, value)
+    if top == -np.inf:
+        return top
+    total = 0.0
+    for value in values:
+        total += math.exp(value - top)
+    return top + math.log(total)
 
 
 @njit(cache=True, nogil=True)
-def line_weights(diagonal: FloatArray, pulls: FloatArray, ways: IntArray, most: int) -> FloatArray:
-    """log of sum over r_1 + ... + r_b = m of prod e^(r (r-1) g/2) / r! and the pulls, for m <= most.
-
-    pulls[k, d - 1] is what a pair of particles in the bins k and k - d gains.
-    """
-    fields = np.zeros(diagonal.size)
-    return _line(diagonal, pulls, fields, ways, most)
+def _by_total(state: FloatArray, ways: IntArray, p: int, most: int) -> FloatArray:
+    """log of the sum over all states with the same total."""
+    result = np.empty(most + 1)
+    end = 0
+    for m in range(most + 1):
+        start = end
+        end += ways[m + p - 1, p - 1]
+        result[m] = _log_sum(state[start:end])
+    return result
 
 
 @njit(cache=True, nogil=True)
 def _line(
     diagonal: FloatArray, pulls: FloatArray, fields: FloatArray, ways: IntArray, most: int
 ) -> FloatArray:
+    """Sums over all counts with total m, for m <= most, as logs."""
     p = pulls.shape[1] + 1
     size = ways[most + p, p]
     old = np.full(size, -np.inf)
@@ -129,7 +127,7 @@ def _line(
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def line_weights_with_fields(
+def line_weights(
     diagonal: FloatArray,
     pulls: FloatArray,
     fields: FloatArray,
@@ -137,9 +135,11 @@ def line_weights_with_fields(
     ways: IntArray,
     most: int,
 ) -> FloatArray:
-    """The same for several fields; fields[l, k] is what a particle in bin k gains on its own.
+    """log of sum over r_1 + ... + r_b = m of the weights, for m <= most, for several fields.
 
-    Row l counts up to left[l] particles.
+    A bin with r particles weighs e^(r (r - 1) g / 2) / r!. pulls[k, d - 1] is what a pair in the
+    bins k and k - d gains, fields[l, k] what a particle in bin k gains on its own. Row l counts up
+    to left[l] particles.
     """
     result = np.full((left.size, most + 1), -np.inf)
     for i in prange(left.size):
@@ -151,8 +151,9 @@ def line_weights_with_fields(
 def cluster_weights(
     diagonal: float, pull: FloatArray, ways: IntArray, most: int, longest: int
 ) -> FloatArray:
-    """log weights w[L, a] of connected clusters: a particles in L bins, the first and last not
-    empty, never p - 1 empty ones in a row. All bins are alike.
+    """log weights w[L, a] of connected clusters: a particles in L bins that are all alike.
+
+    The first and the last bin are not empty, and never p - 1 in a row are.
     """
     p = pull.size + 1
     size = ways[most + p, p]
@@ -170,31 +171,30 @@ def cluster_weights(
         result[1, t] = own[t]
     for length in range(2, longest + 1):
         _add_bin(old, new, own, pull, ways, most)
-        start = 0
         for m in range(most + 1):
-            end = start + ways[m + p - 1, p - 1]
             # The state with an empty window: all particles before it.
             empty = 0
             for i in range(2, p + 1):
                 empty += ways[m + i - 1, i]
             new[empty] = -np.inf
-            # States whose newest bin is empty: u_(p-1) = m for p > 2, u_1 = 0 for p = 2.
-            if p > 2:
-                stop = end - ways[m + p - 2, p - 2]
-                begin = start
-            else:
-                stop, begin = end, start + 1
-            top = -np.inf
-            for i in range(begin, stop):
-                top = max(top, new[i])
-            if top > -np.inf:
-                total = 0.0
-                for i in range(begin, stop):
-                    total += math.exp(new[i] - top)
-                result[length, m] = top + math.log(total)
-            start = end
+        _by_total_if_occupied(new, ways, p, result[length])
         old, new = new, old
     return result
+
+
+@njit(cache=True, nogil=True)
+def _by_total_if_occupied(state: FloatArray, ways: IntArray, p: int, result: FloatArray) -> None:
+    """log of the sum over all states with the same total whose newest bin is not empty.
+
+    The newest bin is empty if u_(p-1) = u_p, the last states of a total, or u_1 = 0 for p = 2.
+    """
+    end = 0
+    for m in range(result.size):
+        start = end
+        end += ways[m + p - 1, p - 1]
+        stop = end - ways[m + p - 2, p - 2] if p > 2 else end
+        begin = start if p > 2 else start + 1
+        result[m] = _log_sum(state[begin:stop])
 
 
 @njit(cache=True, nogil=True)

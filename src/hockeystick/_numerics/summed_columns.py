@@ -1,8 +1,8 @@
 """Sums of the columns of a matrix that are a fixed number of steps apart, and their Gram matrix.
 
-Column i of the result is m_i = C e_i + C e_(i + b) + C e_(i + 2b) + ...: what an example adds to C G
-if it takes part in the steps i, i + b, i + 2b, ... In a lower-triangular Toeplitz matrix with the
-coefficients c each m_i is the same sequence S, shifted by i and cut off at the end of the run:
+Column i of the result is m_i = C e_i + C e_(i + b) + C e_(i + 2b) + ...: what an example adds to
+C G if it takes part in the steps i, i + b, i + 2b, ... In a lower-triangular Toeplitz matrix with
+the coefficients c each m_i is the same sequence S, shifted by i and cut off at the end of the run:
 S_u = c_u + c_(u-b) + c_(u-2b) + ...
 """
 

@@ -11,9 +11,9 @@ from hockeystick.analyses import (
     profile,
     renyi,
 )
-from hockeystick.analyses.method import Method
+from hockeystick.analyses.method import Method, Request
 
-__all__ = ["DEFAULT_BUDGET", "METHODS", "Method"]
+__all__ = ["DEFAULT_BUDGET", "METHODS", "Method", "Request"]
 
 # In the order in which they are shown.
 METHODS: dict[str, Method] = {

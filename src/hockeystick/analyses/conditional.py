@@ -16,6 +16,7 @@ those of the run with the example for remove, and of the run without it for add.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from functools import cache
@@ -29,7 +30,7 @@ from hockeystick._numerics.gaussian import quantile_of_tail
 from hockeystick._numerics.law import FloatArray, Resolution, Side, reverse
 from hockeystick._numerics.posterior_tails import Tails, posterior_tails
 from hockeystick._numerics.search import bracket, minimize_around_grid
-from hockeystick.analyses.method import Method
+from hockeystick.analyses.method import Method, Request
 from hockeystick.evaluation import Bounds, Direction
 from hockeystick.expressions.base import Expression
 from hockeystick.expressions.composed import compose
@@ -37,7 +38,6 @@ from hockeystick.expressions.discrete import Atoms
 from hockeystick.expressions.shifts import random_shift
 from hockeystick.guarantee import REFERENCE_DELTA, Analysis
 from hockeystick.one_sided import upper_side
-from hockeystick.pairs import missing_pair
 from hockeystick.pairs.mixtures import bin_mixture, missing_mixture
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
@@ -68,7 +68,7 @@ class Segment(NamedTuple):
 
 
 class Preview:
-    """One look at one direction, with a bad event of a tenth of delta: too large, but not by far."""
+    """One look at one direction, a tenth of delta for the bad event: too large, but not by far."""
 
     has_formula = False
 
@@ -202,7 +202,7 @@ def _segments(steps: int, bins: int) -> tuple[Segment, ...]:
     epoch = min(bins, steps)
     cuts = np.unique(np.linspace(0, epoch, FIRST_EPOCH + 1).round().astype(int)).tolist()
     cuts += [*range(2 * epoch, steps, epoch), steps] if steps > epoch else []
-    return tuple(Segment(*pair) for pair in zip(cuts[:-1], cuts[1:], strict=True))
+    return tuple(Segment(*pair) for pair in itertools.pairwise(cuts))
 
 
 def _significance(failure: float, steps: int) -> float:
@@ -233,9 +233,9 @@ def _objection(plan: Plan) -> str | None:
     return missing_mixture(plan)
 
 
-def _analyse(plan: Plan, noise_multiplier: float | None, budget: float) -> Analysis:
+def _analyse(request: Request) -> Analysis:
     """O(steps b^2) for each bin above the lowest level, and about thirty compositions."""
-    mixture = bin_mixture(plan, noise_multiplier)
+    mixture = bin_mixture(request.plan, request.noise_multiplier)
     bound = ConditionalBound(mixture.levels())
     return Analysis(
         METHOD.name,
@@ -252,5 +252,5 @@ METHOD = Method(
     summary="steps composed given bounded odds of the bin, plus the chance that they are not",
     objection=_objection,
     analyse=_analyse,
-    competes=lambda plan: missing_pair(plan) is not None,
+    second_to="profile",
 )

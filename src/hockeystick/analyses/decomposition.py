@@ -22,12 +22,11 @@ from functools import reduce
 from typing import cast
 
 from hockeystick.analyses.allocation import needs_allocation
-from hockeystick.analyses.method import Method, never
+from hockeystick.analyses.method import Method, Request
 from hockeystick.guarantee import Analysis
 from hockeystick.one_sided import upper_side
 from hockeystick.pairs import step_of
 from hockeystick.pairs.allocations import Allocation, parallel_allocations
-from hockeystick.plan import Plan
 from hockeystick.profile import Profile
 from hockeystick.sampling import RandomAllocation
 
@@ -51,10 +50,12 @@ def decomposed(step: Profile, steps: int, *, rate: float) -> Profile:
     return Profile(poisson.expression.condition(takes_part)).minimum(step)
 
 
-def _analyse(plan: Plan, noise_multiplier: float | None, budget: float) -> Analysis:
+def _analyse(request: Request) -> Analysis:
     """As `profile`: O(N^2 log steps) for N of about a thousand grid points."""
-    step = step_of(plan, noise_multiplier)(1.0)
-    draws = parallel_allocations(cast("RandomAllocation", plan.sampling), plan.steps)
+    step = step_of(request.plan, request.noise_multiplier)(1.0)
+    draws = parallel_allocations(
+        cast("RandomAllocation", request.plan.sampling), request.plan.steps
+    )
     profile = reduce(Profile.compose, (_profile(step, allocation) for allocation in draws))
     return Analysis(METHOD.name, METHOD.kind, upper_side(profile), tight=False)
 
@@ -70,5 +71,5 @@ METHOD = Method(
     summary="Poisson sampling given that the example takes part",
     objection=needs_allocation,
     analyse=_analyse,
-    competes=never,
+    second_to="profile",
 )

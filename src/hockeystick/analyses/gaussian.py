@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hockeystick.analyses.method import Method
+from hockeystick.analyses.method import Method, Request
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
@@ -14,7 +14,7 @@ def _objection(plan: Plan) -> str | None:
     return None if plan.mechanism is None else "it needs the Gaussian mechanism"
 
 
-def _analyse(plan: Plan, noise_multiplier: float | None, budget: float) -> Analysis:
+def _analyse(request: Request) -> Analysis:
     """One Gaussian mechanism with the strategy's sensitivity; no amplification.
 
     Revealing in which steps the example takes part dominates the plan by joint convexity, and the
@@ -22,12 +22,12 @@ def _analyse(plan: Plan, noise_multiplier: float | None, budget: float) -> Analy
     and largest number of participations: sqrt(participations) for independent noise. Exact if the
     participations are fixed and are that pattern.
     """
-    assert noise_multiplier is not None
-    scheme = plan.sampling
-    sensitivity = plan.strategy.sensitivity(
-        separation=scheme.least_gap, participations=scheme.most_participations(plan.steps)
+    assert request.noise_multiplier is not None
+    scheme = request.plan.sampling
+    sensitivity = request.plan.strategy.sensitivity(
+        separation=scheme.least_gap, participations=scheme.most_participations(request.plan.steps)
     )
-    profile = Profile.gaussian(noise_multiplier=noise_multiplier / sensitivity)
+    profile = Profile.gaussian(noise_multiplier=request.noise_multiplier / sensitivity)
     steps = range(sensitivity.pattern[0], sensitivity.pattern[-1] + 1, scheme.least_gap)
     regular = sensitivity.pattern in (steps, tuple(steps[:1]))
     tight = scheme.participation_known and sensitivity.exact and regular

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from hockeystick.guarantee import Analysis, Kind
 from hockeystick.plan import Plan
 
-__all__ = ["Method", "always", "never"]
+__all__ = ["Method", "Request"]
 
 
-def always(plan: Plan) -> bool:
-    """It competes."""
-    return True
+class Request(NamedTuple):
+    """What an analysis is asked to price.
 
+    The noise multiplier is None exactly if the plan brings its own mechanism. The budget is in
+    elementary operations, for analyses that become tighter with more of them.
+    """
 
-def never(plan: Plan) -> bool:
-    """It does not."""
-    return False
+    plan: Plan
+    noise_multiplier: float | None
+    budget: float
 
 
 @dataclass(frozen=True)
@@ -26,15 +29,13 @@ class Method:
     """A named analysis.
 
     `objection(plan)` is None if the method applies, otherwise one clause that says why not.
-    `analyse(plan, noise_multiplier, budget)` prices the plan; the noise multiplier is None exactly
-    if the plan brings its own mechanism, and the budget is in elementary operations, for analyses
-    that become tighter with more of them. `competes(plan)` says whether "auto" asks the method: it
-    does not if another one that applies to the plan is never worse.
+    `second_to` names a method that is never worse on the plans to which it applies; "auto" asks
+    only that one there.
     """
 
     name: str
     kind: Kind
     summary: str
     objection: Callable[[Plan], str | None]
-    analyse: Callable[[Plan, float | None, float], Analysis]
-    competes: Callable[[Plan], bool] = always
+    analyse: Callable[[Request], Analysis]
+    second_to: str | None = None

@@ -26,13 +26,12 @@ from hockeystick._numerics.law import Law, Resolution, Side
 from hockeystick._numerics.posterior import excess_at_failure
 from hockeystick._numerics.search import minimize_around_grid
 from hockeystick.analyses.allocation import needs_allocation
-from hockeystick.analyses.method import Method, never
+from hockeystick.analyses.method import Method, Request
 from hockeystick.evaluation import BOTH, Bounds, Direction
 from hockeystick.guarantee import REFERENCE_DELTA, Analysis
 from hockeystick.one_sided import upper_side
 from hockeystick.pairs import step_of
 from hockeystick.pairs.allocations import Allocation, parallel_allocations
-from hockeystick.plan import Plan
 from hockeystick.profile import Profile
 from hockeystick.sampling import RandomAllocation
 
@@ -140,10 +139,12 @@ class ReductionBound:
         return 1.0 if excess >= 1 - 1 / length else 1 / (length * (1 - excess))
 
 
-def _analyse(plan: Plan, noise_multiplier: float | None, budget: float) -> Analysis:
+def _analyse(request: Request) -> Analysis:
     """About ten times the cost of Poisson sampling: the search for the share of delta."""
-    step = step_of(plan, noise_multiplier)(1.0)
-    draws = parallel_allocations(cast("RandomAllocation", plan.sampling), plan.steps)
+    step = step_of(request.plan, request.noise_multiplier)(1.0)
+    draws = parallel_allocations(
+        cast("RandomAllocation", request.plan.sampling), request.plan.steps
+    )
     return Analysis(METHOD.name, METHOD.kind, ReductionBound(step, draws), tight=False)
 
 
@@ -153,5 +154,5 @@ METHOD = Method(
     summary="Poisson sampling at a raised rate, plus the chance that the rate is too low",
     objection=needs_allocation,
     analyse=_analyse,
-    competes=never,
+    second_to="profile",
 )

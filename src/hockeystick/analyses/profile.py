@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from hockeystick.analyses.method import Method
+from hockeystick.analyses.method import Method, Request
 from hockeystick.guarantee import Analysis
 from hockeystick.pairs import dominating_pair, missing_pair, step_of
-from hockeystick.plan import Plan
 
 __all__ = ["METHOD"]
 
 
-def _analyse(plan: Plan, noise_multiplier: float | None, budget: float) -> Analysis:
+def _analyse(request: Request) -> Analysis:
     """Exact up to the stated accuracy wherever the pair is tight; both directions.
 
     Cost: O(N^2 log steps) for N of about a thousand grid points; independent of delta.
     """
-    pair = dominating_pair(plan, step_of(plan, noise_multiplier))
+    pair = dominating_pair(request.plan, step_of(request.plan, request.noise_multiplier))
     return Analysis(METHOD.name, METHOD.kind, pair.profile, pair.tight)
 
 

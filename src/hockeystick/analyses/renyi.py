@@ -14,7 +14,7 @@ by a variational bound with optimised weights or by bins that are far apart.
 from __future__ import annotations
 
 from hockeystick.analyses.bin_moments import BinMoments
-from hockeystick.analyses.method import Method
+from hockeystick.analyses.method import Method, Request
 from hockeystick.analyses.moment_bound import MomentBound
 from hockeystick.guarantee import Analysis
 from hockeystick.pairs import dominating_pair, missing_pair, step_of
@@ -30,14 +30,14 @@ def _objection(plan: Plan) -> str | None:
     return missing if missing is None or missing_mixture(plan) is not None else None
 
 
-def _analyse(plan: Plan, noise_multiplier: float | None, budget: float) -> Analysis:
+def _analyse(request: Request) -> Analysis:
     """O(orders^2) where a pair is known; otherwise the budget, for each noise multiplier."""
-    if missing_pair(plan) is None:
-        pair = dominating_pair(plan, step_of(plan, noise_multiplier))
+    if missing_pair(request.plan) is None:
+        pair = dominating_pair(request.plan, step_of(request.plan, request.noise_multiplier))
         bound = MomentBound(pair.profile.expression.power_moments)
         return Analysis(METHOD.name, METHOD.kind, bound, tight=False)
-    mixture = bin_mixture(plan, noise_multiplier)
-    moments = BinMoments(mixture.kernel, budget)
+    mixture = bin_mixture(request.plan, request.noise_multiplier)
+    moments = BinMoments(mixture.kernel, request.budget)
     bound = MomentBound(moments)
     source = taking_part(bound, mixture.share)
     return Analysis(METHOD.name, METHOD.kind, source, tight=False)
@@ -49,5 +49,5 @@ METHOD = Method(
     summary="moments of the likelihood ratio, converted with the best order",
     objection=_objection,
     analyse=_analyse,
-    competes=lambda plan: missing_pair(plan) is not None,
+    second_to="profile",
 )
