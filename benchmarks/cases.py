@@ -6,6 +6,8 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from settings import BINS
+
 
 def median_of_warm(seconds: Sequence[float]) -> float:
     """The median without the first call, which may compile or fill caches."""
@@ -85,12 +87,24 @@ OTHERS = (
     Participant("jax-privacy", "jax_privacy.py", ("jax-privacy==2.0.0",), 5),
     Participant("random-allocation", "random_allocation.py", RANDOM_ALLOCATION, 4),
     Participant("its decomposition", "random_allocation_decomposition.py", RANDOM_ALLOCATION, 4),
+    Participant("dictionaries", "dictionaries.py", (), 4),
 )
 PICKS = {
     f"{picks} out of 1,024": Case(
         f"random allocation, {picks} out of 1,024, noise 1, delta 1e-6", median_of_warm, 60
     )
     for picks in (1, 4, 16)
+}
+LARGE_BINS = {
+    f"{c['bins']:,} bins": (
+        Case(
+            f"balls-in-bins, {c['bins']:,} bins, bands: {c['bands']}, 3 epochs: "
+            f"Renyi moments, every order to {c['largest']:,}",
+            median_of_warm,
+        ),
+        c["seconds"],
+    )
+    for c in BINS["large"]
 }
 CASES = {
     "poisson": Case("Poisson, noise 1, rate 0.01, 10,000 steps, delta 1e-6"),
@@ -116,6 +130,12 @@ CASES = {
         median_of_warm,
         60,
     ),
+    "50 bins": Case(
+        "balls-in-bins, 50 bins, bands: 2, 3 epochs: "
+        "Renyi moments, we all orders to 16, dictionaries 16 alone",
+        median_of_warm,
+    ),
+    **{name: case for name, (case, _) in LARGE_BINS.items()},
 }
 ANSWERS = {
     "hockeystick": set(CASES),
@@ -125,6 +145,7 @@ ANSWERS = {
     "jax-privacy": {"banded 16 bands", "banded 64 bands", "noise stream"},
     "random-allocation": {"Renyi to 60", "Renyi to 40", "five runs"},
     "its decomposition": {"five runs"},
+    "dictionaries": {"50 bins"},
 }
 PROMISES = (
     Promise("poisson", "dp-accounting", 1.0),
@@ -136,9 +157,17 @@ PROMISES = (
     Promise("banded 64 bands", "jax-privacy", 10.0),
     Promise("noise stream", "jax-privacy", 2.0),
     Promise("Renyi to 60", "random-allocation", 300.0),
+    Promise("50 bins", "dictionaries", 50.0),
 )
 LIMITS = (Limit("noise stream", "times the memory of bands x parameters numbers", 1.2),)
-TIME_LIMITS = (TimeLimit("Renyi to 1,000", 0.2), TimeLimit("five runs", 2.0))
-AGREEMENTS = (Agreement("Renyi to 40", "random-allocation", 1e-8),)
+TIME_LIMITS = (
+    TimeLimit("Renyi to 1,000", 0.2),
+    TimeLimit("five runs", 2.0),
+    *(TimeLimit(name, seconds) for name, (_, seconds) in LARGE_BINS.items()),
+)
+AGREEMENTS = (
+    Agreement("Renyi to 40", "random-allocation", 1e-8),
+    Agreement("50 bins", "dictionaries", 1e-10),
+)
 WITHIN = tuple(Within(case, "PLD-accounting") for case in PICKS)
 MEMORY_LIMIT_MB = 300

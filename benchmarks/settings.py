@@ -17,3 +17,13 @@ RENYI = {"noise": 1.0, "out_of": 10_000, "largest": 60, "compared": 40}
 MANY_ORDERS = {"noise": 1.0, "out_of": 1_000_000, "largest": 1_000}
 PICKS = {"noise": 1.0, "out_of": 1_024, "delta": 1e-6, "picks": (1, 4, 16)}
 FIVE_RUNS = {"noise": 1.0, "out_of": 10_000, "delta": 1e-8, "epochs": (1, 3, 10, 30, 100)}
+BINS = {
+    "noise": 1.0,
+    "epochs": 3,
+    "compared": {"bins": 50, "bands": 2, "largest": 16},
+    "large": (
+        {"bins": 100, "bands": 3, "largest": 32, "seconds": 10.0},
+        {"bins": 300, "bands": 2, "largest": 64, "seconds": 10.0},
+        {"bins": 1_000, "bands": 1, "largest": 1_000, "seconds": 1.0},
+    ),
+}

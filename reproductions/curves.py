@@ -1,4 +1,7 @@
-"""What the figures share: curves that are computed point by point, printed, written and drawn."""
+"""What the figures share: curves that are computed point by point, printed, written and drawn.
+
+A `Drawing` is one diagram, `Panels` are several in one picture.
+"""
 
 from __future__ import annotations
 
@@ -9,32 +12,50 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import hockeystick as hs
 from hockeystick.report.figure import INK, curve_style, log_axes, new_figure, save_figure
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Curve", "Drawing", "curve", "delta_of", "epsilon_of", "run"]
+__all__ = ["Curve", "Drawing", "Panels", "curve", "delta_of", "epsilon_of", "run"]
 
 MARKERS = "os^vDxP*+1"
+# Columns of a printed table; of longer curves a selection of points is printed.
+MOST_COLUMNS = 14
+ESTIMATE = {
+    "color": INK,
+    "linestyle": "",
+    "marker": "_",
+    "markersize": 9,
+    "capsize": 3,
+    "zorder": 6,
+}
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One line of a figure: an infinite value means that there is no bound."""
+    """One line of a figure: an infinite value means that there is no bound.
+
+    An estimate has an `error` for each point, and is drawn as points instead of a line.
+    """
 
     label: str
     x: list[float]
     y: list[float]
     seconds: float
+    error: list[float] | None = None
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure of a paper, computed anew. `setting` holds its parameters."""
+    """A figure of a paper, computed anew. `setting` holds its parameters.
+
+    `log_x` and `marked` are about looks only and not written with the numbers.
+    """
 
     name: str
     title: str
@@ -42,47 +63,117 @@ class Drawing:
     y_label: str
     setting: dict[str, float]
     curves: list[Curve]
+    log_x: bool = True
+    marked: bool = True
 
     def print(self) -> None:
-        """A table with a column for each x."""
-        x = self.curves[0].x
+        """A table with a column for each x, or for some of them."""
+        x = sorted({value for line in self.curves for value in line.x})
+        if len(x) > MOST_COLUMNS:
+            x = x[:: -(-len(x) // MOST_COLUMNS)]
         width = max(len(line.label) for line in self.curves) + 2
         print(self.title)
         print(f"{self.x_label:<{width}}" + "".join(f"{value:>11.4g}" for value in x) + "    time")
         for line in self.curves:
-            cells = "".join(f"{value:>11.4g}" for value in line.y)
+            known = dict(zip(line.x, line.y, strict=True))
+            cells = "".join(f"{known[v]:>11.4g}" if v in known else " " * 11 for v in x)
             print(f"{line.label:<{width}}{cells}{line.seconds:>7.1f}s")
 
     def write(self, directory: Path) -> None:
         """The numbers as JSON and the picture as PNG."""
-        directory.mkdir(parents=True, exist_ok=True)
+        figure = new_figure(width=7.6, height=5.2)
+        self.draw(figure.subplots())
+        _write(directory, self.name, self.content(), figure)
+
+    def content(self) -> dict[str, Any]:
+        """What is written as JSON; None where there is no bound."""
         content = asdict(self)
+        del content["log_x"], content["marked"]
         for line in content["curves"]:
             line["y"] = [value if math.isfinite(value) else None for value in line["y"]]
-        (directory / f"{self.name}.json").write_text(json.dumps(content, indent=1) + "\n")
-        save_figure(self._figure(), directory / f"{self.name}.png")
+            if line["error"] is None:
+                del line["error"]
+        return content
 
-    def _figure(self) -> Figure:
-        figure = new_figure(width=7.6, height=5.2)
-        axes = figure.subplots()
+    def draw(self, axes: Axes, *, legend: bool = True) -> None:
+        """The diagram, into empty axes."""
         for i, line in enumerate(self.curves):
             points = [(x, y) for x, y in zip(line.x, line.y, strict=True) if 0 < y < math.inf]
-            if points:
-                axes.plot(*zip(*points, strict=True), label=line.label, **_style(i, line.label))
+            if line.error is not None:
+                axes.errorbar(line.x, line.y, line.error, label=line.label, **ESTIMATE)
+            elif points:
+                style = _style(i, line.label, marked=self.marked)
+                axes.plot(*zip(*points, strict=True), label=line.label, **style)
         log_axes(axes)
+        if not self.log_x:
+            axes.set_xscale("linear")
         axes.set_title(self.title, loc="left", fontsize=10, color=INK)
         axes.set_xlabel(self.x_label, color=INK)
         axes.set_ylabel(self.y_label, color=INK)
-        axes.legend(frameon=False, fontsize=8, labelcolor=INK, handlelength=3.2)
-        return figure
+        if legend:
+            axes.legend(frameon=False, fontsize=8, labelcolor=INK, handlelength=3.2)
 
 
-def _style(i: int, label: str) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Panels:
+    """Several drawings in one picture, in rows of `columns`; the first one has the legend.
+
+    With `legends` every drawing has one.
+    """
+
+    name: str
+    title: str
+    drawings: list[Drawing]
+    columns: int
+    legends: bool = False
+
+    def print(self) -> None:
+        """One table after the other."""
+        print(self.title)
+        for drawing in self.drawings:
+            print()
+            drawing.print()
+
+    def write(self, directory: Path) -> None:
+        """The numbers as JSON and the picture as PNG."""
+        rows = -(-len(self.drawings) // self.columns)
+        figure = new_figure(width=4.4 * self.columns, height=3.7 * rows + 0.3)
+        figure.suptitle(self.title, x=0.02, ha="left", fontsize=11, color=INK)
+        grid = figure.subplots(rows, self.columns, squeeze=False)
+        for axes in grid.flat[len(self.drawings) :]:
+            axes.set_visible(False)
+        for i, (axes, drawing) in enumerate(zip(grid.flat, self.drawings, strict=False)):
+            drawing.draw(axes, legend=self.legends or i == 0)
+        content = {
+            "name": self.name,
+            "title": self.title,
+            "panels": [drawing.content() for drawing in self.drawings],
+        }
+        _write(directory, self.name, content, figure)
+
+
+class Picture(Protocol):
+    """What a script makes."""
+
+    def print(self) -> None:
+        """The numbers, as a table."""
+
+    def write(self, directory: Path) -> None:
+        """Picture and numbers, as files."""
+
+
+def _write(directory: Path, name: str, content: dict[str, Any], figure: Figure) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n")
+    save_figure(figure, directory / f"{name}.png")
+
+
+def _style(i: int, label: str, *, marked: bool) -> dict[str, Any]:
     """Colours repeat, markers do not; the library's own answer is a thick line on top."""
     if label == "profile":
         return {"color": INK, "linewidth": 2.6, "zorder": 5}
     colour, dashes = curve_style(i)
-    marker = MARKERS[i % len(MARKERS)]
+    marker = MARKERS[i % len(MARKERS)] if marked else ""
     return {
         "color": colour,
         "linestyle": dashes,
@@ -122,7 +213,7 @@ def curve(label: str, x: Sequence[float], value: Callable[[float], float]) -> Cu
 
 
 def run(
-    draw: Callable[[bool], Drawing], description: str, arguments: Sequence[str] | None = None
+    draw: Callable[[bool], Picture], description: str, arguments: Sequence[str] | None = None
 ) -> int:
     """The command line of a figure: --small for a quick look, --output for files."""
     parser = argparse.ArgumentParser(description=description.split("\n", maxsplit=1)[0])

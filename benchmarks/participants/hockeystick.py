@@ -9,6 +9,7 @@ from itertools import islice
 import settings as s  # beside harness.py
 
 import hockeystick as hs
+from hockeystick._numerics.ring import exact_moments
 
 FLOAT_BYTES = 4
 
@@ -85,6 +86,15 @@ def five_runs():
     return *answers[-1], [upper for _, upper in answers]
 
 
+def bins(c):
+    """Every order in one pass, with the programme itself; the last one is shown."""
+    strategy = hs.strategies.bsr(s.BINS["epochs"] * c["bins"], bands=c["bands"])
+    kernel = strategy.gram(spacing=c["bins"]) / s.BINS["noise"] ** 2
+    largest = c["largest"]
+    divergence = exact_moments(kernel, c["bands"], largest).log[largest] / (largest - 1)
+    return None, divergence, [divergence]
+
+
 def banded(bands):
     """The best banded strategy; its largest column norm is 1."""
     return None, hs.strategies.band_mf(s.BANDED["steps"], bands).mean_squared_error()
@@ -125,4 +135,6 @@ CASES = {
     "Renyi to 1,000": partial(many_orders, s.MANY_ORDERS),
     **{f"{picks} out of 1,024": partial(several_picks, picks) for picks in s.PICKS["picks"]},
     "five runs": five_runs,
+    "50 bins": partial(bins, s.BINS["compared"]),
+    **{f"{c['bins']:,} bins": partial(bins, c) for c in s.BINS["large"]},
 }

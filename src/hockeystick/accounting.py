@@ -12,7 +12,7 @@ from hockeystick.guarantee import KINDS, Analysis, Guarantee, Kind, directions_f
 from hockeystick.plan import Plan
 from hockeystick.profile import DEFAULT_ACCURACY
 
-__all__ = ["account", "methods"]
+__all__ = ["DEFAULT_BUDGET", "account", "methods"]
 
 
 def methods(plan: Plan) -> dict[str, Kind]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hockeystick import _validate as check
-from hockeystick.accounting import account
+from hockeystick.accounting import DEFAULT_BUDGET, account
 from hockeystick.analyses.refusals import refusal
 from hockeystick.errors import CalibrationError, UnsupportedPlan
 from hockeystick.guarantee import Guarantee
@@ -19,6 +19,8 @@ __all__ = ["Calibration", "calibrate"]
 SMALLEST_NOISE, LARGEST_NOISE = 1e-3, 1e7
 # The search walks to the neighbourhood at low accuracy and finishes at high accuracy.
 COARSE_ACCURACY, FINE_ACCURACY = 0.02, 2e-4
+# The share of the budget for each evaluation on the way.
+COARSE_BUDGET = 0.1
 # epsilon of the answer is within this relative distance below the target.
 TOLERANCE = 2e-4
 MOST_EVALUATIONS = 80
@@ -47,6 +49,7 @@ def calibrate(
     method: str = "auto",
     direction: str = "both",
     accuracy: float = FINE_ACCURACY,
+    budget: float = DEFAULT_BUDGET,
     start: float | None = None,
 ) -> Calibration:
     """The noise multiplier at which the plan is (epsilon, delta)-DP, rounded to the safe side.
@@ -55,12 +58,14 @@ def calibrate(
     on log epsilon against log noise takes a handful of evaluations, most of them at low accuracy.
     The answer meets the target with the proven upper bound and wastes at most about 0.1 % of
     noise. `CalibrationError` if no noise multiplier between 1e-3 and 1e7 meets the target; the
-    smallest of the range is returned if even that does. `start` is a guess at the answer: a good
-    one saves evaluations, a bad one costs some.
+    smallest of the range is returned if even that does. `budget` is that of `account`; the walk to
+    the neighbourhood spends a part of it. `start` is a guess at the answer: a good one saves
+    evaluations, a bad one costs some.
     """
     target = check.positive("epsilon", epsilon)
     delta = check.small_probability("delta", delta)
     accuracy = check.relative_accuracy("accuracy", accuracy)
+    budget = check.positive("budget", budget)
     if plan.mechanism is not None:
         raise UnsupportedPlan(
             "A plan with a mechanism of its own has no noise multiplier to calibrate; "
@@ -71,23 +76,29 @@ def calibrate(
         raise UnsupportedPlan(reason)
     evaluations = 0
 
-    def price(noise: float, at_accuracy: float) -> float:
+    def guarantee_at(noise: float, at_accuracy: float, within: float) -> Guarantee:
+        return account(
+            plan,
+            noise_multiplier=noise,
+            method=method,
+            direction=direction,
+            accuracy=at_accuracy,
+            budget=within,
+        )
+
+    def price(noise: float, at_accuracy: float, within: float) -> float:
         nonlocal evaluations
         evaluations += 1
-        guarantee = account(
-            plan, noise_multiplier=noise, method=method, direction=direction, accuracy=at_accuracy
-        )
-        return guarantee.epsilon(delta)
+        return guarantee_at(noise, at_accuracy, within).epsilon(delta)
 
     if start is None:
         coarse = max(COARSE_ACCURACY, accuracy)
-        near = _search(lambda s: price(s, coarse), target, start=1.0, tolerance=2 * coarse)
+        part = COARSE_BUDGET * budget
+        near = _search(lambda s: price(s, coarse, part), target, start=1.0, tolerance=2 * coarse)
     else:
         near = check.positive("start", start)
-    noise = _search(lambda s: price(s, accuracy), target, start=near, tolerance=TOLERANCE)
-    guarantee = account(
-        plan, noise_multiplier=noise, method=method, direction=direction, accuracy=accuracy
-    )
+    noise = _search(lambda s: price(s, accuracy, budget), target, start=near, tolerance=TOLERANCE)
+    guarantee = guarantee_at(noise, accuracy, budget)
     return Calibration(noise, guarantee, target, delta, evaluations)
 
 

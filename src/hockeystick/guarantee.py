@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter, PrecisionError
@@ -13,7 +13,16 @@ from hockeystick.evaluation import BOTH, Bounds, Direction
 from hockeystick.profile import DEFAULT_ACCURACY, Profile
 from hockeystick.source import Source
 
-__all__ = ["ADJACENCY", "KINDS", "Analysis", "Answer", "Guarantee", "Kind", "directions_for"]
+__all__ = [
+    "ADJACENCY",
+    "KINDS",
+    "Analysis",
+    "Answer",
+    "Explain",
+    "Guarantee",
+    "Kind",
+    "directions_for",
+]
 
 Kind = Literal["proven", "verified", "confidence", "asymptotic", "conjectured"]
 # From the strongest to the weakest.
@@ -23,6 +32,15 @@ ADJACENCY = "zero-out / add-remove"
 REFERENCE_DELTA = 1e-6
 # A preview this many times above the best number so far is far off.
 FAR_OFF = 2.0
+
+
+class Explain(Protocol):
+    """How an analysis found a number, as plain values."""
+
+    def __call__(
+        self, *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
+    ) -> dict[str, object]:
+        """For the question with the one of delta and epsilon that is not None."""
 
 
 @dataclass(frozen=True)
@@ -40,16 +58,20 @@ class Analysis:
     source: Source
     tight: bool
     preview: Source | None = None
-    explain: Callable[[float], dict[str, object]] | None = None
+    explain: Explain | None = None
 
 
 class Answer(NamedTuple):
-    """A number with its origin. `lower` is a proven lower bound, or None where none is known."""
+    """A number with its origin. `lower` is a proven lower bound, or None where none is known.
+
+    `details` say how the analysis found it: the Renyi order, for instance.
+    """
 
     value: float
     lower: float | None
     method: str
     kind: Kind
+    details: Mapping[str, object] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,17 +102,19 @@ class Guarantee:
             raise InvalidParameter("delta, epsilon", "exactly one of the two", (delta, epsilon))
         if delta is not None:
             at_delta = check.small_probability("delta", delta)
-            return self._best(
+            best = self._best(
                 lambda source: source.epsilon_bounds(
                     at_delta, directions=self.directions, accuracy=self.accuracy
                 )
             )
+            return self._explained(best, delta=at_delta, epsilon=None)
         at_epsilon = check.at_least("epsilon", epsilon, 0.0)
-        return self._best(
+        best = self._best(
             lambda source: source.delta_bounds(
                 at_epsilon, directions=self.directions, accuracy=self.accuracy
             )
         )
+        return self._explained(best, delta=None, epsilon=at_epsilon)
 
     @property
     def kind(self) -> Kind:
@@ -135,6 +159,14 @@ class Guarantee:
     def __repr__(self) -> str:
         names = ", ".join(analysis.method for analysis in self.analyses)
         return f"Guarantee(method={names!r}, kind={self.kind!r}, unit={self.unit!r})"
+
+    def _explained(self, answer: Answer, *, delta: float | None, epsilon: float | None) -> Answer:
+        """The answer with what its analysis says about it."""
+        analysis = next(one for one in self.analyses if one.method == answer.method)
+        if analysis.explain is None:
+            return answer
+        found = analysis.explain(delta=delta, epsilon=epsilon, directions=self.directions)
+        return answer._replace(details=found)
 
     def _best(self, ask: Callable[[Source], Bounds]) -> Answer:
         """The smallest answer; an exact analysis needs no second opinion unless it fails.

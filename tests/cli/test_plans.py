@@ -17,6 +17,7 @@ EXAMPLES: dict[str, tuple[dict[str, Any], Sampling]] = {
     "full-batch": ({}, hs.FullBatch()),
     "poisson": ({"rate": 0.1}, hs.Poisson(rate=0.1)),
     "cyclic-poisson": ({"rate": 0.1, "groups": 4}, hs.CyclicPoisson(rate=0.1, groups=4)),
+    "balls-in-bins": ({"bins": 5}, hs.BallsInBins(bins=5)),
     "random-allocation": (
         {"picks": 2, "out_of": 5, "truncate": True},
         hs.RandomAllocation(picks=2, out_of=5, truncate=True),
@@ -30,6 +31,7 @@ SIZED: dict[str, tuple[dict[str, Any], Sampling]] = {
         {"batch_size": 10.0, "groups": 4},
         hs.CyclicPoisson(rate=0.4, groups=4),
     ),
+    "balls-in-bins": ({"batch_size": 20.0}, hs.BallsInBins(bins=5)),
     "random-allocation": ({"batch_size": 20.0}, hs.RandomAllocation(picks=1, out_of=5)),
     "shuffle": ({"batch_size": 10.0}, hs.Shuffle(batch_size=10)),
 }

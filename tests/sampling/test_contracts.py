@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from hockeystick.errors import InvalidParameter
 from hockeystick.sampling import (
     SCHEMES,
+    BallsInBins,
     CyclicPoisson,
     FullBatch,
     Poisson,
@@ -35,12 +36,14 @@ DRAWABLE: dict[str, st.SearchStrategy[Sampling]] = {
     "full-batch": st.builds(FullBatch),
     "poisson": st.builds(Poisson, rate=RATES),
     "cyclic-poisson": st.builds(CyclicPoisson, rate=RATES, groups=st.integers(1, 12)),
+    "balls-in-bins": st.builds(BallsInBins, bins=st.integers(1, 50)),
     "random-allocation": ALLOCATIONS,
 }
 ANY = DRAWABLE | {"shuffle": st.builds(Shuffle, batch_size=st.integers(1, 1000))}
 RANDOM: list[Sampling] = [
     Poisson(rate=0.3),
     CyclicPoisson(rate=0.3, groups=4),
+    BallsInBins(bins=5),
     RandomAllocation(picks=1, out_of=5),
     RandomAllocation(picks=2, out_of=5),
 ]

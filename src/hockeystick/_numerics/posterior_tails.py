@@ -100,8 +100,8 @@ def posterior_tails(
     `levels` holds a_i of step n in row n, column i. The weights are chosen for the best lower
     quantile, `quantile` standard deviations below the mean. Under P there is one choice for x from
     the bin i itself and one for all other bins k, or with `by_bin` one for every k, which is slower
-    by the number of bins and raises odds by one or two per cent. O(b^2) for the Gram matrix of the earlier
-    coordinates, O(b^2) for each bin above the lowest level and each choice of weights.
+    by the number of bins and raises odds by one or two per cent. O(b^2) for the Gram matrix of the
+    earlier coordinates, O(b^2) for each bin above the lowest level and each choice of weights.
     """
     by_bin = by_bin and present
     entries = []

@@ -22,6 +22,8 @@ distance on the ring is p or more. Three ways to the sum, each for all orders in
 from __future__ import annotations
 
 import math
+import os
+from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 from typing import NamedTuple
 
@@ -46,6 +48,9 @@ __all__ = [
 ]
 
 IntArray = NDArray[np.int64]
+
+# Cores that one programme may use.
+MOST_PARTS = 8
 
 
 class Envelope(NamedTuple):
@@ -133,13 +138,32 @@ def exact_moments(kernel: FloatArray, bands: int, largest: int) -> PowerMoments:
         left = largest - prefixes.sum(axis=1)
         fields = prefixes @ kernel[:fixed, fixed:]
         diagonal = np.ascontiguousarray(np.diagonal(rest))
-        lines = _kernels().line_weights(diagonal, pulls, fields, left, ways, largest)
+        lines = _lines(diagonal, pulls, fields, left, ways)
     total = np.full(largest + 1, -np.inf)
     own = _prefix_weights(prefixes, kernel[:fixed, :fixed])
     for weight, used, line in zip(own, prefixes.sum(axis=1).tolist(), lines, strict=True):
         end = largest + 1 - used
         total[used:] = np.logaddexp(total[used:], weight + line[:end])
     return _normalised(total, b)
+
+
+def _lines(
+    diagonal: FloatArray, pulls: FloatArray, fields: FloatArray, left: IntArray, ways: IntArray
+) -> FloatArray:
+    """`line_weights` for all fields, shared by the cores: every part takes every so-many-th row."""
+    largest = int(left.max())
+    parts = min(os.cpu_count() or 1, MOST_PARTS, left.size)
+    result = np.empty((left.size, largest + 1))
+
+    def compute(part: int) -> None:
+        rows = slice(part, None, parts)
+        result[rows] = _kernels().line_weights(
+            diagonal, pulls, fields[rows], left[rows], ways, largest
+        )
+
+    with ThreadPoolExecutor(parts) as pool:
+        list(pool.map(compute, range(parts)))
+    return result
 
 
 def is_cyclic(kernel: FloatArray, bands: int) -> bool:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
@@ -126,7 +126,7 @@ def _line(
     return _by_total(old, ways, p, most)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(cache=True, nogil=True)
 def line_weights(
     diagonal: FloatArray,
     pulls: FloatArray,
@@ -142,7 +142,7 @@ def line_weights(
     to left[l] particles.
     """
     result = np.full((left.size, most + 1), -np.inf)
-    for i in prange(left.size):
+    for i in range(left.size):
         result[i, : left[i] + 1] = _line(diagonal, pulls, fields[i], ways, left[i])
     return result
 

@@ -63,6 +63,11 @@ class BinMoments:
         moments, kept = self._banded
         return BandedMoments(PowerMoments(moments.log[: largest + 1]), kept[: largest + 1])
 
+    def kept(self, order: int) -> dict[str, object]:
+        """What the remove direction keeps of the matrix at this order, as plain values."""
+        bands, spacing, exact = self.banded(order).kept[order]
+        return {"effective_bandwidth": bands, "every_nth_bin": spacing, "exact_moments": exact}
+
     @cached_property
     def _banded(self) -> BandedMoments:
         return mixture_moments(self._kernel, LARGEST_BANDED_ORDER, self._budget)

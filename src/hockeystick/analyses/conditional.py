@@ -53,7 +53,7 @@ QUANTILES = (1.0, 3.0, 5.5, 9.0, 14.0, 20.0)
 # Searches for the probability of the bad event run at this accuracy, from the best of these; in
 # logs, relative to the delta asked for, and absolute where an epsilon is given.
 SEARCH_ACCURACY, SEARCH_TOLERANCE = 0.02, 0.7
-SHARES = (-7.0, -4.0, -2.0, -0.7)
+SHARES = (-7.0, -4.0, -2.0, -0.7, -0.1)
 FAILURES = (-100.0, -50.0, -30.0, -20.0, -14.0, -9.0, -5.0, -2.0)
 # The profile that stands for all: bad events of these probabilities, laws of this resolution.
 PROFILE_FAILURES = (1e-20, 1e-12, REFERENCE_DELTA / 100, REFERENCE_DELTA, 1e-3)
@@ -99,10 +99,11 @@ class ConditionalBound:
 
     def __init__(self, levels: FloatArray) -> None:
         """`levels` holds what each bin adds in each step, in units of the noise."""
-        self._levels = levels
+        self.levels = levels
         self.segments = _segments(*levels.shape)
         self._tails = cache(self._compute_tails)
         self.composed = cache(self._compose)
+        self._found: dict[tuple[float, Direction], tuple[float, float]] = {}
 
     def epsilon_bounds(
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
@@ -126,8 +127,8 @@ class ConditionalBound:
 
     def thresholds(self, direction: Direction, failure: float) -> list[float]:
         """For each segment the y with which X_i > y |B_i| throughout, but for the bad event."""
-        tails = self._tails(direction, _significance(failure, self._levels.shape[0]))
-        share = failure / self._levels.shape[0]
+        tails = self._tails(direction, _significance(failure, self.levels.shape[0]))
+        share = failure / self.levels.shape[0]
         return [
             _threshold(tails.between(*segment), share * (segment.last - segment.first))
             for segment in self.segments
@@ -159,9 +160,23 @@ class ConditionalBound:
         )
         return delta * math.exp(share)
 
+    def explain(
+        self, *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
+    ) -> dict[str, object]:
+        """The direction and the probability of the bad event behind the last such number."""
+        asked = delta if delta is not None else epsilon
+        assert asked is not None
+        found = {d: self._found[asked, d] for d in directions if (asked, d) in self._found}
+        if not found:
+            return {}
+        worse = max(found, key=lambda direction: found[direction][0])
+        return {"direction": worse, "bad_event": found[worse][1], "segments": len(self.segments)}
+
     def _epsilon(self, delta: float, direction: Direction, accuracy: float) -> float:
         failure = self.best_failure(delta, direction, accuracy)
-        return self.epsilon_at(failure, delta, direction, accuracy)
+        epsilon = self.epsilon_at(failure, delta, direction, accuracy)
+        self._found[delta, direction] = (epsilon, failure)
+        return epsilon
 
     def _delta(self, epsilon: float, direction: Direction, accuracy: float) -> float:
         coarse = max(SEARCH_ACCURACY, accuracy)
@@ -170,20 +185,22 @@ class ConditionalBound:
             FAILURES,
             tolerance=SEARCH_TOLERANCE,
         )
-        return self.delta_at(math.exp(failure), epsilon, direction, accuracy)
+        delta = self.delta_at(math.exp(failure), epsilon, direction, accuracy)
+        self._found[epsilon, direction] = (delta, math.exp(failure))
+        return delta
 
     def _compose(self, direction: Direction, failure: float) -> Expression:
         """The product of all steps outside a bad event of the given probability."""
         factors = []
         for segment, share in zip(self.segments, self.thresholds(direction, failure), strict=True):
-            levels, weights = dominating_levels(self._levels[slice(*segment)], share)
+            levels, weights = dominating_levels(self.levels[slice(*segment)], share)
             factors.append(
                 (random_shift(levels.tolist(), weights.tolist()), segment.last - segment.first)
             )
         return compose(factors)
 
     def _compute_tails(self, direction: Direction, quantile: float) -> Tails:
-        return posterior_tails(self._levels, present=direction == "remove", quantile=quantile)
+        return posterior_tails(self.levels, present=direction == "remove", quantile=quantile)
 
     def _prices(self, direction: Direction) -> tuple[FloatArray, FloatArray]:
         """Bounds on delta at losses from 0 up, the smallest over the bad events."""
@@ -243,6 +260,7 @@ def _analyse(request: Request) -> Analysis:
         taking_part(bound, mixture.share),
         tight=False,
         preview=taking_part(Preview(bound), mixture.share),
+        explain=bound.explain,
     )
 
 

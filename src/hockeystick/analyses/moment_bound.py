@@ -80,9 +80,18 @@ class MomentBound:
         price = np.concatenate((add[1][:0:-1], [centre], remove[1][1:]))
         return Profile(Atoms(law_of_prices(loss, price)))
 
-    def best_order(self, *, delta: float, direction: Direction) -> float:
-        """The order behind epsilon(delta) in one direction."""
-        return self._epsilon(delta, direction).order
+    def explain(
+        self, *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
+    ) -> dict[str, object]:
+        """The direction and the order behind a number."""
+        found = {
+            direction: self._epsilon(delta, direction)
+            if epsilon is None and delta is not None
+            else self._delta(epsilon or 0.0, direction)
+            for direction in directions
+        }
+        worse = max(found, key=lambda direction: found[direction].value)
+        return {"direction": worse, "order": found[worse].order}
 
     def _epsilon(self, delta: float, direction: Direction, *, enough: float = 0.0) -> Converted:
         """At most `enough` need not be improved: the other direction is worse already."""

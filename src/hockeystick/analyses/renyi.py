@@ -13,9 +13,13 @@ by a variational bound with optimised weights or by bins that are far apart.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from hockeystick.analyses.bin_moments import BinMoments
 from hockeystick.analyses.method import Method, Request
 from hockeystick.analyses.moment_bound import MomentBound
+from hockeystick.evaluation import Direction
 from hockeystick.guarantee import Analysis
 from hockeystick.pairs import dominating_pair, missing_pair, step_of
 from hockeystick.pairs.mixtures import bin_mixture, missing_mixture
@@ -35,12 +39,26 @@ def _analyse(request: Request) -> Analysis:
     if missing_pair(request.plan) is None:
         pair = dominating_pair(request.plan, step_of(request.plan, request.noise_multiplier))
         bound = MomentBound(pair.profile.expression.power_moments)
-        return Analysis(METHOD.name, METHOD.kind, bound, tight=False)
+        return Analysis(METHOD.name, METHOD.kind, bound, tight=False, explain=bound.explain)
     mixture = bin_mixture(request.plan, request.noise_multiplier)
     moments = BinMoments(mixture.kernel, request.budget)
     bound = MomentBound(moments)
+
+    def explain(
+        *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
+    ) -> dict[str, object]:
+        """With what the order keeps of the Gram matrix; bins that idle change the question."""
+        if delta is not None:
+            delta = min(delta / mixture.share, 0.999)
+        if epsilon is not None:
+            epsilon = math.log1p(math.expm1(min(epsilon, 700.0)) / mixture.share)
+        found = bound.explain(delta=delta, epsilon=epsilon, directions=directions)
+        if found["direction"] == "remove" and math.isfinite(float(str(found["order"]))):
+            found |= moments.kept(math.ceil(float(str(found["order"]))))
+        return found
+
     source = taking_part(bound, mixture.share)
-    return Analysis(METHOD.name, METHOD.kind, source, tight=False)
+    return Analysis(METHOD.name, METHOD.kind, source, tight=False, explain=explain)
 
 
 METHOD = Method(

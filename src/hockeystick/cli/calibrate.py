@@ -34,6 +34,7 @@ def calibrate(
             method=method,
             direction=accounting.direction,
             accuracy=accuracy,
+            budget=accounting.budget,
         )
         reached = found.guarantee.answer(delta=delta)
         return Priced(

@@ -57,6 +57,8 @@ def _result(row: Row, quantity: str) -> dict[str, Any]:
     result: dict[str, Any] = {"method": row.method, "kind": row.kind, quantity: row.value}
     result["lower"] = None if row.priced is None else row.priced.answer.lower
     result["seconds"] = round(row.seconds, 6)
+    if row.priced is not None and row.priced.answer.details:
+        result["details"] = dict(row.priced.answer.details)
     if row.priced is not None and row.priced.evaluations is not None:
         result["reached_epsilon"] = row.priced.reached_epsilon
         result["evaluations"] = row.priced.evaluations

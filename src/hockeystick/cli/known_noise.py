@@ -37,6 +37,7 @@ def answer_with_known_noise(
             method=method,
             direction=accounting.direction,
             accuracy=accuracy,
+            budget=accounting.budget,
         )
         return answered(guarantee, method=accounting.method, epsilon=epsilon, delta=delta)
 

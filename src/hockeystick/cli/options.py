@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from hockeystick.accounting import DEFAULT_BUDGET
 from hockeystick.sampling import SCHEMES
 from hockeystick.strategies import FACTORIZATIONS
 
@@ -70,6 +71,9 @@ class PlanOptions:
     groups: Annotated[
         int | None, typer.Option(help="Groups that take turns.", rich_help_panel=RUN)
     ] = None
+    bins: Annotated[
+        int | None, typer.Option(help="Bins, of which each example draws one.", rich_help_panel=RUN)
+    ] = None
     picks: Annotated[
         int | None, typer.Option(help="Steps an example joins in each block.", rich_help_panel=RUN)
     ] = None
@@ -121,6 +125,13 @@ class AccountingOptions:
         float | None,
         typer.Option(help="Relative distance of upper and lower bound.", rich_help_panel=QUESTION),
     ] = None
+
+    budget: Annotated[
+        float,
+        typer.Option(
+            help="Operations that a method may spend to become tighter.", rich_help_panel=QUESTION
+        ),
+    ] = DEFAULT_BUDGET
 
     def accuracy_or(self, default: float) -> float:
         """The accuracy that was asked for, or the default."""

@@ -34,6 +34,10 @@ def print_answers(answers: Answers) -> None:
     for row in answers.rows:
         if row.error is not None:
             console.print(f"{row.method}: {row.error}")
+        if row.priced is not None and row.priced.answer.details:
+            found = row.priced.answer.details.items()
+            text = ", ".join(_parameter(name, value) for name, value in found if value is not False)
+            console.print(f"{row.method}: {text}", style="dim")
     guarantee = priced.guarantee
     console.print(
         f"adjacency: {guarantee.adjacency}; unit: {guarantee.unit}; "
