@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hockeystick._numerics.threads import in_threads
 from hockeystick.errors import HockeystickError, PrecisionError
 from hockeystick.randomness import generators
 from hockeystick.strategies import bsr, from_coefficients
-from hockeystick.strategies.parallel import in_threads
 
 LONG = 2**19
 STRATEGY = bsr(4, 2)

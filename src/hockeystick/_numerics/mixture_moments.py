@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 # Products of weights; ten million take about a tenth of a second.
-DEFAULT_BUDGET = 2e8
+DEFAULT_BUDGET = 1e8
 # Of the budget, the exact programme may use this share; the rest is for the truncated bands.
 EXACT_SHARE = 0.5
 # Bands that are tried, as far as the matrix has them; of every s-th bin only a few.

@@ -22,8 +22,7 @@ distance on the ring is p or more. Three ways to the sum, each for all orders in
 from __future__ import annotations
 
 import math
-import os
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from types import ModuleType
 from typing import NamedTuple
 
@@ -32,6 +31,7 @@ from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.moments import PowerMoments, allocated_moments, mixed_moments, rounded_up
+from hockeystick._numerics.threads import in_threads
 
 __all__ = [
     "Envelope",
@@ -49,8 +49,8 @@ __all__ = [
 
 IntArray = NDArray[np.int64]
 
-# Cores that one programme may use.
-MOST_PARTS = 8
+# Pieces of a programme, for as many cores as there are.
+PARTS = 16
 
 
 class Envelope(NamedTuple):
@@ -152,7 +152,7 @@ def _lines(
 ) -> FloatArray:
     """`line_weights` for all fields, shared by the cores: every part takes every so-many-th row."""
     largest = int(left.max())
-    parts = min(os.cpu_count() or 1, MOST_PARTS, left.size)
+    parts = min(PARTS, left.size)
     result = np.empty((left.size, largest + 1))
 
     def compute(part: int) -> None:
@@ -161,8 +161,7 @@ def _lines(
             diagonal, pulls, fields[rows], left[rows], ways, largest
         )
 
-    with ThreadPoolExecutor(parts) as pool:
-        list(pool.map(compute, range(parts)))
+    in_threads(partial(compute, part) for part in range(parts))
     return result
 
 

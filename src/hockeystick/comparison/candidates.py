@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterator
 
 from hockeystick._validate import positive_integer
 from hockeystick.plan import Plan
-from hockeystick.sampling import CyclicPoisson, FullBatch, Poisson, RandomAllocation, Sampling
+from hockeystick.sampling import (
+    BallsInBins,
+    CyclicPoisson,
+    FullBatch,
+    Poisson,
+    RandomAllocation,
+    Sampling,
+)
 from hockeystick.sampling.scheme import batch_size_within
 from hockeystick.strategies import band_inv_mf, band_mf, blt, bsr
 
@@ -16,6 +23,7 @@ Family = Callable[[float, int, int], Iterator[Plan]]
 
 # Numbers of bands that are tried with amplification, and without.
 BANDS = (2, 4, 8, 16, 32, 64)
+BANDS_IN_BINS = (16, 64)
 INVERSE_BANDS = (4, 16)
 BUFFERS = (2, 4)
 
@@ -47,6 +55,17 @@ def _allocation(size: float, examples: int, steps: int) -> Iterator[Plan]:
     if size <= examples / 2:
         sampling = RandomAllocation.for_batch_size(size, examples=examples, truncate=True)
         yield Plan(sampling=sampling, steps=steps)
+
+
+def _balls_in_bins(size: float, examples: int, steps: int) -> Iterator[Plan]:
+    """The same batches in every epoch, each example in one of its own choice."""
+    if size > examples / 2:
+        return
+    sampling = BallsInBins.for_batch_size(size, examples=examples)
+    yield Plan(sampling=sampling, steps=steps)
+    for bands in BANDS_IN_BINS:
+        if bands <= min(steps, sampling.bins):
+            yield Plan(sampling=sampling, steps=steps, strategy=band_mf(steps, bands))
 
 
 def _cyclic_poisson(size: float, examples: int, steps: int) -> Iterator[Plan]:
@@ -81,6 +100,7 @@ FAMILIES: tuple[Family, ...] = (
     _full_batch,
     _poisson,
     _allocation,
+    _balls_in_bins,
     _cyclic_poisson,
     _fixed_batches,
 )

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hockeystick._numerics.threads import in_threads
 from hockeystick._validate import positive_integer
 from hockeystick.errors import HockeystickError, InvalidParameter, PrecisionError
 from hockeystick.randomness import RandomSource, generators
-from hockeystick.strategies.parallel import in_threads
 from hockeystick.strategies.recurrence import Recurrence, fingerprint
 
 __all__ = ["NoiseStream"]
