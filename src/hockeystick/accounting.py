@@ -14,6 +14,9 @@ from hockeystick.profile import DEFAULT_ACCURACY
 
 __all__ = ["DEFAULT_BUDGET", "account", "methods"]
 
+# "auto" asks methods that cost at most this many budgets.
+AFFORDABLE = 20.0
+
 
 def methods(plan: Plan) -> dict[str, Kind]:
     """The analyses that apply to the plan, by name, each with its kind."""
@@ -50,7 +53,7 @@ def account(
     reason = refusal(plan, noise_multiplier)
     if reason is not None:
         raise UnsupportedPlan(reason)
-    chosen = _proven(plan) if method == "auto" else [_named(plan, method)]
+    chosen = _proven(plan, budget) if method == "auto" else [_named(plan, method)]
     if not chosen:
         raise UnsupportedPlan(
             f"No proven method applies to {plan.sampling.name} sampling with this mechanism."
@@ -81,10 +84,12 @@ def _check_noise(plan: Plan, noise_multiplier: float | None) -> float | None:
     return None
 
 
-def _proven(plan: Plan) -> list[Method]:
+def _proven(plan: Plan, budget: float) -> list[Method]:
+    """What "auto" asks: every proven method that is not outdone by another or far too slow."""
     candidates = [m for m in METHODS.values() if m.kind == "proven" and m.objection(plan) is None]
     names = {m.name for m in candidates}
-    return [m for m in candidates if m.second_to not in names]
+    competing = [m for m in candidates if m.second_to not in names]
+    return [m for m in competing if m.cost(plan) <= AFFORDABLE * budget]
 
 
 def _named(plan: Plan, name: str) -> Method:

@@ -127,7 +127,7 @@ def exact_moments(kernel: FloatArray, bands: int, largest: int) -> PowerMoments:
     fixed = min(bands - 1, b) if is_cyclic(kernel, bands) else 0
     prefixes = _compositions(fixed, largest)
     rest = kernel[fixed:, fixed:]
-    ways = _binomials(largest + bands)
+    ways = _binomials(largest + bands, bands)
     if fixed == b:
         line = np.where(np.arange(largest + 1) > 0, -np.inf, 0.0)
         lines = np.broadcast_to(line, (len(prefixes), largest + 1))
@@ -189,7 +189,7 @@ def ring_moments(diagonal: float, pull: FloatArray, bins: int, largest: int) -> 
     p = pull.size + 1
     assert largest * (p - 1) < bins
     longest = min(bins, 1 + (largest - 1) * (p - 1))
-    ways = _binomials(largest + p)
+    ways = _binomials(largest + p, p)
     clusters = _kernels().cluster_weights(diagonal, pull, ways, largest, longest)
     rest = _kernels().renewal(clusters, p - 1, bins)
     total = np.full(largest + 1, -np.inf)
@@ -242,11 +242,11 @@ def _compositions(parts: int, most: int) -> IntArray:
     return rows
 
 
-def _binomials(largest: int) -> IntArray:
-    """C(n, i) for n, i <= largest; those beyond 64 bits are never needed and left at 0."""
-    table = np.zeros((largest + 1, largest + 1), dtype=np.int64)
+def _binomials(largest: int, most: int) -> IntArray:
+    """C(n, i) for n <= largest and i <= most; those beyond 64 bits are never needed: 0."""
+    table = np.zeros((largest + 1, most + 1), dtype=np.int64)
     for n in range(largest + 1):
-        for i in range(n + 1):
+        for i in range(min(n, most) + 1):
             value = math.comb(n, i)
             table[n, i] = value if value < 2**62 else 0
     return table

@@ -30,7 +30,8 @@ class Method:
 
     `objection(plan)` is None if the method applies, otherwise one clause that says why not.
     `second_to` names a method that is never worse on the plans to which it applies; "auto" asks
-    only that one there.
+    only that one there. `cost(plan)` is what a single number takes at least, in the units of the
+    budget; "auto" leaves out what is far above it.
     """
 
     name: str
@@ -39,3 +40,4 @@ class Method:
     objection: Callable[[Plan], str | None]
     analyse: Callable[[Request], Analysis]
     second_to: str | None = None
+    cost: Callable[[Plan], float] = lambda plan: 0.0

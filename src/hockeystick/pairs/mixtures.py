@@ -21,6 +21,9 @@ from hockeystick.sampling import BallsInBins
 
 __all__ = ["BinMixture", "bin_mixture", "missing_mixture"]
 
+# A Gram matrix of this many bins takes half a gigabyte.
+MOST_BINS = 8_000
+
 
 @dataclass(frozen=True, eq=False)
 class BinMixture:
@@ -58,6 +61,8 @@ def missing_mixture(plan: Plan) -> str | None:
     """Why the plan is not such a mixture, in one clause; None if it is one."""
     if not isinstance(plan.sampling, BallsInBins):
         return f"it is an analysis of {BallsInBins.name}, not of {plan.sampling.name}"
+    if min(plan.sampling.bins, plan.steps) > MOST_BINS:
+        return f"it needs the Gram matrix of all bins, of which there may be at most {MOST_BINS:,}"
     return None if plan.mechanism is None else "it needs the Gaussian mechanism"
 
 
