@@ -25,6 +25,7 @@ def test_json(command: Command) -> None:
     assert {row["sampling"]["scheme"] for row in content["results"]} == {
         "poisson",
         "cyclic-poisson",
+        "balls-in-bins",
         "random-allocation",
     }
     assert all(row["reached_epsilon"] <= 2 for row in content["results"])

@@ -44,6 +44,8 @@ FEW_BANDS = 4
 SPACINGS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 # Larger orders are left to one band.
 LARGEST_BANDED_ORDER = 256
+# More different diagonal entries than these are rounded up.
+MOST_LENGTHS = 32
 # Triples of bins are summed up to this many bins.
 MOST_BINS_FOR_TRIPLES = 2000
 
@@ -71,8 +73,10 @@ def mixture_moments(
     own = ring.bandwidth(kernel)
     best = _Best(largest)
     if own == 1:
-        moments = ring.independent_moments(_few(np.diagonal(kernel)), largest)
-        best.offer(moments, Kept(1, exact=True))
+        diagonal = np.diagonal(kernel)
+        few = np.unique(diagonal).size <= MOST_LENGTHS
+        moments = ring.independent_moments(diagonal if few else _rounded_up(diagonal), largest)
+        best.offer(moments, Kept(1, exact=few))
         return best.result()
     choices = list(_choices(own, shape.bins))
     share = (1 - EXACT_SHARE) * budget / len(choices)
@@ -168,12 +172,9 @@ def _small_orders(kernel: FloatArray) -> PowerMoments:
     return PowerMoments(rounded_up(np.array(log) + ring.rounding(np.array(log), b)))
 
 
-def _few(diagonal: FloatArray) -> FloatArray:
-    """The entries themselves if few differ; otherwise rounded up to as many as are affordable."""
-    values = np.unique(diagonal)
-    if values.size <= 32:
-        return diagonal
-    grid = np.linspace(values[0], values[-1], 32)
-    grid[-1] = values[-1]
+def _rounded_up(diagonal: FloatArray) -> FloatArray:
+    """As many different entries as are affordable."""
+    grid = np.linspace(diagonal.min(), diagonal.max(), MOST_LENGTHS)
+    grid[-1] = diagonal.max()
     rounded: FloatArray = grid[np.searchsorted(grid, diagonal)]
     return rounded

@@ -124,21 +124,17 @@ def exact_moments(kernel: FloatArray, bands: int, largest: int) -> PowerMoments:
     if bands == 1:
         return independent_moments(np.diagonal(kernel), largest)
     b = kernel.shape[0]
-    fixed = min(bands - 1, b) if is_cyclic(kernel, bands) else 0
+    fixed = bands - 1 if is_cyclic(kernel, bands) else 0  # cyclic only if bands < b
     prefixes = _compositions(fixed, largest)
     rest = kernel[fixed:, fixed:]
     ways = _binomials(largest + bands, bands)
-    if fixed == b:
-        line = np.where(np.arange(largest + 1) > 0, -np.inf, 0.0)
-        lines = np.broadcast_to(line, (len(prefixes), largest + 1))
-    else:
-        pulls = np.zeros((b - fixed, bands - 1))
-        for d in range(1, min(bands, b - fixed)):
-            pulls[d:, d - 1] = np.diagonal(rest, d)
-        left = largest - prefixes.sum(axis=1)
-        fields = prefixes @ kernel[:fixed, fixed:]
-        diagonal = np.ascontiguousarray(np.diagonal(rest))
-        lines = _lines(diagonal, pulls, fields, left, ways)
+    pulls = np.zeros((b - fixed, bands - 1))
+    for d in range(1, min(bands, b - fixed)):
+        pulls[d:, d - 1] = np.diagonal(rest, d)
+    left = largest - prefixes.sum(axis=1)
+    fields = prefixes @ kernel[:fixed, fixed:]
+    diagonal = np.ascontiguousarray(np.diagonal(rest))
+    lines = _lines(diagonal, pulls, fields, left, ways)
     total = np.full(largest + 1, -np.inf)
     own = _prefix_weights(prefixes, kernel[:fixed, :fixed])
     for weight, used, line in zip(own, prefixes.sum(axis=1).tolist(), lines, strict=True):

@@ -32,43 +32,45 @@ def reversed_moments(kernel: FloatArray, largest: int) -> PowerMoments:
     """log E_Q[LR^(1-a)] at index a, for a = 0, ..., largest, from the best weights found."""
     b = kernel.shape[0]
     log = np.zeros(largest + 1)
-    weights = np.full(b, 1 / b)
+    search = _Search(kernel)
     steps = int(min(MOST_STEPS, MOST_PRODUCTS / (b**2 * max(largest, 1))))
     for a in range(2, largest + 1):
-        weights, value = _best_weights(kernel, a - 1.0, weights, steps)
-        log[a] = (a - 1) * value
+        log[a] = (a - 1) * search.best(a - 1.0, steps)
     return PowerMoments(rounded_up(log))
 
 
-def _best_weights(
-    kernel: FloatArray, factor: float, weights: FloatArray, steps: int
-) -> tuple[FloatArray, float]:
-    """Mirror descent: at the optimum log w_i = -K_ii/2 - factor (K w)_i, up to a constant."""
-    half_diagonal = np.diagonal(kernel) / 2
-    pull = kernel @ weights
-    value = _bound(half_diagonal, pull, factor, weights)
-    stride = 1.0
-    for _ in range(steps):
-        with np.errstate(divide="ignore"):
-            wanted = -half_diagonal - factor * pull
-            moved = (1 - stride) * np.log(weights) + stride * wanted
-        candidate = np.exp(moved - moved.max())
-        candidate /= candidate.sum()
-        candidate_pull = kernel @ candidate
-        candidate_value = _bound(half_diagonal, candidate_pull, factor, candidate)
-        gain = value - candidate_value
-        if gain > 0:
-            weights, pull, value = candidate, candidate_pull, candidate_value
-            if gain < SMALLEST_GAIN * value:
-                break
-        else:
-            stride /= 2
-    return weights, value
+class _Search:
+    """Mirror descent: at the optimum log w_i = -K_ii/2 - factor (K w)_i, up to a constant.
 
+    The weights of one factor are the start for the next. They are kept as logs, so that those which
+    underflow can come back.
+    """
 
-def _bound(
-    half_diagonal: FloatArray, pull: FloatArray, factor: float, weights: FloatArray
-) -> float:
-    positive = weights > 0
-    relative = float(weights[positive] @ np.log(weights[positive] * weights.size))
-    return float(weights @ half_diagonal) + relative + factor / 2 * float(weights @ pull)
+    def __init__(self, kernel: FloatArray) -> None:
+        self._kernel = kernel
+        self._half = np.diagonal(kernel) / 2
+        self._log = np.full(kernel.shape[0], -np.log(kernel.shape[0]))
+
+    def best(self, factor: float, steps: int) -> float:
+        """The smallest bound found for this factor."""
+        pull, value = self._bound(self._log, factor)
+        stride = 1.0
+        for _ in range(steps):
+            moved = (1 - stride) * self._log - stride * (self._half + factor * pull)
+            moved -= np.logaddexp.reduce(moved)
+            new_pull, new_value = self._bound(moved, factor)
+            gain = value - new_value
+            if gain > 0:
+                self._log, pull, value = moved, new_pull, new_value
+                if gain < SMALLEST_GAIN * value:
+                    break
+            else:
+                stride /= 2
+        return value
+
+    def _bound(self, log: FloatArray, factor: float) -> tuple[FloatArray, float]:
+        """K w and the bound, for the weights with these logs."""
+        weights = np.exp(log)
+        pull = self._kernel @ weights
+        relative = float(weights @ (log + np.log(log.size)))
+        return pull, float(weights @ self._half) + relative + factor / 2 * float(weights @ pull)
