@@ -23,7 +23,9 @@ from hockeystick._numerics.moments import PowerMoments, rounded_up
 __all__ = ["reversed_moments"]
 
 # The search for weights ends after so many steps, or when one of them gains less than this.
-MOST_STEPS, SMALLEST_GAIN = 40, 1e-9
+MOST_STEPS, SMALLEST_GAIN = 100, 1e-9
+# A step that gains is followed by a longer one; one that does not, by one half as long.
+GROWTH = 1.5
 # Products with K that all orders together may take.
 MOST_PRODUCTS = 1e9
 
@@ -62,6 +64,7 @@ class _Search:
             gain = value - new_value
             if gain > 0:
                 self._log, pull, value = moved, new_pull, new_value
+                stride = min(1.0, GROWTH * stride)
                 if gain < SMALLEST_GAIN * value:
                     break
             else:
