@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import numpy as np
 import pytest
 
 import hockeystick as hs
 from hockeystick.analyses.conditional import ConditionalBound
+from hockeystick.evaluation import BOTH
 
 PROVEN = ("gaussian", "renyi", "conditional")
 
@@ -156,3 +158,13 @@ def test_guarantees_compose(method):
     both = one.compose(one)
     assert one.epsilon(1e-5) < both.epsilon(1e-5) < 2.2 * one.epsilon(1e-6)
     assert both.kind == "proven"
+
+
+@pytest.mark.slow
+def test_conditional_is_quick_on_a_long_run():
+    """2,000 steps and 100 bins, both directions, in under a minute."""
+    bound = ConditionalBound(hs.strategies.bsr(2_000, 4).summed_columns(spacing=100) / 12.0)
+    start = time.perf_counter()
+    epsilon = bound.epsilon_bounds(1e-5, directions=BOTH, accuracy=1e-3).upper
+    assert time.perf_counter() - start < 60
+    assert 0 < epsilon < 10
