@@ -41,18 +41,22 @@ REFINEMENT, MOST_LAWS = 0.7, 4
 STILL_TO_COME = REFINEMENT**2 / (1 - REFINEMENT**2)
 
 
-def upper_side(profile: Profile) -> Source:
+def upper_side(profile: Profile, *, negligible: float = 0.0) -> Source:
     """The profile itself if it has a formula, otherwise its upper laws alone."""
-    return profile if profile.has_formula else OneSided(profile)
+    return profile if profile.has_formula else OneSided(profile, negligible=negligible)
 
 
 class OneSided:
-    """Upper bounds from the upper laws of a profile alone."""
+    """Upper bounds from the upper laws of a profile alone.
+
+    Values of delta below `negligible` need not be told apart: something of that size is added.
+    """
 
     has_formula = False
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, *, negligible: float = 0.0) -> None:
         self._profile = profile
+        self._negligible = negligible
 
     def epsilon_bounds(
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
@@ -82,12 +86,13 @@ class OneSided:
             return min(1.0, worst * (1 + ROUNDING))
 
         def allowed(value: float) -> float:
-            return DELTA_FACTOR * accuracy * value
+            return DELTA_FACTOR * accuracy * max(value, self._negligible)
 
+        first = tail_below(self._negligible)
         value = 1.0
-        for tail in FIRST_LOOK_TAILS:
-            value = self._settled(read, allowed, tail, DELTA_NATS, accuracy)
-            if tail <= TAIL_BELOW_DELTA * value:
+        for tail in (*(tail for tail in FIRST_LOOK_TAILS if tail > first), first):
+            value = self._settled(read, allowed, max(tail, first), DELTA_NATS, accuracy)
+            if tail <= TAIL_BELOW_DELTA * max(value, self._negligible):
                 break
         return Bounds(0.0, value)
 

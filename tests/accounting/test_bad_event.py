@@ -8,7 +8,7 @@ from scipy import stats
 from tests.twins.bad_event import bad_event_frequency
 
 import hockeystick as hs
-from hockeystick.analyses.conditional import ConditionalBound
+from hockeystick.analyses.conditional_bound import ConditionalBound
 
 BUDGET, RUNS, ALARM = 0.02, 100_000, 1e-6
 STRATEGIES = {

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.analyses.conditional import ConditionalBound
+from hockeystick.analyses.conditional_bound import ConditionalBound
 from hockeystick.evaluation import BOTH
 
 PROVEN = ("gaussian", "renyi", "conditional")
