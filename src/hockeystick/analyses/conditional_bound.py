@@ -27,8 +27,8 @@ from hockeystick.profile import Profile
 
 __all__ = ["ConditionalBound", "Segment"]
 
-# Segments of the first epoch.
-FIRST_EPOCH = 8
+# Segments of the first epoch, and at most so many of all later ones.
+FIRST_EPOCH, LATER_EPOCHS = 8, 32
 # Thresholds are found to this relative precision, on the safe side; smaller ones are not searched.
 THRESHOLD_PRECISION, SMALLEST_SHARE = 1e-3, 1e-12
 # Where the weights of the bounds are chosen, in standard deviations.
@@ -186,10 +186,12 @@ class ConditionalBound:
 
 
 def _segments(steps: int, bins: int) -> tuple[Segment, ...]:
-    """The first epoch in several parts, every later one whole."""
+    """The first epoch in several parts, every later one whole, or several of many together."""
     epoch = min(bins, steps)
-    cuts = np.unique(np.linspace(0, epoch, FIRST_EPOCH + 1).round().astype(int)).tolist()
-    cuts += [*range(2 * epoch, steps, epoch), steps] if steps > epoch else []
+    first = np.linspace(0, epoch, FIRST_EPOCH + 1).round()
+    later = -(-(steps - epoch) // epoch)
+    ends = epoch * np.linspace(1, 1 + later, min(later, LATER_EPOCHS) + 1).round()
+    cuts = np.unique(np.minimum(np.concatenate((first, ends)), steps)).astype(int).tolist()
     return tuple(Segment(*pair) for pair in itertools.pairwise(cuts))
 
 
