@@ -15,22 +15,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import hockeystick as hs
-from hockeystick.report.figure import INK, curve_style, log_axes, new_figure, save_figure
+from hockeystick.report.figure import INK, PALETTE, curve_style, log_axes, new_figure, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Curve", "Drawing", "Panels", "curve", "delta_of", "epsilon_of", "run"]
+__all__ = ["Curve", "Drawing", "Panels", "curve", "delta_of", "epsilon_of", "run", "write_picture"]
 
 MARKERS = "os^vDxP*+1"
 # Columns of a printed table; of longer curves a selection of points is printed.
 MOST_COLUMNS = 14
-ESTIMATE = {
-    "color": INK,
+LEGEND: dict[str, Any] = {
+    "frameon": False,
+    "fontsize": 8,
+    "labelcolor": INK,
+    "handlelength": 3.2,
+}
+ESTIMATE: dict[str, Any] = {
+    "color": PALETTE[2],
     "linestyle": "",
-    "marker": "_",
-    "markersize": 9,
+    "marker": "o",
+    "markerfacecolor": "white",
+    "markersize": 5,
     "capsize": 3,
     "zorder": 6,
 }
@@ -82,8 +89,10 @@ class Drawing:
     def write(self, directory: Path) -> None:
         """The numbers as JSON and the picture as PNG."""
         figure = new_figure(width=7.6, height=5.2)
-        self.draw(figure.subplots())
-        _write(directory, self.name, self.content(), figure)
+        axes = figure.subplots()
+        self.draw(axes)
+        axes.legend(**LEGEND)
+        write_picture(directory, self.name, self.content(), figure)
 
     def content(self) -> dict[str, Any]:
         """What is written as JSON; None where there is no bound."""
@@ -95,8 +104,8 @@ class Drawing:
                 del line["error"]
         return content
 
-    def draw(self, axes: Axes, *, legend: bool = True) -> None:
-        """The diagram, into empty axes."""
+    def draw(self, axes: Axes) -> None:
+        """The diagram, into empty axes, without a legend."""
         for i, line in enumerate(self.curves):
             points = [(x, y) for x, y in zip(line.x, line.y, strict=True) if 0 < y < math.inf]
             if line.error is not None:
@@ -110,20 +119,18 @@ class Drawing:
         axes.set_title(self.title, loc="left", fontsize=10, color=INK)
         axes.set_xlabel(self.x_label, color=INK)
         axes.set_ylabel(self.y_label, color=INK)
-        if legend:
-            axes.legend(frameon=False, fontsize=8, labelcolor=INK, handlelength=3.2)
 
 
 @dataclass(frozen=True)
 class Panels:
-    """Several drawings in one picture, in rows of `columns`; the first one has the legend.
+    """Several drawings in one picture, in rows of `columns`, with a legend below them.
 
-    With `legends` every drawing has one.
+    It is that of the first drawing; with `legends` every drawing has its own.
     """
 
     name: str
     title: str
-    drawings: list[Drawing]
+    drawings: Sequence[Diagram]
     columns: int
     legends: bool = False
 
@@ -142,14 +149,32 @@ class Panels:
         grid = figure.subplots(rows, self.columns, squeeze=False)
         for axes in grid.flat[len(self.drawings) :]:
             axes.set_visible(False)
-        for i, (axes, drawing) in enumerate(zip(grid.flat, self.drawings, strict=False)):
-            drawing.draw(axes, legend=self.legends or i == 0)
+        for axes, drawing in zip(grid.flat, self.drawings, strict=False):
+            drawing.draw(axes)
+            if self.legends:
+                axes.legend(**LEGEND, loc="upper left", bbox_to_anchor=(0.0, -0.22))
+        if not self.legends:
+            handles, labels = grid.flat[0].get_legend_handles_labels()
+            figure.legend(handles, labels, **LEGEND, loc="outside lower left", ncols=self.columns)
         content = {
             "name": self.name,
             "title": self.title,
             "panels": [drawing.content() for drawing in self.drawings],
         }
-        _write(directory, self.name, content, figure)
+        write_picture(directory, self.name, content, figure)
+
+
+class Diagram(Protocol):
+    """What `Panels` are made of: drawings, or something else that can be drawn beside them."""
+
+    def print(self) -> None:
+        """The numbers, as a table."""
+
+    def content(self) -> dict[str, Any]:
+        """The numbers, for JSON."""
+
+    def draw(self, axes: Axes) -> None:
+        """The diagram, into empty axes."""
 
 
 class Picture(Protocol):
@@ -162,7 +187,8 @@ class Picture(Protocol):
         """Picture and numbers, as files."""
 
 
-def _write(directory: Path, name: str, content: dict[str, Any], figure: Figure) -> None:
+def write_picture(directory: Path, name: str, content: dict[str, Any], figure: Figure) -> None:
+    """The numbers as JSON, the figure as PNG."""
     directory.mkdir(parents=True, exist_ok=True)
     (directory / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n")
     save_figure(figure, directory / f"{name}.png")

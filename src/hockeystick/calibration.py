@@ -21,7 +21,7 @@ SMALLEST_NOISE, LARGEST_NOISE = 1e-3, 1e7
 COARSE_ACCURACY, FINE_ACCURACY = 0.02, 2e-4
 # The share of the budget for each evaluation on the way.
 COARSE_BUDGET = 0.1
-# epsilon of the answer is within this relative distance below the target.
+# epsilon of the answer is within this relative distance below the target, or the accuracy.
 TOLERANCE = 2e-4
 MOST_EVALUATIONS = 80
 
@@ -56,11 +56,11 @@ def calibrate(
 
     epsilon falls with the noise, nearly as a power of it over short distances, so a secant search
     on log epsilon against log noise takes a handful of evaluations, most of them at low accuracy.
-    The answer meets the target with the proven upper bound and wastes at most about 0.1 % of
-    noise. `CalibrationError` if no noise multiplier between 1e-3 and 1e7 meets the target; the
-    smallest of the range is returned if even that does. `budget` is that of `account`; the walk to
-    the neighbourhood spends a part of it. `start` is a guess at the answer: a good one saves
-    evaluations, a bad one costs some.
+    The answer meets the target with the proven upper bound and, at the default accuracy, wastes at
+    most about 0.1 % of noise. `CalibrationError` if no noise multiplier between 1e-3 and 1e7 meets
+    the target; the smallest of the range is returned if even that does. `budget` is that of
+    `account`; the walk to the neighbourhood spends a part of it. `start` is a guess at the answer:
+    a good one saves evaluations, a bad one costs some.
     """
     target = check.positive("epsilon", epsilon)
     delta = check.small_probability("delta", delta)
@@ -97,7 +97,8 @@ def calibrate(
         near = _search(lambda s: price(s, coarse, part), target, start=1.0, tolerance=2 * coarse)
     else:
         near = check.positive("start", start)
-    noise = _search(lambda s: price(s, accuracy, budget), target, start=near, tolerance=TOLERANCE)
+    tolerance = max(TOLERANCE, accuracy)
+    noise = _search(lambda s: price(s, accuracy, budget), target, start=near, tolerance=tolerance)
     guarantee = guarantee_at(noise, accuracy, budget)
     return Calibration(noise, guarantee, target, delta, evaluations)
 

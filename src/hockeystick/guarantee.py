@@ -30,8 +30,15 @@ KINDS: tuple[Kind, ...] = ("proven", "verified", "confidence", "asymptotic", "co
 ADJACENCY = "zero-out / add-remove"
 # At which delta `Guarantee.method` compares analyses when several could answer.
 REFERENCE_DELTA = 1e-6
-# A preview this many times above the best number so far is far off.
-FAR_OFF = 2.0
+# A preview this many times above the best epsilon so far is far off; smaller epsilons count as one.
+FAR_OFF, SMALLEST_EPSILON = 2.0, 1e-3
+
+
+class Point(NamedTuple):
+    """What is proved: the run is (epsilon, delta)-DP."""
+
+    epsilon: float
+    delta: float
 
 
 class Explain(Protocol):
@@ -43,21 +50,25 @@ class Explain(Protocol):
         """For the question with the one of delta and epsilon that is not None."""
 
 
+# A rough epsilon(delta), of the order of the source's own.
+Preview = Callable[[float, Sequence[Direction]], float]
+
+
 @dataclass(frozen=True)
 class Analysis:
     """One analysis of a plan: a source of numbers, its method, and whether it is exact.
 
     `tight` says that the source is the profile of the mechanism's dominating pair itself, so that
-    its lower bound is a lower bound on the truth as well. `preview` is a rough and quick version of
-    a slow source: one that is far from the best number so far is not asked further. `explain` says
-    how a number was found, as plain values.
+    its lower bound is a lower bound on the truth as well. `preview` is a rough and quick epsilon of
+    a slow source: one that is far from the best number so far is not asked. `explain` says how a
+    number was found, as plain values.
     """
 
     method: str
     kind: Kind
     source: Source
     tight: bool
-    preview: Source | None = None
+    preview: Preview | None = None
     explain: Explain | None = None
 
 
@@ -105,14 +116,16 @@ class Guarantee:
             best = self._best(
                 lambda source: source.epsilon_bounds(
                     at_delta, directions=self.directions, accuracy=self.accuracy
-                )
+                ),
+                lambda value: Point(value, at_delta),
             )
             return self._explained(best, delta=at_delta, epsilon=None)
         at_epsilon = check.at_least("epsilon", epsilon, 0.0)
         best = self._best(
             lambda source: source.delta_bounds(
                 at_epsilon, directions=self.directions, accuracy=self.accuracy
-            )
+            ),
+            lambda value: Point(at_epsilon, value),
         )
         return self._explained(best, delta=None, epsilon=at_epsilon)
 
@@ -168,7 +181,7 @@ class Guarantee:
         found = analysis.explain(delta=delta, epsilon=epsilon, directions=self.directions)
         return answer._replace(details=found)
 
-    def _best(self, ask: Callable[[Source], Bounds]) -> Answer:
+    def _best(self, ask: Callable[[Source], Bounds], point: Callable[[float], Point]) -> Answer:
         """The smallest answer; an exact analysis needs no second opinion unless it fails.
 
         One that fails still contributes the upper bound that it reached, if another one answers.
@@ -176,9 +189,10 @@ class Guarantee:
         answers: list[Answer] = []
         failures: list[PrecisionError] = []
         for analysis in self.analyses:
-            if answers and _hopeless(analysis, ask, min(answer.value for answer in answers)):
-                continue
+            reached = point(min(answer.value for answer in answers)) if answers else None
             try:
+                if reached is not None and _hopeless(analysis, reached, self.directions):
+                    continue
                 bounds = ask(analysis.source)
             except PrecisionError as error:
                 failures.append(error)
@@ -192,9 +206,12 @@ class Guarantee:
         return min(answers, key=lambda answer: answer.value)
 
 
-def _hopeless(analysis: Analysis, ask: Callable[[Source], Bounds], best: float) -> bool:
-    """Whether a look at the preview shows that the analysis will not be the best one."""
-    return analysis.preview is not None and ask(analysis.preview).upper > FAR_OFF * best
+def _hopeless(analysis: Analysis, point: Point, directions: Sequence[Direction]) -> bool:
+    """Whether the analysis is far from a point (epsilon, delta) that another one has proved."""
+    if analysis.preview is None or not 0 < point.delta < 1:
+        return False
+    rough = analysis.preview(point.delta, directions)
+    return rough > FAR_OFF * max(point.epsilon, SMALLEST_EPSILON)
 
 
 def directions_for(direction: str) -> tuple[Direction, ...]:

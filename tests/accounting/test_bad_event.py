@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
-from tests.twins.bad_event import bad_event_frequency
 
 import hockeystick as hs
 from hockeystick.analyses.conditional_bound import ConditionalBound
+from twins.bad_event import bad_event_frequency
 
 BUDGET, RUNS, ALARM = 0.02, 100_000, 1e-6
 STRATEGIES = {

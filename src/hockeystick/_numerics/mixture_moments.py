@@ -36,8 +36,8 @@ __all__ = [
 
 # Products of weights; ten million take about a tenth of a second.
 DEFAULT_BUDGET = 1e8
-# Of the budget, the exact programme may use this share; the rest is for the truncated bands.
-EXACT_SHARE = 0.5
+# Of the budget, the exact programme may use the first share and all bands of equal bins the second.
+EXACT_SHARE, OWN_SHARE = 0.2, 0.5
 # Bands that are tried, as far as the matrix has them; of every s-th bin only a few.
 BANDS = (1, 2, 3, 4, 5, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128)
 FEW_BANDS = 4
@@ -46,8 +46,8 @@ SPACINGS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 LARGEST_BANDED_ORDER = 256
 # More different diagonal entries than these are rounded up.
 MOST_LENGTHS = 32
-# Triples of bins are summed up to this many bins.
-MOST_BINS_FOR_TRIPLES = 2000
+# Triples of bins that are summed, in units of the budget: a product of matrices is fast.
+TRIPLES = 100.0
 
 
 class Kept(NamedTuple):
@@ -78,20 +78,26 @@ def mixture_moments(
         moments = ring.independent_moments(diagonal if few else _rounded_up(diagonal), largest)
         best.offer(moments, Kept(1, exact=few))
         return best.result()
-    choices = list(_choices(own, shape.bins))
-    share = (1 - EXACT_SHARE) * budget / len(choices)
-    for choice in choices:
-        thinned = shape.thinned(choice.spacing)
-        order = _reach(thinned, choice.bands, share, largest)
-        best.offer(_truncated(thinned, choice.bands, order), choice)
+    left = budget
     order = _affordable(
         lambda a: ring.exact_cost(shape.bins, own, a, cyclic=ring.is_cyclic(kernel, own)),
         EXACT_SHARE * budget,
         min(largest, LARGEST_BANDED_ORDER),
     )
-    best.offer(_small_orders(kernel), Kept(own, exact=True))
     if order >= 4:
         best.offer(ring.exact_moments(kernel, own, order), Kept(own, exact=True))
+        left -= EXACT_SHARE * budget
+    best.offer(_small_orders(kernel, budget), Kept(own, exact=True))
+    # All bands of all bins first; what that leaves is shared by the others.
+    order = _reach(shape, own, OWN_SHARE * budget, largest)
+    best.offer(_truncated(shape, own, order), Kept(own))
+    left -= ring.ring_cost(shape.bins, own, order)
+    others = list(_choices(own, shape.bins))
+    share = left / max(1, sum(choice.bands > 1 for choice in others))
+    for choice in others:
+        thinned = shape.thinned(choice.spacing)
+        order = _reach(thinned, choice.bands, share, largest)
+        best.offer(_truncated(thinned, choice.bands, order), choice)
     return best.result()
 
 
@@ -118,7 +124,9 @@ class _Best:
 
     def take(self, order: int, log: float, kept: Kept) -> None:
         """The same for one order."""
-        if log < self._log[order] or (kept.exact and not self._kept[order].exact):
+        if self._kept[order].exact:
+            return
+        if log < self._log[order] or kept.exact:
             self._log[order], self._kept[order] = log, kept
 
     def result(self) -> BandedMoments:
@@ -127,9 +135,10 @@ class _Best:
 
 
 def _choices(own: int, bins: int) -> Iterator[Kept]:
-    """Bands of all bins, and a few bands of every s-th bin; the last of each keeps everything."""
-    for p in (*(p for p in BANDS if p < own), own):
-        yield Kept(p)
+    """Fewer bands of all bins, and a few bands of every s-th bin, the last of which keep all."""
+    for p in BANDS:
+        if p < own:
+            yield Kept(p)
     for spacing in (*(s for s in SPACINGS if s < own), own):
         if bins // spacing >= 2:
             needed = -(-own // spacing)
@@ -161,13 +170,13 @@ def _truncated(shape: Envelope, bands: int, largest: int) -> PowerMoments:
     return ring.with_common_part(moments, shape.common(bands))
 
 
-def _small_orders(kernel: FloatArray) -> PowerMoments:
+def _small_orders(kernel: FloatArray, budget: float) -> PowerMoments:
     """E[LR^2] is the mean of e^K_ij, E[LR^3] that of e^(K_ij + K_jk + K_ik)."""
     b = kernel.shape[0]
     top = float(kernel.max())
     scaled = np.exp(kernel - top)
     log = [0.0, 0.0, top + np.log(scaled.mean())]
-    if b <= MOST_BINS_FOR_TRIPLES:
+    if b**3 <= TRIPLES * budget:
         log.append(3 * top + np.log(float((scaled * (scaled @ scaled)).sum())) - 3 * np.log(b))
     return PowerMoments(rounded_up(np.array(log) + ring.rounding(np.array(log), b)))
 

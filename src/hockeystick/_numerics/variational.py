@@ -25,17 +25,19 @@ __all__ = ["reversed_moments"]
 # The search for weights ends after so many steps, or when one of them gains less than this.
 MOST_STEPS, SMALLEST_GAIN = 100, 1e-9
 # A step that gains is followed by a longer one; one that does not, by one half as long.
-GROWTH = 1.5
-# Products with K that all orders together may take.
+GROWTH, SMALLEST_STRIDE = 1.5, 1e-4
+# Products of numbers that all orders together may take, unless said otherwise.
 MOST_PRODUCTS = 1e9
 
 
-def reversed_moments(kernel: FloatArray, largest: int) -> PowerMoments:
+def reversed_moments(
+    kernel: FloatArray, largest: int, products: float = MOST_PRODUCTS
+) -> PowerMoments:
     """log E_Q[LR^(1-a)] at index a, for a = 0, ..., largest, from the best weights found."""
     b = kernel.shape[0]
     log = np.zeros(largest + 1)
     search = _Search(kernel)
-    steps = int(min(MOST_STEPS, MOST_PRODUCTS / (b**2 * max(largest, 1))))
+    steps = int(min(MOST_STEPS, products / (b**2 * max(largest, 1))))
     for a in range(2, largest + 1):
         log[a] = (a - 1) * search.best(a - 1.0, steps)
     return PowerMoments(rounded_up(log))
@@ -69,6 +71,8 @@ class _Search:
                     break
             else:
                 stride /= 2
+                if stride < SMALLEST_STRIDE or gain > -SMALLEST_GAIN * value:
+                    break
         return value
 
     def _bound(self, log: FloatArray, factor: float) -> tuple[FloatArray, float]:

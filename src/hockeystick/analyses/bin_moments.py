@@ -27,31 +27,49 @@ from hockeystick._numerics.mixture_moments import (
 )
 from hockeystick._numerics.moments import PowerMoments
 from hockeystick._numerics.variational import reversed_moments
+from hockeystick.pairs.mixtures import BinMixture
 from hockeystick.profile import Profile
 
 __all__ = ["BinMoments"]
 
 # Distances that are tried for bins far apart, besides the bandwidth of the matrix.
 DISTANCES = (1, 3, 8)
+# Laws of larger likelihood ratios, or with more mass cut off than this many tails, say nothing.
+LARGEST_OWN, CUT_OFF = 1e3, 1e3
+# Products with K that the weights may take, in units of the budget: they are fast.
+PRODUCTS = 10.0
 
 
 class BinMoments:
-    """Moments by order for one K = Gram / variance."""
+    """Moments by order for one mixture."""
 
-    def __init__(self, kernel: FloatArray, budget: float) -> None:
-        self._kernel = kernel
+    def __init__(self, mixture: BinMixture, budget: float) -> None:
+        self._mixture = mixture
         self._budget = budget
+        self._distance: dict[int, int] = {}
 
     def __call__(self, largest: int, *, reverse: bool, resolution: Resolution) -> PowerMoments:
-        """Upper bounds on the moments up to the order `largest`."""
+        """Upper bounds on the moments up to the order `largest`.
+
+        When adding, each order takes the smaller bound, and the mass that a law has cut off is
+        charged to all of them: a bound on all of LR is one on its finite part.
+        """
         if not reverse:
             return self.banded(largest).moments
-        best = reversed_moments(self._kernel, largest)
+        best = reversed_moments(self._kernel, largest, PRODUCTS * self._budget)
+        self._distance = {}
         for distance in self._distances():
             apart = self._far_apart(distance, largest, resolution)
-            log = np.minimum(best.log, apart.log)
-            best = PowerMoments(log, max(best.apart, apart.apart))
+            if apart.apart > CUT_OFF * resolution.tail:
+                continue
+            better = apart.log < best.log
+            self._distance |= dict.fromkeys(np.flatnonzero(better).tolist(), distance)
+            best = PowerMoments(np.where(better, apart.log, best.log), max(best.apart, apart.apart))
         return best
+
+    @property
+    def _kernel(self) -> FloatArray:
+        return self._mixture.kernel
 
     def banded(self, largest: int) -> BandedMoments:
         """The remove direction, with what each order keeps of the matrix.
@@ -63,8 +81,11 @@ class BinMoments:
         moments, kept = self._banded
         return BandedMoments(PowerMoments(moments.log[: largest + 1]), kept[: largest + 1])
 
-    def kept(self, order: int) -> dict[str, object]:
-        """What the remove direction keeps of the matrix at this order, as plain values."""
+    def kept(self, order: int, direction: str) -> dict[str, object]:
+        """What is kept of the matrix at this order, as plain values."""
+        if direction == "add":
+            distance = self._distance.get(order)
+            return {"weights": "optimised"} if distance is None else {"every_nth_bin": distance}
         bands, spacing, exact = self.banded(order).kept[order]
         return {"effective_bandwidth": bands, "every_nth_bin": spacing, "exact_moments": exact}
 
@@ -81,7 +102,9 @@ class BinMoments:
         shape = ring.envelope(self._kernel).thinned(distance)
         common = shape.common(1)
         own = float(shape.largest[0]) - common
-        if not own > 0:
+        if own > LARGEST_OWN:
+            moments = PowerMoments(np.full(largest + 1, np.inf))
+        elif not own > 0:
             moments = PowerMoments(np.zeros(largest + 1))
         else:
             pair = Profile.gaussian(noise_multiplier=1 / math.sqrt(own))

@@ -16,7 +16,9 @@ those of the run with the example for remove, and of the run without it for add.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import cast
 
 from hockeystick.analyses.conditional_bound import ConditionalBound
@@ -33,31 +35,43 @@ __all__ = ["METHOD"]
 
 # Products with a Gram matrix, in units of the budget: they are fast, and there are five of each.
 PRODUCTS = 0.02
+PREVIEW_ACCURACY = 0.1
 
 
-class Preview:
-    """One look at one direction, a tenth of delta for the bad event: too large, but not by far."""
+class Deferred:
+    """The bound, made when it is first asked."""
 
     has_formula = False
 
-    def __init__(self, bound: ConditionalBound) -> None:
-        self._bound = bound
+    def __init__(self, make: Callable[[], ConditionalBound]) -> None:
+        self._make = make
+
+    @cached_property
+    def source(self) -> ConditionalBound:
+        """What answers."""
+        return self._make()
 
     def epsilon_bounds(
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
     ) -> Bounds:
-        """At low accuracy."""
-        return Bounds(0.0, self._bound.epsilon_at(delta / 10, delta, directions[0], 0.1))
+        """Those of the bound."""
+        return self.source.epsilon_bounds(delta, directions=directions, accuracy=accuracy)
 
     def delta_bounds(
         self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
     ) -> Bounds:
-        """As if delta were 1e-6 or less."""
-        return Bounds(0.0, self._bound.delta_at(1e-7, epsilon, directions[0], 0.1))
+        """Those of the bound."""
+        return self.source.delta_bounds(epsilon, directions=directions, accuracy=accuracy)
 
     def as_profile(self) -> Profile:
         """That of the bound."""
-        return self._bound.as_profile()
+        return self.source.as_profile()
+
+    def explain(
+        self, *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
+    ) -> dict[str, object]:
+        """What the bound says."""
+        return self.source.explain(delta=delta, epsilon=epsilon, directions=directions)
 
 
 def _cost(plan: Plan) -> float:
@@ -69,13 +83,20 @@ def _cost(plan: Plan) -> float:
 def _analyse(request: Request) -> Analysis:
     """O(steps b^2) for each bin above the lowest level, and about thirty compositions."""
     mixture = bin_mixture(request.plan, request.noise_multiplier)
-    bound = ConditionalBound(mixture.levels())
+    bound = Deferred(lambda: ConditionalBound(mixture.levels))
+
+    def preview(delta: float, directions: Sequence[Direction]) -> float:
+        """One direction, a tenth of delta for the bad event, at low accuracy."""
+        inside = min(delta / mixture.share, 0.5)
+        rough = bound.source.epsilon_at(inside / 10, inside, directions[0], PREVIEW_ACCURACY)
+        return math.log1p(mixture.share * math.expm1(min(rough, 700.0)))
+
     return Analysis(
         METHOD.name,
         METHOD.kind,
         taking_part(bound, mixture.share),
         tight=False,
-        preview=taking_part(Preview(bound), mixture.share),
+        preview=preview,
         explain=bound.explain,
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from hockeystick._numerics.law import FloatArray, Resolution, Side, reverse
 from hockeystick._numerics.posterior_tails import Tails, posterior_tails
 from hockeystick._numerics.search import bracket, minimize_around_grid, minimize_on_interval
 from hockeystick.evaluation import Bounds, Direction
-from hockeystick.expressions.base import Expression
+from hockeystick.expressions.base import Expression, Factor
 from hockeystick.expressions.composed import compose
 from hockeystick.expressions.discrete import Atoms
 from hockeystick.expressions.shifts import random_shift
@@ -61,8 +60,9 @@ class ConditionalBound:
         """`levels` holds what each bin adds in each step, in units of the noise."""
         self.levels = levels
         self.segments = _segments(*levels.shape)
-        self._tails = cache(self._compute_tails)
-        self.composed = cache(self._compose)
+        # Not `functools.cache`: it would keep large arrays alive in a cycle.
+        self._tails: dict[tuple[Direction, float], Tails] = {}
+        self._composed: dict[tuple[Direction, float], Expression] = {}
         self._found: dict[Direction, tuple[float, float]] = {}
 
     def epsilon_bounds(
@@ -87,7 +87,7 @@ class ConditionalBound:
 
     def thresholds(self, direction: Direction, failure: float) -> list[float]:
         """For each segment the y with which X_i > y |B_i| throughout, but for the bad event."""
-        tails = self._tails(direction, _significance(failure, self.levels.shape[0]))
+        tails = self._tails_at(direction, _significance(failure, self.levels.shape[0]))
         share = failure / self.levels.shape[0]
         return [
             _threshold(tails.between(*segment), share * (segment.last - segment.first))
@@ -160,18 +160,27 @@ class ConditionalBound:
         self._found[direction] = (delta, math.exp(log_failure))
         return delta
 
-    def _compose(self, direction: Direction, failure: float) -> Expression:
+    def composed(self, direction: Direction, failure: float) -> Expression:
         """The product of all steps outside a bad event of the given probability."""
-        factors = []
-        for segment, share in zip(self.segments, self.thresholds(direction, failure), strict=True):
-            levels, weights = dominating_levels(self.levels[slice(*segment)], share)
-            factors.append(
-                (random_shift(levels.tolist(), weights.tolist()), segment.last - segment.first)
+        key = (direction, failure)
+        if key not in self._composed:
+            shares = self.thresholds(direction, failure)
+            self._composed[key] = compose(
+                [self._steps(*pair) for pair in zip(self.segments, shares, strict=True)]
             )
-        return compose(factors)
+        return self._composed[key]
 
-    def _compute_tails(self, direction: Direction, quantile: float) -> Tails:
-        return posterior_tails(self.levels, present=direction == "remove", quantile=quantile)
+    def _steps(self, segment: Segment, share: float) -> Factor:
+        """All steps of a segment, as one pair and how often it counts."""
+        levels, weights = dominating_levels(self.levels[slice(*segment)], share)
+        return random_shift(levels.tolist(), weights.tolist()), segment.last - segment.first
+
+    def _tails_at(self, direction: Direction, quantile: float) -> Tails:
+        key = (direction, quantile)
+        if key not in self._tails:
+            present = direction == "remove"
+            self._tails[key] = posterior_tails(self.levels, present=present, quantile=quantile)
+        return self._tails[key]
 
     def _prices(self, direction: Direction) -> tuple[FloatArray, FloatArray]:
         """Bounds on delta at losses from 0 up, the smallest over the bad events."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Protocol
 
 import numpy as np
@@ -52,7 +51,7 @@ class MomentBound:
 
     def __init__(self, moments: MomentsOfRun) -> None:
         self._of_run = moments
-        self._moments = cache(self._compute)
+        self._known: dict[tuple[Direction, float, int], PowerMoments] = {}
 
     def epsilon_bounds(
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
@@ -136,10 +135,13 @@ class MomentBound:
                 return best
             orders *= MORE_ORDERS
 
-    def _compute(self, direction: Direction, tail: float, orders: int) -> PowerMoments:
-        return self._of_run(
-            orders, reverse=direction == "add", resolution=Resolution(STEP, tail, EPSILON_NATS)
-        )
+    def _moments(self, direction: Direction, tail: float, orders: int) -> PowerMoments:
+        key = (direction, tail, orders)
+        if key not in self._known:
+            resolution = Resolution(STEP, tail, EPSILON_NATS)
+            reverse = direction == "add"
+            self._known[key] = self._of_run(orders, reverse=reverse, resolution=resolution)
+        return self._known[key]
 
     def _prices(self, direction: Direction) -> tuple[FloatArray, FloatArray]:
         """Bounds on delta at losses from 0 to where it is negligible, or all mass at infinity."""

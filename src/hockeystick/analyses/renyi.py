@@ -24,14 +24,16 @@ from hockeystick.guarantee import Analysis
 from hockeystick.pairs import dominating_pair, missing_pair, step_of
 from hockeystick.pairs.mixtures import bin_mixture, missing_mixture
 from hockeystick.plan import Plan
+from hockeystick.sampling import BallsInBins
 from hockeystick.subsampled_source import taking_part
 
 __all__ = ["METHOD"]
 
 
 def _objection(plan: Plan) -> str | None:
-    missing = missing_pair(plan)
-    return missing if missing is None or missing_mixture(plan) is not None else None
+    if missing_pair(plan) is None:
+        return None
+    return missing_mixture(plan) if isinstance(plan.sampling, BallsInBins) else missing_pair(plan)
 
 
 def _analyse(request: Request) -> Analysis:
@@ -41,7 +43,7 @@ def _analyse(request: Request) -> Analysis:
         bound = MomentBound(pair.profile.expression.power_moments)
         return Analysis(METHOD.name, METHOD.kind, bound, tight=False, explain=bound.explain)
     mixture = bin_mixture(request.plan, request.noise_multiplier)
-    moments = BinMoments(mixture.kernel, request.budget)
+    moments = BinMoments(mixture, request.budget)
     bound = MomentBound(moments)
 
     def explain(
@@ -53,8 +55,9 @@ def _analyse(request: Request) -> Analysis:
         if epsilon is not None:
             epsilon = math.log1p(math.expm1(min(epsilon, 700.0)) / mixture.share)
         found = bound.explain(delta=delta, epsilon=epsilon, directions=directions)
-        if found["direction"] == "remove" and math.isfinite(float(str(found["order"]))):
-            found |= moments.kept(math.ceil(float(str(found["order"]))))
+        order = float(str(found["order"]))
+        if math.isfinite(order):
+            found |= moments.kept(math.ceil(order), str(found["direction"]))
         return found
 
     source = taking_part(bound, mixture.share)

@@ -47,7 +47,12 @@ def calibrate(
     Question(
         plan,
         "noise_multiplier",
-        given={"epsilon": epsilon, "delta": delta, "accuracy": accuracy},
+        given={
+            "epsilon": epsilon,
+            "delta": delta,
+            "accuracy": accuracy,
+            **accounting.unusual(),
+        },
         ask=ask,
         spot=lambda best: Spot(best.answer.value, best.reached_epsilon or epsilon, delta),
     ).answer(run, accounting, output)

@@ -29,6 +29,7 @@ def answer_with_known_noise(
     accuracy = accounting.accuracy_or(DEFAULT_ACCURACY)
     point = {"epsilon": epsilon} if delta is None else {"delta": delta}
     given = {"noise_multiplier": noise_multiplier, **point, "accuracy": accuracy}
+    given |= accounting.unusual()
 
     def ask(method: str) -> Priced:
         guarantee = account(

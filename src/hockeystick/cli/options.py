@@ -133,6 +133,10 @@ class AccountingOptions:
         ),
     ] = DEFAULT_BUDGET
 
+    def unusual(self) -> dict[str, float]:
+        """What changes answers and is not at its default."""
+        return {} if self.budget == DEFAULT_BUDGET else {"budget": self.budget}
+
     def accuracy_or(self, default: float) -> float:
         """The accuracy that was asked for, or the default."""
         return default if self.accuracy is None else self.accuracy

@@ -10,13 +10,16 @@ import numpy as np
 
 from hockeystick._numerics.cells import law_from_cells
 from hockeystick._numerics.gaussian import log_normal_cells, quantile_of_tail
-from hockeystick._numerics.law import FloatArray, Law, Resolution, Side
+from hockeystick._numerics.law import FloatArray, Law, Resolution, Side, without_atoms
 from hockeystick._numerics.moments import PowerMoments, rounded_up
 from hockeystick._numerics.special import ndtr
 from hockeystick.expressions.base import Expression
 from hockeystick.expressions.gaussian import Gaussian
 
 __all__ = ["Shifts", "random_shift"]
+
+# Beyond this P and Q overlap by less than 1e-190.
+LARGEST_SHIFT = 60.0
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,12 @@ class Shifts(Expression):
     weights: tuple[float, ...]
 
     def law(self, side: Side, resolution: Resolution) -> Law:
-        """Cells of equal width in the observation, masses in closed form."""
+        """Cells of equal width in the observation, masses in closed form.
+
+        Upper: shifts so large that P and Q hardly meet count as if they never did.
+        """
+        if side is Side.UPPER and self.shifts[-1] > LARGEST_SHIFT:
+            return self._without_large_shifts(resolution)
         reach = quantile_of_tail(resolution.tail)
         top = self.shifts[-1]
         count = max(2, math.ceil((top + 2 * reach) / resolution.step))
@@ -40,6 +48,22 @@ class Shifts(Expression):
         apart = np.concatenate(([True], np.diff(np.maximum.accumulate(loss)) > 0))
         edges, loss = edges[apart], loss[apart]
         return law_from_cells(loss, self._log_cells(edges), log_normal_cells(edges), side)
+
+    def _without_large_shifts(self, resolution: Resolution) -> Law:
+        near = [
+            (shift, weight)
+            for shift, weight in zip(self.shifts, self.weights, strict=True)
+            if shift <= LARGEST_SHIFT
+        ]
+        share = sum(weight for _, weight in near)
+        if not share > 0:
+            return without_atoms(1.0, 1.0)
+        if near[-1][0] == 0:
+            law = Law(np.zeros(1), np.ones(1), np.ones(1))
+        else:
+            law = random_shift(*zip(*near, strict=True)).law(Side.UPPER, resolution)
+        apart = share * law.p_infinite + 1 - share
+        return Law(law.loss + math.log(share), share * law.p, law.q, apart, law.q_zero)
 
     def power_moments(self, largest: int, *, reverse: bool, resolution: Resolution) -> PowerMoments:
         """Sums over all choices of levels grow too fast: from the law, unless it is one level."""
@@ -82,6 +106,6 @@ def random_shift(shifts: Sequence[float], weights: Sequence[float]) -> Expressio
     values, masses = values[masses > 0], masses[masses > 0] / masses.sum()
     if values.size == 1:
         return Gaussian(float(values[0]))
-    if values.size == 2 and values[0] == 0:
+    if values.size == 2 and values[0] == 0 and values[1] <= LARGEST_SHIFT:
         return Gaussian(float(values[1])).subsample(float(masses[1]))
     return Shifts(tuple(values.tolist()), tuple(masses.tolist()))

@@ -11,11 +11,15 @@ matter: under Q, LR = sum_i e^(xi_i - K_ii/2) / bins with xi ~ N(0, K), K = Gram
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
+import numpy as np
+
 from hockeystick._numerics.law import FloatArray
+from hockeystick.errors import PrecisionError
 from hockeystick.plan import Plan
 from hockeystick.sampling import BallsInBins
 
@@ -50,11 +54,28 @@ class BinMixture:
     @cached_property
     def kernel(self) -> FloatArray:
         """Inner products of the means, over the variance of the noise."""
-        return self.plan.strategy.gram(spacing=self.bins) / self.noise_multiplier**2
+        with np.errstate(all="ignore"):
+            gram = self.plan.strategy.gram(spacing=self.bins)
+            return self._finite(gram / self.noise_multiplier / self.noise_multiplier)
 
+    @cached_property
     def levels(self) -> FloatArray:
         """Row t holds the coordinate t of every mean, over the standard deviation of the noise."""
-        return self.plan.strategy.summed_columns(spacing=self.bins) / self.noise_multiplier
+        with np.errstate(all="ignore"):
+            columns = self.plan.strategy.summed_columns(spacing=self.bins)
+            levels = columns / self.noise_multiplier
+            self._finite(levels * levels)
+            return levels
+
+    def _finite(self, array: FloatArray) -> FloatArray:
+        if np.isfinite(array).all():
+            return array
+        raise PrecisionError(
+            f"Noise multiplier {self.noise_multiplier:g} is too small beside the strategy for "
+            "floating point: no bound was computed.",
+            lower=0.0,
+            upper=math.inf,
+        )
 
 
 def missing_mixture(plan: Plan) -> str | None:
