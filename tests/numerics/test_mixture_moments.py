@@ -62,7 +62,8 @@ def test_dense_matrices_are_bounded_from_above(case, budget):
     assert_not_below(moments.log, truth)
     exact = np.array([k.exact for k in kept])
     assert np.all(moments.log[exact] <= truth[exact] + ABOVE * (1 + truth[exact]))
-    assert exact[:4].all()
+    assert exact[:3].all()
+    assert exact[3] or len(kernel) ** 3 > bounds.TRIPLES * budget
 
 
 @pytest.mark.parametrize("budget", BUDGETS)

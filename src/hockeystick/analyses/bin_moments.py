@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -27,7 +28,6 @@ from hockeystick._numerics.mixture_moments import (
 )
 from hockeystick._numerics.moments import PowerMoments
 from hockeystick._numerics.variational import reversed_moments
-from hockeystick.pairs.mixtures import BinMixture
 from hockeystick.profile import Profile
 
 __all__ = ["BinMoments"]
@@ -40,10 +40,18 @@ LARGEST_OWN, CUT_OFF = 1e3, 1e3
 PRODUCTS = 10.0
 
 
+class Mixture(Protocol):
+    """What is asked for its K = Gram / variance, once it is needed."""
+
+    @property
+    def kernel(self) -> FloatArray:
+        """K."""
+
+
 class BinMoments:
     """Moments by order for one mixture."""
 
-    def __init__(self, mixture: BinMixture, budget: float) -> None:
+    def __init__(self, mixture: Mixture, budget: float) -> None:
         self._mixture = mixture
         self._budget = budget
         self._distance: dict[int, int] = {}
