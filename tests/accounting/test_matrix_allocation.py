@@ -38,11 +38,12 @@ def random_plan(rng: np.random.Generator) -> tuple[hs.Plan, float]:
 
 
 @pytest.mark.slow
-def test_no_claim_is_below_monte_carlo():
+@pytest.mark.parametrize("seed", range(8))
+def test_no_claim_is_below_monte_carlo(seed):
     """On 200 random plans, in both directions, no delta is below the simulated lower bound."""
-    rng = np.random.default_rng(11)
+    rng = np.random.default_rng(seed + 11)
     informative = 0
-    for case in range(200):
+    for case in range(25):
         plan, noise = random_plan(rng)
         used = min(plan.sampling.bins, plan.steps)
         share = used / plan.sampling.bins
@@ -62,7 +63,7 @@ def test_no_claim_is_below_monte_carlo():
                 claimed = conditional.delta_at(1e-3, epsilon, direction, 0.2)
                 assert claimed >= seen.low, (plan, noise, "conditional")
             informative += seen.low > 1e-3
-    assert informative > 200
+    assert informative > 25
 
 
 @pytest.mark.slow
