@@ -10,15 +10,15 @@ from typing import NamedTuple
 import numpy as np
 
 from hockeystick._numerics.dominating_levels import dominating_levels
-from hockeystick._numerics.envelope import law_of_prices, prices
+from hockeystick._numerics.envelope import prices
 from hockeystick._numerics.gaussian import quantile_of_tail
 from hockeystick._numerics.law import FloatArray, Resolution, Side, reverse
 from hockeystick._numerics.posterior_tails import Tails, posterior_tails
 from hockeystick._numerics.search import bracket, minimize_around_grid, minimize_on_interval
+from hockeystick.analyses.price_profile import Prices, profile_of_prices
 from hockeystick.evaluation import Bounds, Direction
 from hockeystick.expressions.base import Expression, Factor
 from hockeystick.expressions.composed import compose
-from hockeystick.expressions.discrete import Atoms
 from hockeystick.expressions.shifts import random_shift
 from hockeystick.guarantee import REFERENCE_DELTA
 from hockeystick.one_sided import upper_side
@@ -79,11 +79,7 @@ class ConditionalBound:
 
     def as_profile(self) -> Profile:
         """The convex envelope of the bounds for several bad events, in both directions."""
-        remove, add = self._prices("remove"), self._prices("add")
-        loss = np.concatenate((-add[0][:0:-1], remove[0]))
-        centre = min(remove[1][0], add[1][0])
-        price = np.concatenate((add[1][:0:-1], [centre], remove[1][1:]))
-        return Profile(Atoms(law_of_prices(loss, np.minimum(price, 1.0))))
+        return profile_of_prices(self._prices("remove"), self._prices("add"))
 
     def thresholds(self, direction: Direction, failure: float) -> list[float]:
         """For each segment the y with which X_i > y |B_i| throughout, but for the bad event."""
@@ -182,7 +178,7 @@ class ConditionalBound:
             self._tails[key] = posterior_tails(self.levels, present=present, quantile=quantile)
         return self._tails[key]
 
-    def _prices(self, direction: Direction) -> tuple[FloatArray, FloatArray]:
+    def _prices(self, direction: Direction) -> Prices:
         """Bounds on delta at losses from 0 up, the smallest over the bad events."""
         curves = []
         for failure in PROFILE_FAILURES:

@@ -18,11 +18,10 @@ from hockeystick._numerics.conversion import (
     epsilon_from_moments,
     useful_orders,
 )
-from hockeystick._numerics.envelope import law_of_prices
-from hockeystick._numerics.law import FloatArray, Resolution
+from hockeystick._numerics.law import Resolution
 from hockeystick._numerics.moments import PowerMoments
+from hockeystick.analyses.price_profile import Prices, profile_of_prices
 from hockeystick.evaluation import EPSILON_NATS, Bounds, Direction, tail_below
-from hockeystick.expressions.discrete import Atoms
 from hockeystick.profile import Profile
 
 __all__ = ["MomentBound", "MomentsOfRun"]
@@ -73,11 +72,7 @@ class MomentBound:
 
     def as_profile(self) -> Profile:
         """The convex envelope of the bounds at many epsilons, in both directions."""
-        remove, add = self._prices("remove"), self._prices("add")
-        loss = np.concatenate((-add[0][:0:-1], remove[0]))
-        centre = min(remove[1][0], add[1][0])
-        price = np.concatenate((add[1][:0:-1], [centre], remove[1][1:]))
-        return Profile(Atoms(law_of_prices(loss, price)))
+        return profile_of_prices(self._prices("remove"), self._prices("add"))
 
     def explain(
         self, *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
@@ -143,7 +138,7 @@ class MomentBound:
             self._known[key] = self._of_run(orders, reverse=reverse, resolution=resolution)
         return self._known[key]
 
-    def _prices(self, direction: Direction) -> tuple[FloatArray, FloatArray]:
+    def _prices(self, direction: Direction) -> Prices:
         """Bounds on delta at losses from 0 to where it is negligible, or all mass at infinity."""
         apart = self._moments(direction, tail_below(SMALLEST_DELTA), FIRST_ORDERS).apart
         end = self._epsilon(min(SMALLEST_DELTA + 1.001 * apart, 0.999), direction).value
