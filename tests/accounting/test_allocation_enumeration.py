@@ -114,6 +114,7 @@ def test_no_method_claims_too_little(method, name, run, direction):
     assert_above(guarantee, allocation(step, *run), direction)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", BOTH)
 @pytest.mark.parametrize("name", ["skewed", "apart"])
 @pytest.mark.parametrize("method", METHODS)
@@ -163,6 +164,7 @@ def test_compositions_of_guarantees(method, name):
         assert_above(guarantee.compose(guarantee), twice, direction)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["profile", "renyi"])
 @pytest.mark.parametrize(("rate", "most", "steps"), [(0.3, 1, 5), (0.6, 2, 5), (1.0, 2, 3)])
 @pytest.mark.parametrize("name", ["response", "skewed", "apart"])

@@ -18,6 +18,7 @@ def plan(*, picks=1, out_of, epochs=1):
     return hs.Plan(sampling=scheme, steps=epochs * out_of)
 
 
+@pytest.mark.slow
 def test_a_fresh_draw_in_every_epoch():
     """1 out of 10,000, noise 1, delta 1e-8: five runs, together in seconds."""
     hs.account(plan(out_of=50), noise_multiplier=1.0).epsilon(
@@ -118,6 +119,7 @@ def test_decomposition_is_an_independent_computation_of_profile(noise, out_of):
             assert decomposition.value <= profile.value * (1 + 1.5 * ACCURACY)
 
 
+@pytest.mark.slow
 def test_reduction_comes_close_where_blocks_are_long():
     """Poisson sampling at a rate raised by less than one per cent."""
     run = plan(out_of=10**6)
@@ -137,6 +139,7 @@ def test_auto_leaves_out_what_profile_covers(method):
     assert method not in {analysis.method for analysis in automatic.analyses}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["renyi", "decomposition", "poisson-reduction"])
 def test_every_analysis_composes(method):
     """Two runs composed by any method are covered: at least the exact epsilon of both."""

@@ -43,6 +43,7 @@ def test_shuffling_is_between_the_truth_and_no_amplification(noise):
     assert exact < epsilon("shuffling", ONE_BLOCK, noise, 1e-6) <= alone * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [0.02, 0.05])
 def test_shuffling_answers_for_delta_too(at):
     """Delta at the epsilon of a delta is that delta."""

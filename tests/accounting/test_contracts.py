@@ -89,7 +89,13 @@ def test_description(scheme, method):
     assert guarantee.plans[0]["noise_multiplier"] == 1.0
 
 
-@pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        pytest.param(scheme, id=name, marks=[pytest.mark.slow] if "bins" in name else [])
+        for name, scheme in SCHEMES.items()
+    ],
+)
 def test_methods_agree(scheme):
     """No proven upper bound lies below another method's proven lower bound."""
     plan = hs.Plan(sampling=scheme, steps=40)

@@ -25,6 +25,7 @@ def test_renyi_of_laplace_noise_is_its_formula():
     assert LAPLACE.reverse().renyi(2) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", ["remove", "add"])
 @pytest.mark.parametrize("method", ["profile", "renyi", "decomposition", "poisson-reduction"])
 @pytest.mark.parametrize(

@@ -29,7 +29,14 @@ def kernel_of(name: str) -> tuple[hs.Plan, float, np.ndarray, float]:
 
 
 @pytest.mark.parametrize("name", PLANS)
-@pytest.mark.parametrize("method", ["gaussian", "renyi", "conditional", "auto"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "gaussian",
+        "renyi",
+        *(pytest.param(m, marks=pytest.mark.slow) for m in ("conditional", "auto")),
+    ],
+)
 def test_no_delta_is_below_the_truth(name, method):
     """The integral is exact to about a tenth of a per cent."""
     plan, noise, kernel, share = kernel_of(name)

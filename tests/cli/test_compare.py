@@ -32,6 +32,7 @@ def test_json(command: Command) -> None:
     assert content["plan"] == {"examples": 400, "batch_size": 100.0, "steps": 12}
 
 
+@pytest.mark.slow
 def test_table_and_plot(command: Command, tmp_path: Path) -> None:
     """A row for each candidate, nothing cut off at 80 columns, and the figure."""
     path = tmp_path / "compare.png"

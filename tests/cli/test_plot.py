@@ -78,6 +78,7 @@ def test_curves_have_the_direction_of_the_question(
     assert curves[0].epsilon[len(curves[0].noise) // 2] == pytest.approx(mark.epsilon, rel=0.01)
 
 
+@pytest.mark.slow
 def test_every_method_shown_has_a_curve(command: Command, tmp_path: Path) -> None:
     """With all methods, one curve for each row, with its kind; SVG keeps texts as comments."""
     path = tmp_path / "plot.svg"

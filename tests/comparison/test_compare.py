@@ -62,6 +62,7 @@ def test_nan_is_refused(name):
         hs.compare(**given)
 
 
+@pytest.mark.slow
 def test_a_start_saves_evaluations():
     """The answer is as safe as without, and the search is shorter."""
     plan = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=50)

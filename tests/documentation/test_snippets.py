@@ -27,6 +27,7 @@ def test_snippets_run(page, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out or page.name != "README.md"
 
 
+@pytest.mark.slow
 def test_readme_shows_true_numbers(tmp_path, monkeypatch, capsys):
     """The numbers in the comments of the README's first block are the ones that it prints."""
     monkeypatch.chdir(tmp_path)

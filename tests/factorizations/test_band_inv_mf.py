@@ -68,6 +68,7 @@ def test_not_worse_than_the_inverse_square_root(n, bands, error):
     assert product(optimised, error) <= product(strategies.bisr(n, bands), error) * (1 + 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", ["mean", "max"])
 @pytest.mark.parametrize(("n", "bands", "separation", "participations"), PATTERNS)
 def test_not_worse_than_the_inverse_square_root_with_participations(

@@ -53,6 +53,7 @@ def test_no_single_exponential_is_better(n, error):
     assert reached == pytest.approx(best, rel=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", ["mean", "max"])
 @pytest.mark.parametrize(
     "participation", [{}, {"separation": 20}, {"separation": 10, "participations": 3}]

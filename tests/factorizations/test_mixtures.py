@@ -69,6 +69,7 @@ def turns_of(steps, groups):
     return [range(g, steps, groups) for g in range(min(groups, steps))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.1, 0.3, 0.9])
 def test_whole_rounds_are_exact(rate):
     """Two groups, two bands, four steps: the first group's columns are whole."""
@@ -96,6 +97,7 @@ def test_columns_of_different_lengths(seed):
     assert_claimed(strategy, plan, turns_of(5, 3), exact=exact, noise=0.8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "coefficients", [[1.0, 0.6, 0.4], [0.5, 1.0, 2.0], [1.0, 1.0, 1.0, 1.0]], ids=str
 )
@@ -107,6 +109,7 @@ def test_more_bands_than_groups_are_bounded(coefficients):
     )
 
 
+@pytest.mark.slow
 def test_poisson_sampling_is_bounded():
     """Any step may be joined."""
     strategy = strategies.bsr(4, 2)

@@ -25,6 +25,7 @@ def test_export_is_pessimistic_and_close(interval):
         assert exported == pytest.approx(lower, rel=2e-2)
 
 
+@pytest.mark.slow
 def test_round_trip():
     """Export and import keep both directions."""
     back = hs.Profile.from_pld(RUN.to_pld(interval=1e-3))
@@ -35,6 +36,7 @@ def test_round_trip():
         )
 
 
+@pytest.mark.slow
 def test_import_composes():
     """An imported single step composes to what dp-accounting itself composes it to."""
     step = distribution.from_gaussian_mechanism(1.0, sampling_prob=0.02)

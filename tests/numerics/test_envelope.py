@@ -113,6 +113,7 @@ def test_corners_that_differ_by_rounding(pair, noise, envelope):
     assert float(q_mass(result)) == pytest.approx(float(q_mass(law)), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("envelope", [maximum, minimum])
 @pytest.mark.parametrize("expression", [Gaussian(0.7), Laplace(1.3), Laplace(83.0)])
 @pytest.mark.parametrize("side", list(Side))

@@ -57,6 +57,7 @@ def integrated(kernel, order):
     return peak + math.log(total) + bins * math.log(step / math.sqrt(2 * math.pi))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SMALL)
 def test_both_bounds_are_above_the_integral(case):
     """The variational bound, and the best of it and of bins far apart."""

@@ -86,6 +86,7 @@ def test_poisson(seed):
     check_poisson(*draw(seed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_allocation(seed):
     """Random allocation with noise from 1e-3 to 1e3 over up to 1e5 steps."""

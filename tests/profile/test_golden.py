@@ -84,6 +84,7 @@ def test_allocation_curves(noise, steps, coarse, fine):
             assert lower <= fine[k] + last_digit(fine[k])
 
 
+@pytest.mark.slow
 def test_long_allocation():
     """One out of 10,000 steps at noise 1: delta(0.1) is 1.085e-11."""
     profile = GAUSSIAN(noise_multiplier=1.0).allocate(10_000)
@@ -109,6 +110,7 @@ def test_allocation_plan(epsilon, value):
     assert value - last_digit(value) <= got <= value * 1.01
 
 
+@pytest.mark.slow
 def test_fifty_phases():
     """Fifty noise levels, 1,000 sampled steps each, lie between the extreme levels alone."""
     levels = [0.8 + 0.02 * k for k in range(50)]

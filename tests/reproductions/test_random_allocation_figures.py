@@ -47,6 +47,7 @@ def test_figure_1_at_full_size():
         assert found == pytest.approx(expected, rel=0.02)
 
 
+@pytest.mark.slow
 def test_the_printed_theorem_is_never_better_than_the_reduction():
     """Where Theorem 3.2 says anything at all: noise 3, a hundred thousand steps."""
     steps, noise, delta = 100_000, 3.0, 1e-8

@@ -48,6 +48,7 @@ def test_one_group_is_poisson(rate: float, examples: int, steps: int, seed: int)
     assert [b.tolist() for b in cyclic] == [b.tolist() for b in plain]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", [0, 1, 2])
 def test_members_of_a_group_are_independent(group: int) -> None:
     """The subsets of each group, of three or two members, follow the product law."""
