@@ -55,18 +55,26 @@ def panel(bands: int, bins: int, noise: float) -> Drawing:
     whole = np.full(steps, step_shares(tails, steps, BAD_EVENT).min())
     seconds = time.perf_counter() - began
     name = f"BSR({bands})" if bands > 1 else "DP-SGD"
+    curves = [
+        posterior_curve(OURS, library_shares(ConditionalBound(levels)), bins, seconds / 3),
+        posterior_curve(PER_EPOCH, hybrid, bins, seconds / 3),
+        posterior_curve(UNION, union, bins, seconds / 3),
+        posterior_curve(MAX, whole, bins, seconds / 3),
+    ]
+    return posterior_drawing(name, bins, noise, curves, BAD_EVENT)
+
+
+def posterior_drawing(
+    name: str, bins: int, noise: float, curves: list[Curve], bad_event: float
+) -> Drawing:
+    """A diagram of bounds on the posterior over the steps."""
     return Drawing(
         name=f"{name}, {noise:g}",
         title=f"{name}, b = {bins}, k = {EPOCHS}, σ = {noise:g}",
         x_label="step",
         y_label="bound on the posterior",
-        setting={"bins": bins, "noise_multiplier": noise, "bad_event": BAD_EVENT},
-        curves=[
-            posterior_curve(OURS, library_shares(ConditionalBound(levels)), bins, seconds / 3),
-            posterior_curve(PER_EPOCH, hybrid, bins, seconds / 3),
-            posterior_curve(UNION, union, bins, seconds / 3),
-            posterior_curve(MAX, whole, bins, seconds / 3),
-        ],
+        setting={"bins": bins, "noise_multiplier": noise, "bad_event": bad_event},
+        curves=curves,
         log_x=False,
         marked=False,
     )

@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from curves import Drawing, Panels, run
 from hockeystick import strategies
 from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.odds_bounds import FAMILIES
-from hockeystick._numerics.posterior_tails import Tails, posterior_tails
 from hockeystick.analyses.conditional_bound import ConditionalBound
-from hockeystick.evaluation import Direction
-from sampling_free_figure_4 import EPOCHS, library_shares, posterior_curve
+from sampling_free_figure_4 import EPOCHS, library_shares, posterior_curve, posterior_drawing
 
 BAD_EVENT = 1e-5
 UNIFORM, ALL = "uniform (option 1)", "all three"
@@ -31,23 +29,6 @@ CHOICES: dict[str, tuple[tuple[str, ...], bool]] = {
     "uniform and reference (options 1 and 2)": (("uniform", "reference"), True),
     ALL: (FAMILIES, True),
 }
-
-
-class Restricted(ConditionalBound):
-    """The library's bound with some families of weights only."""
-
-    def __init__(self, levels: FloatArray, families: Collection[str], *, by_bin: bool) -> None:
-        self._families, self._by_bin = families, by_bin
-        super().__init__(levels)
-
-    def _compute_tails(self, direction: Direction, quantile: float) -> Tails:
-        return posterior_tails(
-            self.levels,
-            present=direction == "remove",
-            quantile=quantile,
-            families=self._families,
-            by_bin=self._by_bin,
-        )
 
 
 def draw(small: bool) -> Panels:
@@ -68,18 +49,11 @@ def panel(name: str, levels: FloatArray, noise: float) -> Drawing:
     bins, curves = levels.shape[1], []
     for label, (families, by_bin) in CHOICES.items():
         began = time.perf_counter()
-        shares = library_shares(Restricted(levels, families, by_bin=by_bin), BAD_EVENT)
+        shares = library_shares(
+            ConditionalBound(levels, families=families, by_bin=by_bin), BAD_EVENT
+        )
         curves.append(posterior_curve(label, shares, bins, time.perf_counter() - began))
-    return Drawing(
-        name=f"{name}, {noise:g}",
-        title=f"{name}, b = {bins}, k = {EPOCHS}, σ = {noise:g}",
-        x_label="step",
-        y_label="bound on the posterior",
-        setting={"bins": bins, "noise_multiplier": noise, "bad_event": BAD_EVENT},
-        curves=curves,
-        log_x=False,
-        marked=False,
-    )
+    return posterior_drawing(name, bins, noise, curves, BAD_EVENT)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -3,8 +3,8 @@
 Sampling_free_matrix_allocation, Algorithm 4 and Lemma 4.1, with the errata. Outside a bad event no
 output so far says much about the bin of the example, and each step is dominated by a fixed random
 shift with Gaussian noise; those are composed like any mechanisms, and the probability of the bad
-event is added to delta. It is bounded by a sum: over the steps, over the bins above the lowest
-level, and over both kinds of noise that the bound rests on. (The paper takes the largest bound of
+event is added to delta. It is bounded by a sum over the steps and over the bins above the lowest
+level. (The paper takes the largest bound of
 an epoch for all its steps and charges its probability once; that is refuted, not only unproven.)
 
 All steps of a segment share one threshold for the odds, the largest for which the sum of the tails

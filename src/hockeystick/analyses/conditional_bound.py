@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from hockeystick._numerics.dominating_levels import dominating_levels
 from hockeystick._numerics.envelope import prices
 from hockeystick._numerics.gaussian import quantile_of_tail
 from hockeystick._numerics.law import FloatArray, Resolution, Side, reverse
+from hockeystick._numerics.odds_bounds import FAMILIES
 from hockeystick._numerics.posterior_tails import Tails, posterior_tails
 from hockeystick._numerics.search import bracket, minimize_around_grid, minimize_on_interval
 from hockeystick.analyses.price_profile import Prices, profile_of_prices
@@ -56,9 +57,15 @@ class ConditionalBound:
 
     has_formula = False
 
-    def __init__(self, levels: FloatArray) -> None:
-        """`levels` holds what each bin adds in each step, in units of the noise."""
+    def __init__(
+        self, levels: FloatArray, *, families: Collection[str] = FAMILIES, by_bin: bool = False
+    ) -> None:
+        """`levels` holds what each bin adds in each step, in units of the noise.
+
+        `families` and `by_bin` are those of `posterior_tails`.
+        """
         self.levels = levels
+        self._families, self._by_bin = families, by_bin
         self.segments = _segments(*levels.shape)
         # Not `functools.cache`: it would keep large arrays alive in a cycle.
         self._tails: dict[tuple[Direction, float], Tails] = {}
@@ -174,8 +181,13 @@ class ConditionalBound:
     def _tails_at(self, direction: Direction, quantile: float) -> Tails:
         key = (direction, quantile)
         if key not in self._tails:
-            present = direction == "remove"
-            self._tails[key] = posterior_tails(self.levels, present=present, quantile=quantile)
+            self._tails[key] = posterior_tails(
+                self.levels,
+                present=direction == "remove",
+                quantile=quantile,
+                families=self._families,
+                by_bin=self._by_bin,
+            )
         return self._tails[key]
 
     def _prices(self, direction: Direction) -> Prices:

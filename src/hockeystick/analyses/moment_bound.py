@@ -78,14 +78,16 @@ class MomentBound:
         self, *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
     ) -> dict[str, object]:
         """The direction and the order behind a number."""
-        found = {
-            direction: self._epsilon(delta, direction)
-            if epsilon is None and delta is not None
-            else self._delta(epsilon or 0.0, direction)
-            for direction in directions
-        }
-        worse = max(found, key=lambda direction: found[direction].value)
-        return {"direction": worse, "order": found[worse].order}
+        worse, worst = directions[0], Converted(-math.inf, math.nan)
+        for direction in directions:
+            # As in the bounds: a direction that is better already need not be improved.
+            if delta is not None:
+                found = self._epsilon(delta, direction, enough=max(worst.value, 0.0))
+            else:
+                found = self._delta(epsilon or 0.0, direction, enough=max(worst.value, 0.0))
+            if found.value > worst.value:
+                worse, worst = direction, found
+        return {"direction": worse, "order": worst.order}
 
     def _epsilon(self, delta: float, direction: Direction, *, enough: float = 0.0) -> Converted:
         """At most `enough` need not be improved: the other direction is worse already."""
