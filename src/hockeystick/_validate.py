@@ -13,6 +13,7 @@ from hockeystick.errors import InvalidParameter
 
 __all__ = [
     "at_least",
+    "boolean",
     "positive",
     "positive_integer",
     "probability",
@@ -116,3 +117,10 @@ def positive_integer(name: str, value: Any) -> int:
     if not number >= 1:
         raise InvalidParameter(name, allowed, value)
     return number
+
+
+def boolean(name: str, value: Any) -> bool:
+    """True or False, of Python or NumPy."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InvalidParameter(name, "True or False", value)
+    return bool(value)

@@ -8,12 +8,18 @@ from hockeystick import _validate as check
 from hockeystick.analyses import DEFAULT_BUDGET, METHODS, Method, Request
 from hockeystick.analyses.refusals import refusal
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
+from hockeystick.evaluation import Direction
 from hockeystick.guarantee import KINDS, Analysis, Guarantee, Kind, directions_for
+from hockeystick.montecarlo import method as montecarlo
+from hockeystick.montecarlo.execution import Execution
+from hockeystick.montecarlo.session import check_simulated
 from hockeystick.plan import Plan
 from hockeystick.profile import DEFAULT_ACCURACY
 
 __all__ = ["DEFAULT_BUDGET", "account", "methods"]
 
+# What is said beside bounds that are not tight, where the run can be simulated.
+LOWER_BY_DRAWS = "a verified number may be lower (monte-carlo)"
 # "auto" asks methods that cost at most this many budgets.
 AFFORDABLE = 20.0
 
@@ -23,7 +29,10 @@ def methods(plan: Plan) -> dict[str, Kind]:
     _check_plan(plan)
     if refusal(plan, None) is not None:
         return {}
-    return {name: m.kind for name, m in METHODS.items() if m.objection(plan) is None}
+    found = {name: m.kind for name, m in METHODS.items() if m.objection(plan) is None}
+    if montecarlo.missing_simulation(plan) is None:
+        found[montecarlo.NAME] = montecarlo.kind_of(plan)
+    return found
 
 
 def account(
@@ -34,6 +43,11 @@ def account(
     direction: str = "both",
     accuracy: float = DEFAULT_ACCURACY,
     budget: float = DEFAULT_BUDGET,
+    epsilon: float | None = None,
+    draws: int | None = None,
+    failure_probability: float | None = None,
+    seed: int | None = None,
+    execution: Execution | None = None,
 ) -> Guarantee:
     """What the plan guarantees at the given noise.
 
@@ -44,6 +58,11 @@ def account(
     becomes tighter with more work may spend, in elementary operations and not in seconds, so that
     the same call gives the same answer everywhere. Nothing is computed before the guarantee is
     asked for a number.
+
+    The method "monte-carlo" makes `draws` draws of the run for each direction at once, for the
+    given `epsilon`, and returns an upper bound on delta there that is wrong with at most
+    `failure_probability` (0.001 by default). Its kind is "confidence": it is no privacy guarantee
+    of its own, for which see `verify`. `seed` makes it reproducible; `execution` says who draws.
     """
     _check_plan(plan)
     noise_multiplier = _check_noise(plan, noise_multiplier)
@@ -53,20 +72,70 @@ def account(
     reason = refusal(plan, noise_multiplier)
     if reason is not None:
         raise UnsupportedPlan(reason)
+    sampled = {
+        "epsilon": epsilon,
+        "draws": draws,
+        "failure_probability": failure_probability,
+        "seed": seed,
+        "execution": execution,
+    }
+    if method == montecarlo.NAME:
+        analyses = [_sampled(plan, noise_multiplier, directions, sampled)]
+    else:
+        _refuse(sampled)
+        analyses = _analysed(plan, noise_multiplier, method, budget)
+    described: dict[str, Any] = {**plan.describe(), "noise_multiplier": noise_multiplier}
+    return Guarantee(
+        analyses=_best_first(analyses),
+        directions=directions,
+        accuracy=accuracy,
+        unit=plan.sampling.unit,
+        plans=(described,),
+        note=_note(plan, method, analyses),
+    )
+
+
+def _analysed(
+    plan: Plan, noise_multiplier: float | None, method: str, budget: float
+) -> list[Analysis]:
+    """What the named method says, or every method that "auto" asks."""
     chosen = _proven(plan, budget) if method == "auto" else [_named(plan, method)]
     if not chosen:
         raise UnsupportedPlan(
             f"No proven method applies to {plan.sampling.name} sampling with this mechanism."
         )
     request = Request(plan, noise_multiplier, budget)
-    analyses = [m.analyse(request) for m in chosen]
-    described: dict[str, Any] = {**plan.describe(), "noise_multiplier": noise_multiplier}
-    return Guarantee(
-        analyses=_best_first(analyses),
-        directions=directions,
-        accuracy=accuracy,
-        plans=(described,),
-    )
+    return [m.analyse(request) for m in chosen]
+
+
+def _note(plan: Plan, method: str, analyses: list[Analysis]) -> str | None:
+    """Whether draws of the run would say more than the proofs that "auto" has."""
+    if method != "auto" or any(analysis.tight for analysis in analyses):
+        return None
+    if montecarlo.missing_simulation(plan) is not None or not plan.sampling.alone_is_worst:
+        return None
+    return LOWER_BY_DRAWS
+
+
+def _sampled(
+    plan: Plan,
+    noise_multiplier: float | None,
+    directions: tuple[Direction, ...],
+    sampled: dict[str, Any],
+) -> Analysis:
+    """What draws of the run say."""
+    check_simulated(plan)
+    assert noise_multiplier is not None
+    asked = montecarlo.Sampled.checked(**sampled)
+    return montecarlo.analyse(plan, noise_multiplier, asked, directions)
+
+
+def _refuse(sampled: dict[str, Any]) -> None:
+    """What only draws need is not silently ignored."""
+    for name, value in sampled.items():
+        if value is not None:
+            allowed = f"None unless method='{montecarlo.NAME}'"
+            raise InvalidParameter(name, allowed, value)
 
 
 def _check_plan(plan: Plan) -> None:
@@ -94,7 +163,8 @@ def _proven(plan: Plan, budget: float) -> list[Method]:
 
 def _named(plan: Plan, name: str) -> Method:
     if name not in METHODS:
-        raise InvalidParameter("method", f"'auto' or one of {', '.join(METHODS)}", name)
+        known = ", ".join([*METHODS, montecarlo.NAME])
+        raise InvalidParameter("method", f"'auto' or one of {known}", name)
     objection = METHODS[name].objection(plan)
     if objection is not None:
         applicable = ", ".join(methods(plan)) or "none"

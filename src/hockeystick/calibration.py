@@ -9,11 +9,15 @@ from dataclasses import dataclass
 from hockeystick import _validate as check
 from hockeystick.accounting import DEFAULT_BUDGET, account
 from hockeystick.analyses.refusals import refusal
-from hockeystick.errors import CalibrationError, UnsupportedPlan
+from hockeystick.errors import CalibrationError, InvalidParameter, UnsupportedPlan
 from hockeystick.guarantee import Guarantee
+from hockeystick.montecarlo.drafts import DrawPlan
+from hockeystick.montecarlo.execution import Execution
+from hockeystick.montecarlo.method import NAME as MONTE_CARLO
 from hockeystick.plan import Plan
+from hockeystick.verified_noise import draft_noise, verified_noise
 
-__all__ = ["Calibration", "calibrate"]
+__all__ = ["Calibration", "calibrate", "draft"]
 
 # The range of noise multipliers that is searched.
 SMALLEST_NOISE, LARGEST_NOISE = 1e-3, 1e7
@@ -51,6 +55,9 @@ def calibrate(
     accuracy: float = FINE_ACCURACY,
     budget: float = DEFAULT_BUDGET,
     start: float | None = None,
+    draws: int | None = None,
+    seed: int | None = None,
+    execution: Execution | None = None,
 ) -> Calibration:
     """The noise multiplier at which the plan is (epsilon, delta)-DP, rounded to the safe side.
 
@@ -61,6 +68,10 @@ def calibrate(
     the target; the smallest of the range is returned if even that does. `budget` is that of
     `account`; the walk to the neighbourhood spends a part of it. `start` is a guess at the answer:
     a good one saves evaluations, a bad one costs some.
+
+    The method "monte-carlo" verifies candidates by about `draws` draws of the run, from the
+    noisiest down (verified_noise.py); its guarantee is of kind "verified". `seed` and `execution`
+    are those of `verify`.
     """
     target = check.positive("epsilon", epsilon)
     delta = check.small_probability("delta", delta)
@@ -74,6 +85,22 @@ def calibrate(
     reason = refusal(plan, None)
     if reason is not None:
         raise UnsupportedPlan(reason)
+    if method == MONTE_CARLO:
+        found = verified_noise(
+            plan,
+            epsilon=target,
+            delta=delta,
+            direction=direction,
+            proven=_proven_noise(plan, target, direction, budget),
+            draws=draws,
+            start=start,
+            seed=seed,
+            execution=execution,
+        )
+        return Calibration(found.noise_multiplier, found.guarantee, target, delta, found.tested)
+    for name, value in {"draws": draws, "seed": seed, "execution": execution}.items():
+        if value is not None:
+            raise InvalidParameter(name, f"None unless method='{MONTE_CARLO}'", value)
     evaluations = 0
 
     def guarantee_at(noise: float, at_accuracy: float, within: float) -> Guarantee:
@@ -101,6 +128,42 @@ def calibrate(
     noise = _search(lambda s: price(s, accuracy, budget), target, start=near, tolerance=tolerance)
     guarantee = guarantee_at(noise, accuracy, budget)
     return Calibration(noise, guarantee, target, delta, evaluations)
+
+
+def draft(
+    plan: Plan,
+    *,
+    epsilon: float,
+    delta: float,
+    direction: str = "both",
+    budget: float = DEFAULT_BUDGET,
+    draws: int | None = None,
+    seed: int | None = None,
+    execution: Execution | None = None,
+) -> list[DrawPlan]:
+    """What `calibrate(method="monte-carlo")` would draw with the same arguments; pilots only."""
+    target = check.positive("epsilon", epsilon)
+    return draft_noise(
+        plan,
+        epsilon=target,
+        delta=delta,
+        direction=direction,
+        proven=_proven_noise(plan, target, direction, budget),
+        draws=draws,
+        seed=seed,
+        execution=execution,
+    )
+
+
+def _proven_noise(
+    plan: Plan, epsilon: float, direction: str, budget: float
+) -> Callable[[float], float]:
+    """A noise that needs no test, for the delta that remains."""
+    return lambda delta: (
+        calibrate(
+            plan, epsilon=epsilon, delta=delta, direction=direction, accuracy=0.01, budget=budget
+        ).noise_multiplier
+    )
 
 
 def _search(

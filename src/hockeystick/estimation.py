@@ -1,20 +1,38 @@
-"""Direct simulation of a run: an estimate, for checks. It is no guarantee."""
+"""Direct simulation of a run: estimates, for checks and comparisons. They are no guarantees."""
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hockeystick import _validate as check
-from hockeystick._numerics.search import bracket
-from hockeystick.errors import InvalidParameter, UnsupportedPlan
+from hockeystick._numerics.concentration import interval
+from hockeystick.errors import CalibrationError, InvalidParameter
+from hockeystick.evaluation import Direction
+from hockeystick.guarantee import directions_for
+from hockeystick.montecarlo.execution import Execution
+from hockeystick.montecarlo.noise_search import noise_near
+from hockeystick.montecarlo.payoff import Payoff
+from hockeystick.montecarlo.session import check_simulated, open_drawer
+from hockeystick.montecarlo.verifier import Claim, Verifier
+from hockeystick.montecarlo.work import Job
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource, generator
-from hockeystick.simulation import missing_simulation, simulation
+from hockeystick.simulation import runs_of
 
-__all__ = ["Estimate", "estimate_delta"]
+__all__ = [
+    "Estimate",
+    "EstimatedNoise",
+    "estimate_delta",
+    "estimate_noise",
+    "estimate_profile",
+]
+
+# How close an estimated noise comes to the wanted delta, as a relative distance.
+CLOSE = 0.02
 
 
 class Estimate(NamedTuple):
@@ -25,6 +43,15 @@ class Estimate(NamedTuple):
     high: float
     miss: float
     draws: int
+
+
+@dataclass(frozen=True)
+class EstimatedNoise:
+    """A noise multiplier whose delta was estimated, in the worst direction, with standard error."""
+
+    noise_multiplier: float
+    estimated_delta: float
+    relative_error: float
 
 
 def estimate_delta(
@@ -41,36 +68,108 @@ def estimate_delta(
 
     Each draw is a variable in [0, 1]: 1 - e^epsilon/LR under P for "remove", 1 - e^epsilon LR under
     Q for "add", where positive. The interval is Hoeffding's, in its relative-entropy form. A draw
-    costs O(steps * picks) for random allocation and O(bins^2) for balls-in-bins; memory does not
-    grow with the draws.
+    costs O(steps * picks) for random allocation, O(bins^2) for balls-in-bins and O(steps * bands)
+    for the schemes with a random number of participations; memory does not grow with the draws.
     """
-    reason = missing_simulation(plan)
-    if reason is not None:
-        raise UnsupportedPlan(reason)
-    noise = check.positive("noise_multiplier", noise_multiplier)
-    epsilon = check.at_least("epsilon", epsilon, 0.0)
-    draws = check.positive_integer("draws", draws)
-    miss = check.small_probability("miss", miss)
     if direction not in ("remove", "add"):
         raise InvalidParameter("direction", "'remove' or 'add'", direction)
-    run = simulation(plan, noise_multiplier=noise, present=direction == "remove")
-    total = 0.0
-    for loss in run.losses(draws, generator(rng)):
-        gain = -np.expm1(epsilon - loss if run.present else epsilon + loss)
-        total += float(np.maximum(gain, 0.0).sum())
-    mean = total / draws
-    budget = math.log(2 / miss) / draws
-    low, high = 1 - _upper_edge(1 - mean, budget), _upper_edge(mean, budget)
-    return Estimate(mean, low, high, miss, draws)
+    (side,) = directions_for(direction)
+    seed = int(generator(rng).integers(2**63))
+    found = estimate_profile(
+        plan,
+        noise_multiplier=noise_multiplier,
+        epsilons=[epsilon],
+        direction=direction,
+        draws=draws,
+        miss=miss,
+        seed=seed,
+    )
+    return found[side][0]
 
 
-def _upper_edge(mean: float, budget: float) -> float:
-    """The smallest mean above the one seen that is not compatible: KL(mean || edge) > budget."""
-    return bracket(lambda edge: _relative_entropy(mean, edge) > budget, mean, 1.0)[1]
+def estimate_profile(
+    plan: Plan,
+    *,
+    noise_multiplier: float,
+    epsilons: Sequence[float],
+    direction: str = "both",
+    draws: int = 100_000,
+    miss: float = 1e-3,
+    seed: int | None = None,
+    execution: Execution | None = None,
+) -> dict[Direction, list[Estimate]]:
+    """delta at many epsilons from the same draws, for each direction, with an interval for each.
+
+    For users it is the worst number of examples at each epsilon. Each interval misses its own truth
+    with probability `miss`.
+    """
+    check_simulated(plan)
+    noise = check.positive("noise_multiplier", noise_multiplier)
+    questions = tuple(Payoff(check.at_least("epsilon", one, 0.0)) for one in epsilons)
+    if not questions:
+        raise InvalidParameter("epsilons", "at least one epsilon", epsilons)
+    draws = check.positive_integer("draws", draws)
+    miss = check.small_probability("miss", miss)
+    found: dict[Direction, list[Estimate]] = {}
+    asked: dict[str, Any] = {"estimate": (noise, questions, direction, draws)}
+    with open_drawer(plan, execution=execution, seed=seed, **asked) as drawer:
+        for side in directions_for(direction):
+            means = []
+            for number, run in enumerate(runs_of(plan, present=side == "remove")):
+                job = Job(
+                    replace(run, noise_multipliers=(noise,)),
+                    questions,
+                    draws,
+                    drawer.checkpoint.seed,
+                    (int(side == "add"), number),
+                )
+                means.append(drawer.tally(job, text=f"Direction {side}").means[:, 0])
+            found[side] = [
+                Estimate(value, *interval(value, draws=draws, miss=miss), miss, draws)
+                for value in np.max(means, axis=0).tolist()
+            ]
+    return found
 
 
-def _relative_entropy(a: float, b: float) -> float:
-    """KL of two coins."""
-    first = 0.0 if a == 0 else (math.inf if b == 0 else a * math.log(a / b))
-    second = 0.0 if a == 1 else (math.inf if b == 1 else (1 - a) * math.log((1 - a) / (1 - b)))
-    return first + second
+def estimate_noise(
+    plan: Plan,
+    *,
+    epsilon: float,
+    delta: float,
+    direction: str = "both",
+    start: float | None = None,
+    seed: int | None = None,
+    execution: Execution | None = None,
+) -> EstimatedNoise:
+    """About the noise at which delta(epsilon) is `delta`: what exact accounting would give.
+
+    Nothing is proved or verified; for a noise to run with see `calibrate(method="monte-carlo")`.
+    Draws come from proposals that make the rare event common, so that some ten thousand suffice for
+    any delta (simulation/participation.py). `start` is a guess at the answer.
+    """
+    check_simulated(plan)
+    claim = Claim(
+        plan,
+        check.positive("epsilon", epsilon),
+        check.small_probability("delta", delta),
+        directions_for(direction),
+    )
+    scheme = plan.sampling
+    sensitivity = scheme.most_copies * plan.strategy.sensitivity(
+        separation=scheme.least_gap, participations=scheme.most_participations(plan.steps)
+    )
+    most = 100.0 * sensitivity / min(claim.epsilon, 1.0)
+    first = float(sensitivity) / claim.epsilon**0.5 if start is None else start
+    asked: dict[str, Any] = {"estimate_noise": (epsilon, delta, direction)}
+    with open_drawer(plan, execution=execution, seed=seed, **asked) as drawer:
+        verifier = Verifier(drawer, drawer.checkpoint.seed)
+        near = noise_near(verifier, claim, aim=claim.delta, most=most, start=first, close=CLOSE)
+    if near is None:
+        raise CalibrationError(
+            f"No noise multiplier was found at which draws show delta = {delta:g} at "
+            f"epsilon = {epsilon:g}."
+        )
+    worst = max(near.pilots, key=lambda pilot: pilot.mean)
+    # The rest of the way along the power with which delta falls there.
+    noise = near.noise * (claim.delta / near.delta) ** (1 / near.power)
+    return EstimatedNoise(noise, near.delta, worst.relative_error)

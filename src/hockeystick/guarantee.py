@@ -98,6 +98,8 @@ class Guarantee:
     adjacency: str = ADJACENCY
     unit: str = "example"
     plans: tuple[dict[str, object], ...] = field(default=())
+    # Something to know about every answer.
+    note: str | None = None
 
     def epsilon(self, delta: float) -> float:
         """An upper bound on the smallest epsilon for which the run is (epsilon, delta)-DP."""
@@ -167,6 +169,7 @@ class Guarantee:
             analyses=(analysis,),
             accuracy=min(self.accuracy, other.accuracy),
             plans=self.plans + other.plans,
+            note=None,
         )
 
     def __repr__(self) -> str:
@@ -176,10 +179,12 @@ class Guarantee:
     def _explained(self, answer: Answer, *, delta: float | None, epsilon: float | None) -> Answer:
         """The answer with what its analysis says about it."""
         analysis = next(one for one in self.analyses if one.method == answer.method)
-        if analysis.explain is None:
-            return answer
-        found = analysis.explain(delta=delta, epsilon=epsilon, directions=self.directions)
-        return answer._replace(details=found)
+        found: dict[str, object] = {}
+        if analysis.explain is not None:
+            found |= analysis.explain(delta=delta, epsilon=epsilon, directions=self.directions)
+        if self.note is not None:
+            found["note"] = self.note
+        return answer._replace(details=found) if found else answer
 
     def _best(self, ask: Callable[[Source], Bounds], point: Callable[[float], Point]) -> Answer:
         """The smallest answer; an exact analysis needs no second opinion unless it fails.

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hockeystick.errors import InvalidParameter
 from hockeystick.profile import Profile
 from hockeystick.randomness import RandomSource
-from hockeystick.sampling import Indices, Sampling
+from hockeystick.sampling import Attribution, Indices, Sampling
 from hockeystick.strategies import NoiseStream, Strategy, identity
 
 __all__ = ["Plan"]
@@ -66,8 +66,14 @@ class Plan:
         """Whether the noise of different steps is correlated: C is not the identity matrix."""
         return not self.strategy.is_identity
 
-    def batches(self, *, examples: int, rng: RandomSource = None) -> Iterator[Indices]:
-        """The index arrays of the run's batches, one per step."""
+    def batches(
+        self, *, examples: int | Attribution, rng: RandomSource = None
+    ) -> Iterator[Indices]:
+        """The index arrays of the run's batches, one per step.
+
+        `examples` is their number; for a scheme that protects users it may be the graph of examples
+        and users instead.
+        """
         return self.sampling.batches(examples=examples, steps=self.steps, rng=rng)
 
     def noise(

@@ -101,7 +101,8 @@ def test_methods_agree(scheme):
     plan = hs.Plan(sampling=scheme, steps=40)
     answers = [
         hs.account(plan, noise_multiplier=0.9, method=method).answer(delta=1e-6)
-        for method in hs.methods(plan)
+        for method, kind in hs.methods(plan).items()
+        if kind == "proven"
     ]
     lowers = [answer.lower for answer in answers if answer.lower is not None]
     assert all(answer.value >= lower for answer in answers for lower in lowers)

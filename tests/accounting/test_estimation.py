@@ -76,7 +76,7 @@ def test_invalid_parameters(options, name):
 @pytest.mark.parametrize(
     "plan",
     [
-        hs.Plan(sampling=hs.Poisson(rate=0.1), steps=5),
+        hs.Plan(sampling=hs.FullBatch(), steps=5),
         hs.Plan(
             sampling=hs.RandomAllocation(picks=1, out_of=5),
             steps=5,

@@ -22,6 +22,18 @@ EXAMPLES: dict[str, tuple[dict[str, Any], Sampling]] = {
         {"picks": 2, "out_of": 5, "truncate": True},
         hs.RandomAllocation(picks=2, out_of=5, truncate=True),
     ),
+    "min-sep": (
+        {"rate": 0.1, "separation": 4, "warm_start": False},
+        hs.MinSep(rate=0.1, separation=4, warm_start=False),
+    ),
+    "user-min-sep": (
+        {"rate": 0.1, "separation": 4, "examples_per_user": 2, "warm_up": 3},
+        hs.UserMinSep(rate=0.1, separation=4, examples_per_user=2, warm_up=3),
+    ),
+    "conjectured-user-min-sep": (
+        {"rate": 0.1, "separation": 4, "examples_per_user": 2, "max_participations": 3},
+        hs.ConjecturedUserMinSep(rate=0.1, separation=4, examples_per_user=2, max_participations=3),
+    ),
     "shuffle": ({"batch_size": 5.0, "examples": 20}, hs.Shuffle(batch_size=5)),
 }
 SIZED: dict[str, tuple[dict[str, Any], Sampling]] = {
@@ -33,6 +45,15 @@ SIZED: dict[str, tuple[dict[str, Any], Sampling]] = {
     ),
     "balls-in-bins": ({"batch_size": 20.0}, hs.BallsInBins(bins=5)),
     "random-allocation": ({"batch_size": 20.0}, hs.RandomAllocation(picks=1, out_of=5)),
+    "min-sep": ({"batch_size": 20.0, "separation": 4}, hs.MinSep(rate=0.5, separation=4)),
+    "user-min-sep": (
+        {"batch_size": 20.0, "separation": 1, "examples_per_user": 3},
+        hs.UserMinSep(rate=0.2, separation=1, examples_per_user=3),
+    ),
+    "conjectured-user-min-sep": (
+        {"batch_size": 20.0, "separation": 4},
+        hs.ConjecturedUserMinSep(rate=0.5, separation=4, examples_per_user=1),
+    ),
     "shuffle": ({"batch_size": 10.0}, hs.Shuffle(batch_size=10)),
 }
 
@@ -76,11 +97,14 @@ def test_every_other_parameter_is_refused(scheme: str) -> None:
         assert caught.value.name == name
 
 
-@pytest.mark.parametrize("scheme", ["poisson", "cyclic-poisson", "random-allocation", "shuffle"])
+@pytest.mark.parametrize(
+    "scheme",
+    ["poisson", "cyclic-poisson", "random-allocation", "min-sep", "user-min-sep", "shuffle"],
+)
 def test_every_needed_parameter_is_asked_for(scheme: str) -> None:
     """Leaving out any parameter without a default names it and the scheme."""
     given, _ = EXAMPLES[scheme]
-    for name in given.keys() - {"truncate"}:
+    for name in given.keys() - {"truncate", "warm_start", "warm_up"}:
         rest = {other: value for other, value in given.items() if other != name}
         with pytest.raises(InvalidParameter, match=f"given for {scheme} sampling") as caught:
             sampling_from(options(scheme, **rest))
@@ -94,6 +118,24 @@ def test_the_hint_is_given_only_where_it_helps() -> None:
     with pytest.raises(InvalidParameter) as caught:
         sampling_from(options("cyclic-poisson", rate=0.1))
     assert "--batch-size" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("given", "warm"), [(None, True), (True, True), (False, False)])
+def test_a_cold_start_is_not_mistaken_for_an_option_left_out(
+    given: bool | None, warm: bool
+) -> None:
+    """The start is warm unless --cold-start says otherwise."""
+    scheme = sampling_from(options("min-sep", rate=0.1, separation=4, warm_start=given))
+    assert scheme == hs.MinSep(rate=0.1, separation=4, warm_start=warm)
+
+
+def test_a_random_phase_is_passed_on() -> None:
+    """With and without a batch size."""
+    expected = hs.CyclicPoisson(rate=0.4, groups=4, random_phase=True)
+    given: dict[str, Any] = {"groups": 4, "random_phase": True}
+    assert sampling_from(options("cyclic-poisson", rate=0.4, **given)) == expected
+    sized = options("cyclic-poisson", batch_size=10.0, examples=100, **given)
+    assert sampling_from(sized) == expected
 
 
 def test_zero_counts_as_given() -> None:

@@ -8,6 +8,7 @@ import hockeystick as hs
 from hockeystick.cli.pricing import Priced, Row, answered, best_of, price
 from hockeystick.errors import CalibrationError, InvalidParameter, PrecisionError
 from hockeystick.guarantee import Answer, Kind
+from hockeystick.report.progress import Update
 
 PLAN = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=3)
 GUARANTEE = hs.account(PLAN, noise_multiplier=1.0, method="gaussian")
@@ -34,7 +35,7 @@ def test_one_method_is_asked_once_by_its_name() -> None:
     """The row keeps the name that was asked for beside the one that answered."""
     asked = []
 
-    def ask(name: str) -> Priced:
+    def ask(name: str, update: Update) -> Priced:
         asked.append(name)
         return Priced(Answer(1.0, None, "profile", "proven"), GUARANTEE)
 
@@ -46,7 +47,7 @@ def test_all_methods_are_asked_and_failures_kept() -> None:
     """With "all" a failure is a row of its own with the error, and progress names each method."""
     told: list[str] = []
 
-    def ask(name: str) -> Priced:
+    def ask(name: str, update: Update) -> Priced:
         if name == "gaussian":
             raise CalibrationError("no noise is enough")
         return Priced(Answer(1.0, 0.9, name, "proven"), GUARANTEE)
@@ -63,7 +64,7 @@ def test_all_methods_are_asked_and_failures_kept() -> None:
 def test_bad_input_is_not_a_failed_method() -> None:
     """What is wrong for every method ends the question."""
 
-    def ask(name: str) -> Priced:
+    def ask(name: str, update: Update) -> Priced:
         raise InvalidParameter("delta", "in (0, 1)", 2)
 
     with pytest.raises(InvalidParameter):

@@ -20,34 +20,65 @@ from hockeystick.errors import InvalidParameter
 from hockeystick.sampling import (
     SCHEMES,
     BallsInBins,
+    ConjecturedUserMinSep,
     CyclicPoisson,
     FullBatch,
+    MinSep,
     Poisson,
     RandomAllocation,
     Sampling,
     Shuffle,
+    UserMinSep,
 )
 
 RATES = st.floats(min_value=1e-6, max_value=1.0)
 ALLOCATIONS = st.tuples(st.integers(1, 12), st.integers(0, 12)).map(
     lambda pair: RandomAllocation(picks=pair[0], out_of=sum(pair), truncate=True)
 )
+CAPS = st.none() | st.integers(1, 5)
+USERS: dict[str, st.SearchStrategy[Any]] = {
+    "rate": RATES,
+    "separation": st.integers(1, 12),
+    "examples_per_user": st.integers(1, 3),
+    "warm_up": st.integers(0, 15),
+    "max_participations": CAPS,
+}
 DRAWABLE: dict[str, st.SearchStrategy[Sampling]] = {
     "full-batch": st.builds(FullBatch),
     "poisson": st.builds(Poisson, rate=RATES),
-    "cyclic-poisson": st.builds(CyclicPoisson, rate=RATES, groups=st.integers(1, 12)),
+    "cyclic-poisson": st.builds(
+        CyclicPoisson, rate=RATES, groups=st.integers(1, 12), random_phase=st.booleans()
+    ),
     "balls-in-bins": st.builds(BallsInBins, bins=st.integers(1, 50)),
     "random-allocation": ALLOCATIONS,
+    "min-sep": st.builds(
+        MinSep,
+        rate=RATES,
+        separation=st.integers(1, 12),
+        warm_start=st.booleans(),
+        max_participations=CAPS,
+    ),
+    "user-min-sep": st.builds(UserMinSep, **USERS),
+    "conjectured-user-min-sep": st.builds(ConjecturedUserMinSep, **USERS),
 }
 ANY = DRAWABLE | {"shuffle": st.builds(Shuffle, batch_size=st.integers(1, 1000))}
 RANDOM: list[Sampling] = [
     Poisson(rate=0.3),
     CyclicPoisson(rate=0.3, groups=4),
+    CyclicPoisson(rate=0.3, groups=4, random_phase=True),
+    MinSep(rate=0.3, separation=4),
+    UserMinSep(rate=0.1, separation=4, examples_per_user=1),
+    ConjecturedUserMinSep(rate=0.3, separation=4, examples_per_user=1, warm_up=8),
     BallsInBins(bins=5),
     RandomAllocation(picks=1, out_of=5),
     RandomAllocation(picks=2, out_of=5),
 ]
-OPTIONS: dict[str, dict[str, Any]] = {"cyclic-poisson": {"groups": 4}}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "cyclic-poisson": {"groups": 4},
+    "min-sep": {"separation": 4},
+    "user-min-sep": {"separation": 4},
+    "conjectured-user-min-sep": {"separation": 4},
+}
 
 some_scheme = st.one_of(*ANY.values())
 drawable_scheme = st.one_of(*DRAWABLE.values())

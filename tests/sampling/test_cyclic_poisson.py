@@ -130,4 +130,58 @@ def test_description() -> None:
     """The name, the rate and the number of groups, as plain numbers."""
     scheme = CyclicPoisson(rate=0.25, groups=np.int64(4))  # type: ignore[arg-type]
     assert type(scheme.groups) is int
-    assert scheme.describe() == {"scheme": "cyclic-poisson", "rate": 0.25, "groups": 4}
+    expected = {"scheme": "cyclic-poisson", "rate": 0.25, "groups": 4, "random_phase": False}
+    assert scheme.describe() == expected
+
+
+@given(rates, groups_counts, st.integers(1, 60), st.integers(1, 40), st.integers(0, 2**64))
+def test_with_a_random_phase_turns_are_kept(
+    rate: float, groups: int, examples: int, steps: int, seed: int
+) -> None:
+    """All steps of an example have the same residue, whichever that is."""
+    scheme = CyclicPoisson(rate=rate, groups=groups, random_phase=True)
+    residue: dict[int, int] = {}
+    for step, batch in enumerate(scheme.batches(examples=examples, steps=steps, rng=seed)):
+        for example in batch.tolist():
+            assert residue.setdefault(example, step % groups) == step % groups
+
+
+def test_a_random_phase_is_uniform_and_independent() -> None:
+    """At rate 1 two examples show their groups: all nine pairs are equally likely."""
+    scheme = CyclicPoisson(rate=1, groups=3, random_phase=True)
+    group = np.empty(60_000, dtype=np.int64)
+    for step, batch in enumerate(scheme.batches(examples=60_000, steps=3, rng=4)):
+        group[batch] = step
+    pairs = np.bincount(3 * group[::2] + group[1::2], minlength=9)
+    assert stats.chisquare(pairs).pvalue > ALARM
+
+
+def test_a_random_phase_hides_the_turns() -> None:
+    """Rate 1 is no longer known participation, unless there is a single group."""
+    assert CyclicPoisson(rate=1, groups=3).participation_known
+    assert not CyclicPoisson(rate=1, groups=3, random_phase=True).participation_known
+    assert CyclicPoisson(rate=1, groups=1, random_phase=True).participation_known
+
+
+def test_members_of_a_random_group_join_at_the_rate() -> None:
+    """Given its group, an example joins each turn independently."""
+    scheme = CyclicPoisson(rate=0.4, groups=2, random_phase=True)
+    joined = np.zeros((20_000, 4), dtype=np.int64)
+    for step, batch in enumerate(scheme.batches(examples=20_000, steps=4, rng=6)):
+        joined[batch, step] = 1
+    observed = np.bincount(joined @ [8, 4, 2, 1], minlength=16)
+    law = np.zeros(16)
+    for first, later in ((8, 2), (4, 1)):
+        for bits, p in ((0, 0.36), (first, 0.24), (later, 0.24), (first + later, 0.16)):
+            law[bits] += p / 2
+    assert observed[law == 0].sum() == 0
+    assert stats.chisquare(observed[law > 0], 20_000 * law[law > 0]).pvalue > ALARM
+
+
+@pytest.mark.parametrize("bad", [0, 1, "yes", None, math.nan])
+def test_a_phase_is_random_or_not(bad: Any) -> None:
+    """Only True and False are understood, also in `for_batch_size`."""
+    with pytest.raises(InvalidParameter, match=r"^random_phase must be True or False"):
+        CyclicPoisson(rate=0.5, groups=4, random_phase=bad)
+    with pytest.raises(InvalidParameter, match=r"^random_phase must be True or False"):
+        CyclicPoisson.for_batch_size(5, examples=100, groups=4, random_phase=bad)

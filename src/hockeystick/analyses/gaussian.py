@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hockeystick.analyses.method import Method, Request
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
+from hockeystick.sampling import MinSep, Sampling
 
 __all__ = ["METHOD"]
 
@@ -19,19 +22,32 @@ def _analyse(request: Request) -> Analysis:
 
     Revealing in which steps the example takes part dominates the plan by joint convexity, and the
     worst pattern that the scheme allows is at most the strategy's sensitivity for its smallest gap
-    and largest number of participations: sqrt(participations) for independent noise. Exact if the
-    participations are fixed and are that pattern.
+    and largest number of participations: sqrt(participations) for independent noise. A user has up
+    to `most_copies` examples in a batch, whose gradients at worst all point the same way: as many
+    times that. Exact if the participations are fixed and are that pattern.
     """
     assert request.noise_multiplier is not None
     scheme = request.plan.sampling
     sensitivity = request.plan.strategy.sensitivity(
         separation=scheme.least_gap, participations=scheme.most_participations(request.plan.steps)
     )
-    profile = Profile.gaussian(noise_multiplier=request.noise_multiplier / sensitivity)
+    largest = sensitivity * scheme.most_copies
+    profile = Profile.gaussian(noise_multiplier=request.noise_multiplier / largest)
     steps = range(sensitivity.pattern[0], sensitivity.pattern[-1] + 1, scheme.least_gap)
     regular = sensitivity.pattern in (steps, tuple(steps[:1]))
-    tight = scheme.participation_known and sensitivity.exact and regular
+    tight = _attains(scheme, sensitivity.pattern) and sensitivity.exact and regular
     return Analysis(METHOD.name, METHOD.kind, profile, tight=tight)
+
+
+def _attains(scheme: Sampling, pattern: Sequence[int]) -> bool:
+    """Whether participations are known and may begin as the pattern does.
+
+    With b-min-sep sampling at rate 1 all begin at the first step. Users that are drawn in every
+    step may rest forever.
+    """
+    if not scheme.participation_known or scheme.unit != "example":
+        return False
+    return pattern[0] == 0 or not isinstance(scheme, MinSep)
 
 
 METHOD = Method(

@@ -13,6 +13,8 @@ the law of the step itself, needs no (e0, d0), and for a pure mechanism Hoeffdin
 bound on it, so it is never worse. What is left to choose, the share of delta, is searched. Where t
 is too small for the noise the rate would come near 1; then the steps of the example may as well be
 known, and that is the bound.
+
+b-min-sep sampling, of examples and of users, needs no raised rate: see coin_reduction.py.
 """
 
 from __future__ import annotations
@@ -26,12 +28,14 @@ from hockeystick._numerics.law import Law, Resolution, Side
 from hockeystick._numerics.posterior import excess_at_failure
 from hockeystick._numerics.search import minimize_around_grid
 from hockeystick.analyses.allocation import needs_allocation
+from hockeystick.analyses.coin_reduction import COIN_SCHEMES, coin_bound, missing_coins
 from hockeystick.analyses.method import Method, Request
 from hockeystick.evaluation import BOTH, Bounds, Direction
 from hockeystick.guarantee import REFERENCE_DELTA, Analysis
 from hockeystick.one_sided import upper_side
 from hockeystick.pairs import step_of
 from hockeystick.pairs.allocations import Allocation, parallel_allocations
+from hockeystick.plan import Plan
 from hockeystick.profile import Profile
 from hockeystick.sampling import RandomAllocation
 
@@ -140,7 +144,13 @@ class ReductionBound:
 
 
 def _analyse(request: Request) -> Analysis:
-    """About ten times the cost of Poisson sampling: the search for the share of delta."""
+    """About ten times the cost of Poisson sampling: the search for the share of delta.
+
+    Once its cost for schemes in which nobody joins without a coin.
+    """
+    if isinstance(request.plan.sampling, COIN_SCHEMES):
+        coins = coin_bound(request.plan, request.noise_multiplier)
+        return Analysis(METHOD.name, METHOD.kind, coins, tight=False)
     step = step_of(request.plan, request.noise_multiplier)(1.0)
     draws = parallel_allocations(
         cast("RandomAllocation", request.plan.sampling), request.plan.steps
@@ -148,11 +158,16 @@ def _analyse(request: Request) -> Analysis:
     return Analysis(METHOD.name, METHOD.kind, ReductionBound(step, draws), tight=False)
 
 
+def _objection(plan: Plan) -> str | None:
+    coins = isinstance(plan.sampling, COIN_SCHEMES)
+    return missing_coins(plan) if coins else needs_allocation(plan)
+
+
 METHOD = Method(
     name="poisson-reduction",
     kind="proven",
     summary="Poisson sampling at a raised rate, plus the chance that the rate is too low",
-    objection=needs_allocation,
+    objection=_objection,
     analyse=_analyse,
     second_to="profile",
 )

@@ -9,22 +9,31 @@ tighter than `profile`, which knows the whole law of the same pair: a second, in
 For balls-in-bins with correlated noise, Algorithms 1 to 3 of the sampling-free paper with their
 errata: the remove direction by dynamic programmes over the bins (bin_moments.py), the add direction
 by a variational bound with optimised weights or by bins that are far apart.
+
+For b-min-sep sampling with at most as many bands as the separation, replicas of the example
+(replicas.py) for the remove direction, and the better of `poisson-reduction` and `gaussian` for the
+other.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from hockeystick.analyses import gaussian
 from hockeystick.analyses.bin_moments import BinMoments
+from hockeystick.analyses.by_direction import ByDirection
+from hockeystick.analyses.coin_reduction import coin_bound
 from hockeystick.analyses.method import Method, Request
 from hockeystick.analyses.moment_bound import MomentBound
+from hockeystick.analyses.replicas import ReplicaMoments, missing_replicas
 from hockeystick.evaluation import Direction
 from hockeystick.guarantee import Analysis
 from hockeystick.pairs import dominating_pair, missing_pair, step_of
+from hockeystick.pairs.min_sep import renamed
 from hockeystick.pairs.mixtures import bin_mixture, missing_mixture
 from hockeystick.plan import Plan
-from hockeystick.sampling import BallsInBins
+from hockeystick.sampling import BallsInBins, MinSep, Sampling
 from hockeystick.subsampled_source import taking_part
 
 __all__ = ["METHOD"]
@@ -33,7 +42,9 @@ __all__ = ["METHOD"]
 def _objection(plan: Plan) -> str | None:
     if missing_pair(plan) is None:
         return None
-    return missing_mixture(plan) if isinstance(plan.sampling, BallsInBins) else missing_pair(plan)
+    other = _same_as(plan)
+    missing = _MIXTURES.get(type(other.sampling))
+    return missing_pair(other) if missing is None else missing[0](other)
 
 
 def _analyse(request: Request) -> Analysis:
@@ -42,6 +53,41 @@ def _analyse(request: Request) -> Analysis:
         pair = dominating_pair(request.plan, step_of(request.plan, request.noise_multiplier))
         bound = MomentBound(pair.profile.expression.power_moments)
         return Analysis(METHOD.name, METHOD.kind, bound, tight=False, explain=bound.explain)
+    same = request._replace(plan=_same_as(request.plan))
+    return _MIXTURES[type(same.plan.sampling)][1](same)
+
+
+def _same_as(plan: Plan) -> Plan:
+    """The plan under the name by which its scheme is known best."""
+    other = renamed(plan) if isinstance(plan.sampling, MinSep) else None
+    return plan if other is None else other.plan
+
+
+def _of_replicas(request: Request) -> Analysis:
+    """Moments of the remove direction, and what is known about the other without them."""
+    assert request.noise_multiplier is not None
+    moments = ReplicaMoments(request.plan, request.noise_multiplier, request.budget)
+    bound = MomentBound(moments)
+    known = gaussian.METHOD.analyse(request).source
+    coins = coin_bound(request.plan, request.noise_multiplier)
+    source = ByDirection(
+        remove={"moments": bound}, add={"poisson-reduction": coins, "gaussian": known}
+    )
+
+    def explain(
+        *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
+    ) -> dict[str, object]:
+        """The direction that decides, with the order or the method that bounds it."""
+        worst = source.worst(delta=delta, epsilon=epsilon, directions=directions)
+        if worst.direction == "remove":
+            return bound.explain(delta=delta, epsilon=epsilon, directions=("remove",))
+        return {"direction": worst.direction, "bounded_by": worst.name}
+
+    return Analysis(METHOD.name, METHOD.kind, source, tight=False, explain=explain)
+
+
+def _of_bins(request: Request) -> Analysis:
+    """Moments of a mixture over bins."""
     mixture = bin_mixture(request.plan, request.noise_multiplier)
     moments = BinMoments(mixture, request.budget)
     bound = MomentBound(moments)
@@ -63,6 +109,10 @@ def _analyse(request: Request) -> Analysis:
     source = taking_part(bound, mixture.share)
     return Analysis(METHOD.name, METHOD.kind, source, tight=False, explain=explain)
 
+
+_MIXTURES: dict[
+    type[Sampling], tuple[Callable[[Plan], str | None], Callable[[Request], Analysis]]
+] = {BallsInBins: (missing_mixture, _of_bins), MinSep: (missing_replicas, _of_replicas)}
 
 METHOD = Method(
     name="renyi",

@@ -12,11 +12,12 @@ from hockeystick.cli.calibrate import calibrate
 from hockeystick.cli.compare import compare
 from hockeystick.cli.delta import delta
 from hockeystick.cli.epsilon import epsilon
+from hockeystick.cli.verify import verify
 
 __all__ = ["app"]
 
 app = typer.Typer(name="hockeystick", add_completion=False, pretty_exceptions_enable=False)
-for command in (epsilon, delta, calibrate, compare, batches):
+for command in (epsilon, delta, calibrate, verify, compare, batches):
     app.command()(command)
 
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from hockeystick.report.atomic import replacing
+from hockeystick.atomic import replacing
 from hockeystick.sampling import Indices
 
 __all__ = ["write_batches"]

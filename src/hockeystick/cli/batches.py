@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from hockeystick._version import __version__
+from hockeystick.atomic import check_target
 from hockeystick.cli.batch_file import write_batches
 from hockeystick.cli.gather import gathered
 from hockeystick.cli.json_output import json_text, print_json
@@ -17,7 +18,6 @@ from hockeystick.cli.options import OUTPUT, RUN, Json, PlanOptions
 from hockeystick.cli.plans import described, plan_from
 from hockeystick.cli.table import plan_text, stdout
 from hockeystick.errors import InvalidParameter
-from hockeystick.report.atomic import check_target
 from hockeystick.report.numbers import count_text
 from hockeystick.report.progress import Update, progress
 from hockeystick.sampling import Indices
@@ -46,14 +46,14 @@ def batches(
     json: Json = False,
 ) -> None:
     """Draw the batches of a run, exactly as they are accounted, into a file."""
-    if run.examples is None:
+    if run.data is None:
         raise InvalidParameter("examples", "given for batches", None)
     if seed is not None and not seed >= 0:
         raise InvalidParameter("seed", "an integer >= 0", seed)
     plan = plan_from(run)
     about = {**described(plan, run), "seed": seed, "version": __version__}
     check_target("output", output)
-    drawn = plan.batches(examples=run.examples, rng=seed)
+    drawn = plan.batches(examples=run.data, rng=seed)
     with progress("Drawing batches ...") as update:
         sizes = write_batches(output, _counted(drawn, plan.steps, update), plan=json_text(about))
     summary = {

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from hockeystick.calibration import FINE_ACCURACY
+from hockeystick.calibration import FINE_ACCURACY, draft
 from hockeystick.calibration import calibrate as find_noise
+from hockeystick.cli.draw_plans import show_draw_plans
 from hockeystick.cli.gather import gathered
-from hockeystick.cli.options import AccountingOptions, Delta, Epsilon, OutputOptions, PlanOptions
-from hockeystick.cli.plans import plan_from
+from hockeystick.cli.options import (
+    AccountingOptions,
+    Delta,
+    DrawOptions,
+    DryRun,
+    Epsilon,
+    OutputOptions,
+    PlanOptions,
+)
+from hockeystick.cli.plans import described, plan_from
 from hockeystick.cli.plotting import Spot
 from hockeystick.cli.pricing import Priced
 from hockeystick.cli.question import Question
+from hockeystick.errors import InvalidParameter
+from hockeystick.montecarlo.method import NAME as MONTE_CARLO
+from hockeystick.report.progress import Update, progress
 
 __all__ = ["calibrate"]
 
@@ -17,16 +29,35 @@ __all__ = ["calibrate"]
 @gathered
 def calibrate(
     run: PlanOptions,
+    *,
     epsilon: Epsilon,
     delta: Delta,
     accounting: AccountingOptions,
+    drawing: DrawOptions,
     output: OutputOptions,
+    dry_run: DryRun = False,
 ) -> None:
     """The noise multiplier that a run needs for a wanted (epsilon, delta)."""
     plan = plan_from(run)
     accuracy = accounting.accuracy_or(FINE_ACCURACY)
+    if accounting.method != MONTE_CARLO:
+        drawing.refuse()
+        if dry_run:
+            raise InvalidParameter("dry_run", "left out unless draws are made (monte-carlo)", True)
+    if dry_run:
+        with progress("Looking ahead ...") as update:
+            plans = draft(
+                plan,
+                epsilon=epsilon,
+                delta=delta,
+                direction=accounting.direction,
+                budget=accounting.budget,
+                **drawing.sampled(update),
+            )
+        show_draw_plans(described(plan, run), plans, delta=delta, json=output.json)
+        return
 
-    def ask(method: str) -> Priced:
+    def ask(method: str, update: Update) -> Priced:
         found = find_noise(
             plan,
             epsilon=epsilon,
@@ -35,6 +66,7 @@ def calibrate(
             direction=accounting.direction,
             accuracy=accuracy,
             budget=accounting.budget,
+            **(drawing.sampled(update) if method == MONTE_CARLO else {}),
         )
         reached = found.guarantee.answer(delta=delta)
         return Priced(

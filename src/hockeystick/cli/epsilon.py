@@ -8,10 +8,13 @@ from hockeystick.cli.options import (
     AccountingOptions,
     Baselines,
     Delta,
+    DrawOptions,
     NoiseMultiplier,
     OutputOptions,
     PlanOptions,
 )
+from hockeystick.errors import InvalidParameter
+from hockeystick.montecarlo.method import NAME as MONTE_CARLO
 
 __all__ = ["epsilon"]
 
@@ -19,17 +22,22 @@ __all__ = ["epsilon"]
 @gathered
 def epsilon(
     run: PlanOptions,
+    *,
     noise_multiplier: NoiseMultiplier,
     delta: Delta,
     accounting: AccountingOptions,
+    drawing: DrawOptions,
     output: OutputOptions,
-    *,
     baselines: Baselines = False,
 ) -> None:
     """The epsilon of a run with known noise, at a given delta."""
+    if accounting.method == MONTE_CARLO:
+        allowed = "another one here, because draws bound delta at an epsilon: hockeystick delta"
+        raise InvalidParameter("method", allowed, MONTE_CARLO)
     answer_with_known_noise(
         run,
         accounting,
+        drawing,
         output,
         noise_multiplier=noise_multiplier,
         delta=delta,

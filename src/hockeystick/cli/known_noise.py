@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from hockeystick.accounting import account
-from hockeystick.cli.options import AccountingOptions, OutputOptions, PlanOptions
+from hockeystick.cli.options import AccountingOptions, DrawOptions, OutputOptions, PlanOptions
 from hockeystick.cli.plans import plan_from
 from hockeystick.cli.plotting import Spot
 from hockeystick.cli.pricing import Priced, answered
 from hockeystick.cli.question import Question
 from hockeystick.cli.yardsticks import Yardsticks
+from hockeystick.montecarlo.method import NAME as MONTE_CARLO
 from hockeystick.profile import DEFAULT_ACCURACY
+from hockeystick.report.progress import Update
 
 __all__ = ["answer_with_known_noise"]
 
@@ -17,6 +19,7 @@ __all__ = ["answer_with_known_noise"]
 def answer_with_known_noise(
     run: PlanOptions,
     accounting: AccountingOptions,
+    drawing: DrawOptions,
     output: OutputOptions,
     *,
     noise_multiplier: float,
@@ -31,7 +34,11 @@ def answer_with_known_noise(
     given = {"noise_multiplier": noise_multiplier, **point, "accuracy": accuracy}
     given |= accounting.unusual()
 
-    def ask(method: str) -> Priced:
+    if accounting.method != MONTE_CARLO:
+        drawing.refuse()
+
+    def ask(method: str, update: Update) -> Priced:
+        sampled = {"epsilon": epsilon, **drawing.sampled(update)} if method == MONTE_CARLO else {}
         guarantee = account(
             plan,
             noise_multiplier=noise_multiplier,
@@ -39,6 +46,7 @@ def answer_with_known_noise(
             direction=accounting.direction,
             accuracy=accuracy,
             budget=accounting.budget,
+            **sampled,
         )
         return answered(guarantee, method=accounting.method, epsilon=epsilon, delta=delta)
 

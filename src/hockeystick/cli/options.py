@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from hockeystick.accounting import DEFAULT_BUDGET
-from hockeystick.sampling import SCHEMES
+from hockeystick.cli.attribution_file import read_attribution
+from hockeystick.errors import InvalidParameter
+from hockeystick.montecarlo.execution import Execution
+from hockeystick.report.progress import Update
+from hockeystick.sampling import SCHEMES, Attribution
 from hockeystick.strategies import FACTORIZATIONS
 
 __all__ = [
     "AccountingOptions",
     "Baselines",
     "Delta",
+    "DrawOptions",
+    "DryRun",
     "Epsilon",
     "Json",
     "NoiseMultiplier",
@@ -23,7 +30,7 @@ __all__ = [
     "PlanOptions",
 ]
 
-RUN, QUESTION, OUTPUT = "The run", "The question", "Output"
+RUN, QUESTION, DRAWS, OUTPUT = "The run", "The question", "Draws", "Output"
 
 NoiseMultiplier = Annotated[
     float,
@@ -36,6 +43,14 @@ Epsilon = Annotated[float, typer.Option(help="Not negative.", rich_help_panel=QU
 Json = Annotated[
     bool,
     typer.Option("--json", help="Print one JSON object instead.", rich_help_panel=OUTPUT),
+]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Only say how many draws verification takes, how long, and what it buys.",
+        rich_help_panel=DRAWS,
+    ),
 ]
 Baselines = Annotated[
     bool,
@@ -66,11 +81,38 @@ class PlanOptions:
     ] = None
     max_participations: Annotated[
         int | None,
-        typer.Option(help="Poisson: an example stops after that many.", rich_help_panel=RUN),
+        typer.Option(help="An example or a user stops after that many.", rich_help_panel=RUN),
+    ] = None
+    separation: Annotated[
+        int | None,
+        typer.Option(help="Least distance of two participations.", rich_help_panel=RUN),
+    ] = None
+    warm_start: Annotated[
+        bool | None,
+        typer.Option(
+            "--warm-start/--cold-start",
+            help="min-sep: begin in the stationary law (as by default), or with all allowed.",
+            rich_help_panel=RUN,
+        ),
+    ] = None
+    examples_per_user: Annotated[
+        int | None, typer.Option(help="Most examples that a user has.", rich_help_panel=RUN)
+    ] = None
+    warm_up: Annotated[
+        int | None,
+        typer.Option(help="Rounds drawn and thrown away before the run.", rich_help_panel=RUN),
     ] = None
     groups: Annotated[
         int | None, typer.Option(help="Groups that take turns.", rich_help_panel=RUN)
     ] = None
+    random_phase: Annotated[
+        bool,
+        typer.Option(
+            "--random-phase",
+            help="cyclic-poisson: every example draws its group in secret.",
+            rich_help_panel=RUN,
+        ),
+    ] = False
     bins: Annotated[
         int | None, typer.Option(help="Bins, of which each example draws one.", rich_help_panel=RUN)
     ] = None
@@ -92,6 +134,15 @@ class PlanOptions:
     examples: Annotated[
         int | None, typer.Option(help="Number of examples in the data.", rich_help_panel=RUN)
     ] = None
+    attribution: Annotated[
+        Path | None,
+        typer.Option(
+            help="Whose the examples are: an .npz file with the integer arrays examples and users, "
+            "a pair for each. Without it every example is a user of its own.",
+            metavar="FILE",
+            rich_help_panel=RUN,
+        ),
+    ] = None
     strategy: Annotated[
         str,
         typer.Option(
@@ -106,6 +157,13 @@ class PlanOptions:
     buffers: Annotated[
         int | None, typer.Option(help="Buffers of the strategy.", rich_help_panel=RUN)
     ] = None
+
+    @cached_property
+    def data(self) -> int | Attribution | None:
+        """The number of examples, or the graph of examples and users, if either is given."""
+        if self.attribution is None:
+            return self.examples
+        return read_attribution(self.attribution, examples=self.examples)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,6 +198,52 @@ class AccountingOptions:
     def accuracy_or(self, default: float) -> float:
         """The accuracy that was asked for, or the default."""
         return default if self.accuracy is None else self.accuracy
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawOptions:
+    """How the method monte-carlo draws."""
+
+    draws: Annotated[
+        int | None, typer.Option(help="How many draws may be made.", rich_help_panel=DRAWS)
+    ] = None
+    seed: Annotated[
+        int | None, typer.Option(help="Makes the draws reproducible.", rich_help_panel=DRAWS)
+    ] = None
+    workers: Annotated[
+        int | None, typer.Option(help="Cores to use; all by default.", rich_help_panel=DRAWS)
+    ] = None
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Draw on a Dask cluster: tcp://host:port.", rich_help_panel=DRAWS),
+    ] = None
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file from which an interrupted command goes on.",
+            metavar="FILE",
+            rich_help_panel=DRAWS,
+        ),
+    ] = None
+
+    def execution(self, update: Update) -> Execution | None:
+        """Who draws; None if nothing was said about it, except how far it is."""
+        return Execution(
+            workers=self.workers,
+            scheduler=self.scheduler,
+            checkpoint=self.checkpoint,
+            progress=update,
+        )
+
+    def sampled(self, update: Update) -> dict[str, Any]:
+        """What `calibrate` and `account` take for the method monte-carlo."""
+        return {"draws": self.draws, "seed": self.seed, "execution": self.execution(update)}
+
+    def refuse(self) -> None:
+        """What only draws need is not silently ignored."""
+        for name, value in asdict(self).items():
+            if value is not None:
+                raise InvalidParameter(name, "left out unless draws are made (monte-carlo)", value)
 
 
 @dataclass(frozen=True, kw_only=True)

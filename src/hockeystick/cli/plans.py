@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from hockeystick.cli.options import PlanOptions
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
-from hockeystick.sampling import SCHEMES, Sampling
+from hockeystick.sampling import SCHEMES, Attribution, Sampling
 from hockeystick.strategies import FACTORIZATIONS, Strategy
 
 __all__ = ["described", "plan_from", "sampling_from", "strategy_from"]
 
-OF_THE_PLAN = ("sampling", "steps", "strategy")
+OF_THE_PLAN = ("sampling", "steps", "strategy", "attribution")
 OF_THE_STRATEGY = ("bands", "buffers")
 
 
@@ -35,8 +35,13 @@ def sampling_from(options: PlanOptions) -> Sampling:
     scheme = SCHEMES.get(options.sampling)
     if scheme is None:
         raise InvalidParameter("sampling", f"one of {', '.join(SCHEMES)}", options.sampling)
+    if options.attribution is not None and scheme.unit != "user":
+        allowed = f"left out for {scheme.name} sampling"
+        raise InvalidParameter("attribution", allowed, str(options.attribution))
     given = {n: v for n, v in _given(options).items() if n not in OF_THE_STRATEGY}
     if "batch_size" in given:
+        if options.data is not None:
+            given["examples"] = options.data
         _check(scheme.for_batch_size, given, f"for {scheme.name} sampling with --batch-size")
         return scheme.for_batch_size(**given)
     given.pop("examples", None)  # no parameter of the scheme by itself
@@ -66,16 +71,19 @@ def strategy_from(options: PlanOptions, sampling: Sampling) -> Strategy:
 
 def described(plan: Plan, options: PlanOptions) -> dict[str, Any]:
     """The plan as plain values; with the batch size that is to be expected, if that is known."""
-    if options.examples is None:
+    data: Any = options.data  # a graph only for a scheme that takes one
+    if data is None:
         return plan.describe()
-    size = plan.sampling.expected_batch_size(options.examples)
-    return {**plan.describe(), "examples": options.examples, "expected_batch_size": size}
+    count = data.examples if isinstance(data, Attribution) else data
+    size = plan.sampling.expected_batch_size(data)
+    return {**plan.describe(), "examples": count, "expected_batch_size": size}
 
 
 def _given(options: PlanOptions) -> dict[str, Any]:
-    """The parameters on the command line; a flag counts when it is set."""
+    """The parameters on the command line: everything that differs from what stands for absence."""
+    defaults = {field.name: field.default for field in fields(options)}
     values = asdict(options).items()
-    return {n: v for n, v in values if n not in OF_THE_PLAN and v is not None and v is not False}
+    return {n: v for n, v in values if n not in OF_THE_PLAN and v is not defaults[n]}
 
 
 def _check(

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from hockeystick.accounting import methods
 from hockeystick.errors import CalibrationError, HockeystickError, PrecisionError
 from hockeystick.guarantee import KINDS, Answer, Guarantee, Kind
+from hockeystick.montecarlo.method import NAME as MONTE_CARLO
 from hockeystick.plan import Plan
 from hockeystick.report.progress import Update
 
-__all__ = ["ALL", "Priced", "Row", "answered", "best_of", "price"]
+__all__ = ["ALL", "Ask", "Priced", "Row", "answered", "best_of", "price"]
 
 ALL = "all"
 
@@ -52,6 +53,10 @@ class Row:
         return None if self.priced is None else self.priced.answer.value
 
 
+# Puts the question to a method, which may tell how far it is.
+Ask = Callable[[str, Update], Priced]
+
+
 def answered(
     guarantee: Guarantee,
     *,
@@ -69,22 +74,22 @@ def answered(
         return Priced(answer, guarantee, error=str(error))
 
 
-def price(plan: Plan, *, method: str, ask: Callable[[str], Priced], update: Update) -> list[Row]:
-    """A row for the method; with "all" a row for each that applies, errors included.
+def price(plan: Plan, *, method: str, ask: Ask, update: Update) -> list[Row]:
+    """A row for the method; with "all" a row for each that needs no draws, errors included.
 
     If none of them gives a number, the first error is raised. A plan to which nothing applies is
     asked about all the same, because the refusal says why.
     """
-    kinds = methods(plan)
+    kinds = {name: kind for name, kind in methods(plan).items() if name != MONTE_CARLO}
     if method != ALL or not kinds:
-        return [_row("auto" if method == ALL else method, ask)]
+        return [_row("auto" if method == ALL else method, ask, update)]
     rows: list[Row] = []
     errors: list[HockeystickError] = []
     for name, kind in kinds.items():
         update(f"Asking {name} ...")
         start = time.perf_counter()
         try:
-            rows.append(_row(name, ask))
+            rows.append(_row(name, ask, update))
         except (PrecisionError, CalibrationError) as error:
             errors.append(error)
             seconds = time.perf_counter() - start
@@ -100,9 +105,9 @@ def best_of(rows: list[Row]) -> tuple[Row, Priced]:
     return min(numbers, key=lambda pair: (KINDS.index(pair[0].kind), pair[1].answer.value))
 
 
-def _row(name: str, ask: Callable[[str], Priced]) -> Row:
+def _row(name: str, ask: Ask, update: Update) -> Row:
     start = time.perf_counter()
-    priced = ask(name)
+    priced = ask(name, update)
     seconds = time.perf_counter() - start
     answer = priced.answer
     return Row(name, answer.method, answer.kind, seconds, priced, priced.error)

@@ -10,7 +10,7 @@ from hockeystick.cli.json_output import answers_object, print_json
 from hockeystick.cli.options import AccountingOptions, OutputOptions, PlanOptions
 from hockeystick.cli.plans import described
 from hockeystick.cli.plotting import Spot, draw_plot
-from hockeystick.cli.pricing import Priced, best_of, price
+from hockeystick.cli.pricing import Ask, Priced, best_of, price
 from hockeystick.cli.table import print_answers
 from hockeystick.cli.yardsticks import Yardsticks
 from hockeystick.plan import Plan
@@ -31,7 +31,7 @@ class Question:
     plan: Plan
     quantity: Quantity
     given: dict[str, float]
-    ask: Callable[[str], Priced]
+    ask: Ask
     spot: Callable[[Priced], Spot]
     yardsticks: Yardsticks | None = None
 

@@ -21,7 +21,11 @@ def cyclic_poisson(plan: Plan, step: Step) -> DominatingPair:
     """The worst group has the most turns; in each of them it is Poisson sampled.
 
     Groups are public, so the group of the example is known and there is no amplification over
-    groups; steps of other groups have the same law with and without the example.
+    groups; steps of other groups have the same law with and without the example. If the group is
+    secret, the run is a mixture over the groups, which by joint convexity is at most as bad as the
+    worst of them: a bound, not an exact pair.
     """
     scheme = cast("CyclicPoisson", plan.sampling)
-    return composed_turns(plan, step, rate=scheme.rate, groups=scheme.groups)
+    pair = composed_turns(plan, step, rate=scheme.rate, groups=scheme.groups)
+    secret = scheme.random_phase and scheme.groups > 1
+    return pair._replace(tight=pair.tight and not secret)

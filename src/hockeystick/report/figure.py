@@ -7,8 +7,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hockeystick.atomic import check_target, replacing
 from hockeystick.errors import InvalidParameter, MissingExtra
-from hockeystick.report.atomic import check_target, replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

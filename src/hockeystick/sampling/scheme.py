@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,9 @@ import numpy.typing as npt
 from hockeystick._validate import positive, positive_integer
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import RandomSource, generator
+
+if TYPE_CHECKING:
+    from hockeystick.sampling.attribution import Attribution
 
 __all__ = ["Indices", "Sampling", "batch_size_within"]
 
@@ -29,6 +32,10 @@ class Sampling(ABC):
     """
 
     name: ClassVar[str]
+    unit: ClassVar[str] = "example"
+    # Whether it is proved that nobody else's data makes it worse for the unit that is protected.
+    alone_is_worst: ClassVar[bool] = True
+    """Whose participation is limited and protected: that of an example, or of a user."""
 
     @classmethod
     @abstractmethod
@@ -53,6 +60,11 @@ class Sampling(ABC):
         return 1
 
     @property
+    def most_copies(self) -> int:
+        """How many examples of the `unit` that is protected can be in one batch."""
+        return 1
+
+    @property
     def participation_known(self) -> bool:
         """Whether chance has no part in which steps an example joins."""
         return False
@@ -65,14 +77,17 @@ class Sampling(ABC):
         """The number of steps as an `int`; `InvalidParameter` if this scheme cannot run it."""
         return positive_integer("steps", steps)
 
-    def batches(self, *, examples: int, steps: int, rng: RandomSource = None) -> Iterator[Indices]:
+    def batches(
+        self, *, examples: int | Attribution, steps: int, rng: RandomSource = None
+    ) -> Iterator[Indices]:
         """Exactly `steps` batches, each a sorted int64 array of distinct indices below `examples`.
 
         A batch may be empty. Arguments are checked at the call, batches are drawn as they are asked
-        for. `rng` is anything that `generator` takes; the default is seeded cryptographically.
+        for. `rng` is anything that `generator` takes; the default is seeded cryptographically. Only
+        schemes whose unit is a user take a graph of examples and users as `examples`.
         """
-        examples = positive_integer("examples", examples)
-        return self._draw(examples, self.check_steps(steps), generator(rng))
+        count = positive_integer("examples", examples)
+        return self._draw(count, self.check_steps(steps), generator(rng))
 
     def describe(self) -> dict[str, object]:
         """The scheme's name and parameters, ready for JSON; what is None does not apply."""

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from hockeystick.simulation import balls_in_bins, random_allocation
-from hockeystick.simulation.registry import Simulation, missing_simulation, simulation
+from hockeystick.simulation import (
+    balls_in_bins,
+    conjectured_user_min_sep,
+    cyclic_poisson,
+    min_sep,
+    random_allocation,
+    user_min_sep,
+)
+from hockeystick.simulation.registry import (
+    Drawn,
+    Proposal,
+    Simulation,
+    missing_simulation,
+    runs_of,
+)
 
 __all__ = [
+    "Drawn",
+    "Proposal",
     "Simulation",
     "balls_in_bins",
+    "conjectured_user_min_sep",
+    "cyclic_poisson",
+    "min_sep",
     "missing_simulation",
     "random_allocation",
-    "simulation",
+    "runs_of",
+    "user_min_sep",
 ]

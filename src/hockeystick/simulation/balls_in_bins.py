@@ -1,42 +1,122 @@
 """Losses of balls-in-bins with any noise, through inner products.
 
 The outputs enter the likelihood ratio through their inner products with the means m_i of the bins,
-which are jointly Gaussian: xi ~ N(0, K) without the example, N(K e_i, K) with it in bin i, where
-K = Gram / variance. That is one number for each bin instead of one for each step.
+which are jointly Gaussian: one number for each bin instead of one for each step, with the Gram
+matrix of the means as covariance. The bins take the place of the steps in participation.py, and an
+example joins exactly one of them, or none if some lie beyond the end of the run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Self
 
 import numpy as np
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick.pairs.mixtures import bin_mixture
+from hockeystick.pairs.mixtures import bin_mixture, missing_mixture
+from hockeystick.plan import Plan
 from hockeystick.sampling import BallsInBins
-from hockeystick.simulation.registry import BLOCK, Simulation, simulates
+from hockeystick.simulation.columns import Trajectories
+from hockeystick.simulation.participation import ParticipationRun
+from hockeystick.simulation.registry import Runner, Simulation, simulates
 
 __all__ = ["balls_in_bins"]
 
 
-@simulates(BallsInBins)
-def balls_in_bins(run: Simulation, draws: int, rng: np.random.Generator) -> Iterator[FloatArray]:
-    """log LR, O(bins^2) for each draw."""
-    mixture = bin_mixture(run.plan, run.noise_multiplier)
-    kernel, used = mixture.kernel, mixture.used
-    values, vectors = np.linalg.eigh(kernel)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    half = np.diagonal(kernel) / 2
-    size = max(1, BLOCK // used)
-    for start in range(0, draws, size):
-        count = min(size, draws - start)
-        xi = rng.standard_normal((count, used)) @ root.T
-        if run.present:
-            chosen = rng.integers(mixture.bins, size=count)
-            inside = np.flatnonzero(chosen < used)
-            xi[inside] += kernel[chosen[inside]]
-        xi -= half
-        top = np.maximum(xi.max(axis=1), 0.0)
-        idle = (mixture.bins - used) * np.exp(-top)
-        total = np.exp(xi - top[:, None]).sum(axis=1) + idle
-        yield top + np.log(total / mixture.bins)
+class BinColumns:
+    """The means of the bins in place of the columns of a strategy."""
+
+    def __init__(self, gram: FloatArray) -> None:
+        values, vectors = np.linalg.eigh(gram)
+        self._gram = gram
+        self._root = np.ascontiguousarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)
+
+    @property
+    def squared_norms(self) -> FloatArray:
+        """Squared length of each mean."""
+        return np.diagonal(self._gram)
+
+    def noise(self, rng: np.random.Generator, out: FloatArray) -> None:
+        """Normal with the Gram matrix as covariance."""
+        from hockeystick._numerics.inner_product_kernels import fill_normal
+
+        z = np.empty(out.shape)
+        fill_normal(rng, z)
+        np.matmul(z, self._root, out=out)
+
+    def signal(self, trajectories: Trajectories, out: FloatArray) -> None:
+        """The row of the bin that was joined, or nothing."""
+        np.take(self._gram, trajectories.where[:, 0], axis=0, out=out)
+        out[trajectories.number == 0] = 0.0
+
+    def products(self, weights: FloatArray) -> FloatArray:
+        """The Gram matrix times a vector."""
+        total: FloatArray = self._gram @ weights
+        return total
+
+    def overlaps(self, separation: int) -> FloatArray:
+        """None: an example joins one bin."""
+        return np.zeros(self._gram.shape[0])
+
+
+@dataclass(frozen=True, eq=False)
+class OneBin:
+    """One of the bins, or none; `weights` are the probabilities with which bins are drawn."""
+
+    bins: int
+    weights: FloatArray
+    log_staying_out: float = 0.0
+
+    @property
+    def expected(self) -> FloatArray:
+        """The same for every bin."""
+        return np.full(self.weights.size, 1 / self.bins)
+
+    @property
+    def expected_squares(self) -> FloatArray:
+        """A bin is joined once or not at all."""
+        return self.expected
+
+    def trajectories(self, draws: int, rng: np.random.Generator) -> Trajectories:
+        """By the inverse of the cumulative weights."""
+        chosen = np.searchsorted(np.cumsum(self.weights), rng.random(draws), side="right")
+        inside = chosen < self.weights.size
+        where = np.where(inside, chosen, 0)[:, None]
+        return Trajectories(where, np.ones_like(where), inside.astype(np.int64))
+
+    def plain(self, factors: FloatArray, half: FloatArray) -> FloatArray:
+        """log of the average of the factors over all bins; those out of the run have 1."""
+        idle = self.bins - self.weights.size
+        losses: FloatArray = np.log((factors.sum(axis=1) + idle) / self.bins)
+        return losses
+
+    def logarithmic(self, exponents: FloatArray, half: FloatArray) -> FloatArray:
+        """The same from the exponents."""
+        idle = self.bins - self.weights.size
+        top = np.maximum(exponents.max(axis=1), 0.0)
+        total = np.exp(exponents - top[:, None]).sum(axis=1) + idle * np.exp(-top)
+        losses: FloatArray = top + np.log(total / self.bins)
+        return losses
+
+    def weighted(self, log_weights: FloatArray) -> tuple[Self, float]:
+        """Bins with their probabilities multiplied."""
+        idle = self.bins - self.weights.size
+        logs = np.append(log_weights, math.log(idle) if idle else -math.inf)
+        total = float(np.logaddexp.reduce(logs))
+        law = replace(self, weights=np.exp(log_weights - total))
+        return law, total - math.log(self.bins)
+
+
+@lru_cache(maxsize=4)
+def _ingredients(plan: Plan) -> tuple[BinColumns, OneBin]:
+    mixture = bin_mixture(plan, 1.0)
+    return BinColumns(mixture.kernel), OneBin(mixture.bins, np.full(mixture.used, 1 / mixture.bins))
+
+
+@simulates(BallsInBins, objection=missing_mixture)
+def balls_in_bins(run: Simulation) -> Runner:
+    """log LR, O(bins^2) for each draw and O(bins) for each noise level."""
+    return ParticipationRun(run, *_ingredients(run.plan))

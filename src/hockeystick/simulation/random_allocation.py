@@ -15,24 +15,20 @@ import numpy as np
 from hockeystick._numerics.law import FloatArray
 from hockeystick.plan import Plan
 from hockeystick.sampling import RandomAllocation
-from hockeystick.simulation.registry import BLOCK, Simulation, simulates
+from hockeystick.simulation.registry import BLOCK, Drawn, Runner, Simulation, simulates
 
 __all__ = ["random_allocation"]
 
 
 def _objection(plan: Plan) -> str | None:
-    return (
-        "Random allocation is simulated with independent noise only." if plan.correlated else None
-    )
+    return "random allocation is simulated with independent noise only" if plan.correlated else None
 
 
 @simulates(RandomAllocation, objection=_objection)
-def random_allocation(
-    run: Simulation, draws: int, rng: np.random.Generator
-) -> Iterator[FloatArray]:
-    """log LR, O(steps * picks) for each draw."""
+def random_allocation(run: Simulation) -> Runner:
+    """log LR, O(steps * picks) for each draw and noise level."""
     scheme = cast("RandomAllocation", run.plan.sampling)
-    return _Run(scheme, run.plan.steps, run.noise_multiplier, run.present).losses(draws, rng)
+    return _Run(scheme, run.plan.steps, run.noise_multipliers, run.present)
 
 
 @dataclass(frozen=True)
@@ -41,28 +37,40 @@ class _Run:
 
     scheme: RandomAllocation
     steps: int
-    noise: float
+    noise: tuple[float, ...]
     present: bool
+    takes_proposals: bool = False
 
-    def losses(self, draws: int, rng: np.random.Generator) -> Iterator[FloatArray]:
+    def draws(self, count: int, rng: np.random.Generator) -> Iterator[Drawn]:
         """log LR of whole runs, in groups of draws that fit into memory."""
         out_of = self.scheme.out_of
         size = max(1, BLOCK // out_of)
-        for start in range(0, draws, size):
-            count = min(size, draws - start)
-            loss = np.zeros(count)
+        for start in range(0, count, size):
+            rows = min(size, count - start)
+            losses = np.zeros((len(self.noise), rows))
             for begin in range(0, self.steps, out_of):
-                loss += self._block(min(out_of, self.steps - begin), count, rng)
-            yield loss
+                losses += self._block(min(out_of, self.steps - begin), rows, rng)
+            yield Drawn(losses)
+
+    def log_largest_payoff(self, epsilon: float) -> float:
+        """Draws come from the run itself, so that payoffs are hockey sticks."""
+        return 0.0
+
+    def shift_for(self, loss: float) -> float:
+        """There are no proposals."""
+        return 0.0
 
     def _block(self, length: int, count: int, rng: np.random.Generator) -> FloatArray:
-        """log LR of the first `length` steps of one block."""
+        """log LR of the first `length` steps of one block, for each noise level."""
         picks, out_of = self.scheme.picks, self.scheme.out_of
-        y = rng.standard_normal((count, length))
+        z = rng.standard_normal((count, length))
+        joins: FloatArray = np.zeros((count, length))
         if self.present:
             order = rng.random((count, out_of)).argsort(axis=1)[:, :length]
-            y += (order < picks) / self.noise
-        return _log_mean_of_products(y / self.noise - 0.5 / self.noise**2, picks, out_of)
+            joins = (order < picks).astype(np.float64)
+        return np.array(
+            [_log_mean_of_products(z / s + (joins - 0.5) / s**2, picks, out_of) for s in self.noise]
+        )
 
 
 def _log_mean_of_products(losses: FloatArray, picks: int, out_of: int) -> FloatArray:

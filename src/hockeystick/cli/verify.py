@@ -1,0 +1,67 @@
+"""`hockeystick verify`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hockeystick.cli.draw_plans import show_draw_plans
+from hockeystick.cli.gather import gathered
+from hockeystick.cli.options import (
+    AccountingOptions,
+    Delta,
+    DrawOptions,
+    DryRun,
+    Epsilon,
+    Json,
+    NoiseMultiplier,
+    OutputOptions,
+    PlanOptions,
+)
+from hockeystick.cli.plans import described, plan_from
+from hockeystick.cli.plotting import Spot
+from hockeystick.cli.pricing import Priced
+from hockeystick.cli.question import Question
+from hockeystick.montecarlo.method import NAME as MONTE_CARLO
+from hockeystick.report.progress import Update, progress
+from hockeystick.verification import draws_to_verify
+from hockeystick.verification import verify as check_claim
+
+__all__ = ["verify"]
+
+
+@gathered
+def verify(
+    run: PlanOptions,
+    noise_multiplier: NoiseMultiplier,
+    epsilon: Epsilon,
+    delta: Delta,
+    drawing: DrawOptions,
+    *,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Test the claim that a run is (epsilon, delta)-DP by draws; run it only if it is accepted."""
+    plan = plan_from(run)
+    claim: dict[str, Any] = {
+        "noise_multiplier": noise_multiplier,
+        "epsilon": epsilon,
+        "delta": delta,
+    }
+    if dry_run:
+        with progress("Looking ahead ...") as update:
+            execution = drawing.execution(update)
+            draft = draws_to_verify(plan, **claim, seed=drawing.seed, execution=execution)
+        show_draw_plans(described(plan, run), [draft], delta=delta, json=json)
+        return
+
+    def ask(_method: str, update: Update) -> Priced:
+        guarantee = check_claim(plan, **claim, **drawing.sampled(update))
+        return Priced(guarantee.answer(delta=delta), guarantee)
+
+    Question(
+        plan,
+        "epsilon",
+        given={"noise_multiplier": noise_multiplier, "delta": delta},
+        ask=ask,
+        spot=lambda best: Spot(noise_multiplier, epsilon, delta),
+    ).answer(run, AccountingOptions(method=MONTE_CARLO), OutputOptions(json=json))

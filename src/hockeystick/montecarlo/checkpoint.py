@@ -1,0 +1,104 @@
+"""What was drawn so far, in a file that survives an interruption.
+
+The file belongs to one question and holds its seed: asked again with the same file, the question
+takes the same draws, of which those in the file need not be made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hockeystick.atomic import check_target, replacing
+from hockeystick.errors import InvalidParameter
+from hockeystick.montecarlo.tally import Tally
+from hockeystick.montecarlo.work import Job, Piece
+
+__all__ = ["Checkpoint", "fresh_seed"]
+
+FORMAT = "hockeystick draws 1"
+# Seconds between two writes.
+INTERVAL = 10.0
+
+
+def fresh_seed() -> int:
+    """128 bits from the operating system's cryptographic source."""
+    return secrets.randbits(128)
+
+
+class Checkpoint:
+    """Tallies of pieces, by job and number, and the seed of the question they belong to."""
+
+    def __init__(self, path: Path | None, question: dict[str, Any], seed: int | None) -> None:
+        self._path = path
+        self._question = hashlib.sha256(repr(sorted(question.items())).encode()).hexdigest()
+        self._tallies: dict[str, Tally] = {}
+        self._written = time.monotonic()
+        self.seed = fresh_seed() if seed is None else seed
+        if path is not None and check_target("checkpoint", path).exists():
+            self._read(path, seed)
+
+    def find(self, piece: Piece) -> Tally | None:
+        """What the piece came to, if that is known."""
+        return self._tallies.get(_key(piece))
+
+    def keep(self, piece: Piece, tally: Tally) -> None:
+        """Remember, and write from time to time."""
+        self._tallies[_key(piece)] = tally
+        if time.monotonic() - self._written > INTERVAL:
+            self.write()
+
+    def write(self) -> None:
+        """Replace the file in one step, so that it is never half-written."""
+        if self._path is None:
+            return
+        content = {
+            "format": FORMAT,
+            "question": self._question,
+            "seed": str(self.seed),
+            "pieces": {key: _listed(tally) for key, tally in self._tallies.items()},
+        }
+        with replacing(self._path) as file:
+            file.write(json.dumps(content).encode())
+        self._written = time.monotonic()
+
+    def _read(self, path: Path, seed: int | None) -> None:
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            same = content["format"] == FORMAT and content["question"] == self._question
+            stored = int(content["seed"])
+            tallies = {key: _tally(*parts) for key, parts in content["pieces"].items()}
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            raise InvalidParameter(
+                "checkpoint", "a new file, or one of the same question", str(path)
+            ) from error
+        if not same or seed not in (None, stored):
+            raise InvalidParameter(
+                "checkpoint", "a new file, or one of the same question and seed", str(path)
+            )
+        self.seed, self._tallies = stored, tallies
+
+
+def _key(piece: Piece) -> str:
+    """The piece's place, and what is drawn there, so that nothing else is taken for it."""
+    return f"{'.'.join(map(str, piece.job.stream))}:{_digest(piece.job)}:{piece.number}"
+
+
+def _digest(job: Job) -> str:
+    run = job.simulation
+    drawn = (run.noise_multipliers, run.present, run.held, run.proposal, run.reference)
+    return hashlib.sha256(repr((drawn, job.payoffs, job.draws)).encode()).hexdigest()[:16]
+
+
+def _listed(tally: Tally) -> list[Any]:
+    return [tally.draws, tally.totals.tolist(), tally.squares.tolist(), tally.largest.tolist()]
+
+
+def _tally(draws: int, totals: Any, squares: Any, largest: Any) -> Tally:
+    return Tally(draws, np.array(totals), np.array(squares), np.array(largest))

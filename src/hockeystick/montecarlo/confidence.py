@@ -1,0 +1,89 @@
+"""An upper confidence bound on delta at one epsilon. It is not a privacy guarantee of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hockeystick._numerics.concentration import upper_edge
+from hockeystick.errors import InvalidParameter
+from hockeystick.evaluation import Bounds, Direction
+from hockeystick.montecarlo.bounded import tightest_run
+from hockeystick.montecarlo.drawing import Drawer
+from hockeystick.montecarlo.payoff import Payoff
+from hockeystick.montecarlo.verifier import ROUNDING, Claim
+from hockeystick.montecarlo.work import Job
+from hockeystick.profile import Profile
+
+__all__ = ["ConfidencePoint", "confidence_point"]
+
+
+@dataclass(frozen=True)
+class ConfidencePoint:
+    """delta(epsilon) <= delta, unless the draws were misleading: with `failure_probability`.
+
+    delta falls with epsilon, so the bound holds at larger epsilons as well. It says nothing about
+    smaller ones.
+    """
+
+    epsilon: float
+    delta: float
+    failure_probability: float
+    estimate: float
+    draws: int
+    has_formula: bool = False
+
+    def epsilon_bounds(
+        self, delta: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> Bounds:
+        """The epsilon of the bound, for deltas that are not below its delta."""
+        if not delta >= self.delta:
+            raise InvalidParameter("delta", f">= {self.delta:.6g}, the bound that was found", delta)
+        return Bounds(0.0, self.epsilon)
+
+    def delta_bounds(
+        self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> Bounds:
+        """The bound, at its epsilon and beyond."""
+        if not epsilon >= self.epsilon:
+            allowed = f">= {self.epsilon:g}, where the draws were made"
+            raise InvalidParameter("epsilon", allowed, epsilon)
+        return Bounds(0.0, self.delta)
+
+    def as_profile(self) -> Profile:
+        """The pair of every (epsilon, delta)-DP mechanism."""
+        return Profile.from_epsilon_delta(self.epsilon, self.delta)
+
+    def explain(
+        self, *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
+    ) -> dict[str, object]:
+        """What stands beside the number."""
+        return {
+            "failure_probability": self.failure_probability,
+            "draws": self.draws,
+            "estimated_delta": self.estimate,
+        }
+
+
+def confidence_point(
+    drawer: Drawer, claim: Claim, *, noise: float, draws: int, failure: float
+) -> ConfidencePoint:
+    """The largest bound over both directions (and numbers of a user's examples).
+
+    Each run has `draws` draws of its own and an equal share of the failure probability. Draws come
+    from the proposal with the smallest proven payoff, in units of which Chernoff's bound is taken.
+    """
+    runs = claim.runs(noise)
+    worst = estimate = 0.0
+    for number, run in enumerate(runs):
+        proposed, largest = tightest_run(run, claim.epsilon)
+        job = Job(proposed, (Payoff(claim.epsilon),), draws, drawer.checkpoint.seed, (number,))
+        tally = drawer.tally(job, text=f"Run {number + 1} of {len(runs)}")
+        mean = float(tally.means[0, 0])
+        exponent = math.log(len(runs) / failure) / draws
+        edge = largest * upper_edge(min(mean * (1 + ROUNDING) / largest, 1.0), exponent)
+        # NaN must not look like a small number.
+        worst = edge if not edge <= worst else worst
+        estimate = max(estimate, mean)
+    return ConfidencePoint(claim.epsilon, min(worst, 1.0), failure, estimate, draws * len(runs))

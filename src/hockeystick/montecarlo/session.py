@@ -1,0 +1,55 @@
+"""One question put to Monte Carlo: its seed, who draws, and what was drawn before."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from hockeystick.errors import InvalidParameter, UnsupportedPlan
+from hockeystick.montecarlo.checkpoint import Checkpoint
+from hockeystick.montecarlo.drawing import Drawer
+from hockeystick.montecarlo.execution import Execution, open_pool
+from hockeystick.plan import Plan
+from hockeystick.simulation import missing_simulation
+
+__all__ = ["check_simulated", "open_drawer"]
+
+
+@contextmanager
+def open_drawer(
+    plan: Plan, *, execution: Execution | None, seed: int | None, **question: Any
+) -> Iterator[Drawer]:
+    """Somebody who draws for this question; `drawer.checkpoint.seed` is its seed.
+
+    Without a seed one is taken from the operating system's cryptographic source.
+    """
+    check_simulated(plan)
+    execution = execution or Execution()
+    content = {"plan": plan.describe(), **question}
+    checkpoint = Checkpoint(execution.checkpoint_path, content, _checked(seed))
+    with open_pool(execution) as pool:
+        try:
+            yield Drawer(pool, checkpoint, execution)
+        finally:
+            checkpoint.write()
+
+
+def check_simulated(plan: Plan) -> None:
+    """`UnsupportedPlan` if the plan cannot be simulated."""
+    reason = missing_simulation(plan)
+    if reason is not None:
+        raise UnsupportedPlan(f"Monte Carlo accounting does not apply: {reason}.")
+
+
+def _checked(seed: Any) -> int | None:
+    if seed is None:
+        return None
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        raise InvalidParameter("seed", "an integer >= 0 or None", seed) from None
+    if isinstance(seed, bool) or number < 0:
+        raise InvalidParameter("seed", "an integer >= 0 or None", seed)
+    return number

@@ -1,0 +1,51 @@
+"""One step in which several examples of a user are drawn independently.
+
+Their clipped gradients add up, at worst in one direction, so j of them shift the output by j clip
+norms: P is a binomial mixture of N(j, s^2) and Q is N(0, s^2).
+"""
+
+from __future__ import annotations
+
+import math
+
+from hockeystick.expressions.shifts import random_shift
+from hockeystick.plan import Plan
+from hockeystick.profile import Profile
+
+__all__ = ["needs_gaussian", "several_drawn"]
+
+
+def needs_gaussian(plan: Plan) -> str | None:
+    """The objection to a mechanism of which only one participation is known."""
+    return None if plan.mechanism is None else "it needs the Gaussian mechanism"
+
+
+def several_drawn(step: Profile, *, rate: float, copies: int, throws: int = 1) -> Profile:
+    """The pair of a step with `copies` independent coins; `step` is what a single example does.
+
+    With several `throws` of all coins, the one with most heads counts. As the pair given that some
+    coin shows heads, subsampled at the probability of that: the likelihood ratio is then near 1 in
+    closed form, and not as a difference of large masses.
+    """
+    if rate == 1:
+        return step if copies == 1 else _shifted(step, [copies], [1.0])
+    taking_part = -math.expm1(copies * throws * math.log1p(-rate))
+    if copies == 1:
+        return step.subsample(rate if throws == 1 else taking_part)
+    heads = [_chance(j, rate, copies) for j in range(1, copies + 1)]
+    at_least = [math.fsum(heads[j:]) for j in range(copies)] + [0.0]
+    most = [-math.expm1(throws * math.log1p(-tail)) for tail in at_least]
+    weights = [max(most[j] - most[j + 1], 0.0) for j in range(copies)]
+    return _shifted(step, list(range(1, copies + 1)), weights).subsample(taking_part)
+
+
+def _chance(heads: int, rate: float, coins: int) -> float:
+    """Binomial."""
+    log_ways = math.log(math.comb(coins, heads))
+    return math.exp(log_ways + heads * math.log(rate) + (coins - heads) * math.log1p(-rate))
+
+
+def _shifted(step: Profile, counts: list[int], weights: list[float]) -> Profile:
+    """The step's shift times a random count."""
+    one = step.expression.order()
+    return Profile(random_shift([count * one for count in counts], weights))
