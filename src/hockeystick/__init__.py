@@ -17,6 +17,7 @@ from hockeystick.estimation import (
     estimate_delta,
     estimate_noise,
     estimate_profile,
+    estimate_profiles,
 )
 from hockeystick.guarantee import Guarantee
 from hockeystick.montecarlo.drafts import DrawPlan
@@ -69,6 +70,7 @@ __all__ = [
     "estimate_delta",
     "estimate_noise",
     "estimate_profile",
+    "estimate_profiles",
     "methods",
     "strategies",
     "verify",

@@ -29,6 +29,7 @@ __all__ = [
     "estimate_delta",
     "estimate_noise",
     "estimate_profile",
+    "estimate_profiles",
 ]
 
 # How close an estimated noise comes to the wanted delta, as a relative distance.
@@ -103,31 +104,64 @@ def estimate_profile(
     For users it is the worst number of examples at each epsilon. Each interval misses its own truth
     with probability `miss`.
     """
+    (found,) = estimate_profiles(
+        plan,
+        noise_multipliers=[noise_multiplier],
+        epsilons=epsilons,
+        direction=direction,
+        draws=draws,
+        miss=miss,
+        seed=seed,
+        execution=execution,
+    )
+    return found
+
+
+def estimate_profiles(
+    plan: Plan,
+    *,
+    noise_multipliers: Sequence[float],
+    epsilons: Sequence[float],
+    direction: str = "both",
+    draws: int = 100_000,
+    miss: float = 1e-3,
+    seed: int | None = None,
+    execution: Execution | None = None,
+) -> list[dict[Direction, list[Estimate]]]:
+    """`estimate_profile` at several noise levels, which share the draws and most of their cost.
+
+    Participations and standard normal noise are drawn once; a level adds one recursion. Estimates
+    at different levels are therefore not independent, and differences between them are smoother
+    than each by itself.
+    """
     check_simulated(plan)
-    noise = check.positive("noise_multiplier", noise_multiplier)
+    levels = tuple(check.positive("noise_multiplier", one) for one in noise_multipliers)
     questions = tuple(Payoff(check.at_least("epsilon", one, 0.0)) for one in epsilons)
-    if not questions:
-        raise InvalidParameter("epsilons", "at least one epsilon", epsilons)
+    for name, given in {"noise_multipliers": levels, "epsilons": questions}.items():
+        if not given:
+            raise InvalidParameter(name, "at least one number", list(given))
     draws = check.positive_integer("draws", draws)
     miss = check.small_probability("miss", miss)
-    found: dict[Direction, list[Estimate]] = {}
-    asked: dict[str, Any] = {"estimate": (noise, questions, direction, draws)}
+    found: list[dict[Direction, list[Estimate]]] = [{} for _ in levels]
+    asked: dict[str, Any] = {"estimate": (levels, questions, direction, draws)}
     with open_drawer(plan, execution=execution, seed=seed, **asked) as drawer:
         for side in directions_for(direction):
             means = []
             for number, run in enumerate(runs_of(plan, present=side == "remove")):
                 job = Job(
-                    replace(run, noise_multipliers=(noise,)),
+                    replace(run, noise_multipliers=levels),
                     questions,
                     draws,
                     drawer.checkpoint.seed,
                     (int(side == "add"), number),
                 )
-                means.append(drawer.tally(job, text=f"Direction {side}").means[:, 0])
-            found[side] = [
-                Estimate(value, *interval(value, draws=draws, miss=miss), miss, draws)
-                for value in np.max(means, axis=0).tolist()
-            ]
+                means.append(drawer.tally(job, text=f"Direction {side}").means)
+            worst = np.max(means, axis=0)
+            for level, one in enumerate(found):
+                one[side] = [
+                    Estimate(value, *interval(value, draws=draws, miss=miss), miss, draws)
+                    for value in worst[:, level].tolist()
+                ]
     return found
 
 

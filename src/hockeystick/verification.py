@@ -16,6 +16,7 @@ from hockeystick.montecarlo.session import check_simulated, open_drawer
 from hockeystick.montecarlo.verifier import Claim, Outcome, Verifier
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
+from hockeystick.simulation import simulation_remark
 
 __all__ = ["checked_claim", "draws_to_verify", "verified_guarantee", "verify"]
 
@@ -93,6 +94,9 @@ def draws_to_verify(
 def verified_guarantee(claim: Claim, noise: float, details: dict[str, object]) -> Guarantee:
     """The guarantee of an accepted claim, with what it implies at other epsilons and deltas."""
     plan = claim.plan
+    remark = simulation_remark(plan)
+    if remark is not None:
+        details = {**details, "note": remark}
     analysis = Analysis(
         "monte-carlo",
         "verified" if plan.sampling.alone_is_worst else "conjectured",

@@ -8,6 +8,8 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import wraps
 from typing import Any, get_type_hints
 
+import typer
+
 __all__ = ["gathered"]
 
 
@@ -25,7 +27,13 @@ def gathered(command: Callable[..., None]) -> Callable[..., None]:
     def spread(**options: Any) -> None:
         for name, names in members.items():
             options[name] = hints[name](**{field: options.pop(field) for field in names})
-        command(**options)
+        try:
+            command(**options)
+        except KeyboardInterrupt as interruption:
+            # What was interrupted may say how to go on; Typer keeps only the exit status.
+            if interruption.args:
+                typer.echo(f"interrupted: {interruption}", err=True)
+            raise
 
     parameters: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(command).parameters.items():

@@ -226,12 +226,13 @@ class DrawOptions:
         ),
     ] = None
 
-    def execution(self, update: Update) -> Execution | None:
-        """Who draws; None if nothing was said about it, except how far it is."""
+    def execution(self, update: Update) -> Execution:
+        """Who draws, and who is told how far it is; Ctrl-C leaves a checkpoint here."""
         return Execution(
             workers=self.workers,
             scheduler=self.scheduler,
             checkpoint=self.checkpoint,
+            rescue=Path.cwd(),
             progress=update,
         )
 

@@ -54,6 +54,14 @@ class Checkpoint:
         if time.monotonic() - self._written > INTERVAL:
             self.write()
 
+    def rescue(self, directory: Path) -> Path | None:
+        """Write to a new file in the directory, if there is no file of this question yet."""
+        if self._path is not None or not self._tallies:
+            return None
+        self._path = directory / f"hockeystick-{self._question[:12]}.json"
+        self.write()
+        return self._path
+
     def write(self) -> None:
         """Replace the file in one step, so that it is never half-written."""
         if self._path is None:

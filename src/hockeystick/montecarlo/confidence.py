@@ -15,6 +15,7 @@ from hockeystick.montecarlo.payoff import Payoff
 from hockeystick.montecarlo.verifier import ROUNDING, Claim
 from hockeystick.montecarlo.work import Job
 from hockeystick.profile import Profile
+from hockeystick.simulation import simulation_remark
 
 __all__ = ["ConfidencePoint", "confidence_point"]
 
@@ -32,6 +33,7 @@ class ConfidencePoint:
     failure_probability: float
     estimate: float
     draws: int
+    remark: str | None = None
     has_formula: bool = False
 
     def epsilon_bounds(
@@ -59,11 +61,12 @@ class ConfidencePoint:
         self, *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
     ) -> dict[str, object]:
         """What stands beside the number."""
-        return {
+        found: dict[str, object] = {
             "failure_probability": self.failure_probability,
             "draws": self.draws,
             "estimated_delta": self.estimate,
         }
+        return found if self.remark is None else {**found, "note": self.remark}
 
 
 def confidence_point(
@@ -86,4 +89,6 @@ def confidence_point(
         # NaN must not look like a small number.
         worst = edge if not edge <= worst else worst
         estimate = max(estimate, mean)
-    return ConfidencePoint(claim.epsilon, min(worst, 1.0), failure, estimate, draws * len(runs))
+    remark = simulation_remark(claim.plan)
+    drawn = draws * len(runs)
+    return ConfidencePoint(claim.epsilon, min(worst, 1.0), failure, estimate, drawn, remark)

@@ -26,13 +26,15 @@ class Execution:
 
     By default all cores of this machine draw, or `workers` of them. `scheduler` is the address of a
     Dask scheduler ("tcp://host:8786") or a `distributed.Client`. With a `checkpoint` file an
-    interrupted computation goes on where it was when it is asked again. `progress` is told in a
-    sentence how far it is.
+    interrupted computation goes on where it was when it is asked again; without one, what was drawn
+    before Ctrl-C goes to a new file in the directory `rescue`, if there is one. `progress` is told
+    in a sentence how far it is.
     """
 
     workers: int | None = None
     scheduler: Any = None
     checkpoint: str | os.PathLike[str] | None = None
+    rescue: str | os.PathLike[str] | None = None
     progress: Callable[[str], None] | None = None
 
     def __post_init__(self) -> None:

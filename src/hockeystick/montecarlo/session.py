@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
@@ -29,11 +30,16 @@ def open_drawer(
     execution = execution or Execution()
     content = {"plan": plan.describe(), **question}
     checkpoint = Checkpoint(execution.checkpoint_path, content, _checked(seed))
-    with open_pool(execution) as pool:
-        try:
+    try:
+        with open_pool(execution) as pool:
             yield Drawer(pool, checkpoint, execution)
-        finally:
-            checkpoint.write()
+    except KeyboardInterrupt:
+        kept = None if execution.rescue is None else checkpoint.rescue(Path(execution.rescue))
+        if kept is None:
+            raise
+        raise KeyboardInterrupt(f"go on with --checkpoint {kept}") from None
+    finally:
+        checkpoint.write()
 
 
 def check_simulated(plan: Plan) -> None:

@@ -16,6 +16,7 @@ from hockeystick.simulation.registry import (
     Simulation,
     missing_simulation,
     runs_of,
+    simulation_remark,
 )
 
 __all__ = [
@@ -29,5 +30,6 @@ __all__ = [
     "missing_simulation",
     "random_allocation",
     "runs_of",
+    "simulation_remark",
     "user_min_sep",
 ]

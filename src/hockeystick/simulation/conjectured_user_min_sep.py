@@ -24,7 +24,7 @@ from hockeystick.simulation.copies import (
     log_or_minus_infinity,
 )
 from hockeystick.simulation.registry import Runner, Simulation, simulates
-from hockeystick.simulation.strategy_run import strategy_run
+from hockeystick.simulation.strategy_run import overlaps_remark, strategy_run
 from hockeystick.simulation.user_min_sep import held_by_a_user
 
 __all__ = ["conjectured_user_min_sep", "resting_user_law"]
@@ -122,7 +122,7 @@ def _starts(chance: float, separation: int, warm_up: int) -> FloatArray:
     return starts
 
 
-@simulates(ConjecturedUserMinSep, objection=too_long, held=held_by_a_user)
+@simulates(ConjecturedUserMinSep, objection=too_long, held=held_by_a_user, remark=overlaps_remark)
 def conjectured_user_min_sep(run: Simulation) -> Runner:
     """log LR, O(steps * (bands + examples)) for each draw and noise level."""
     return strategy_run(run, resting_user_law(run.plan, run.held))

@@ -13,7 +13,7 @@ from hockeystick.plan import Plan
 from hockeystick.sampling import CyclicPoisson
 from hockeystick.simulation.columns import Trajectories, too_long
 from hockeystick.simulation.registry import Runner, Simulation, simulates
-from hockeystick.simulation.strategy_run import strategy_run
+from hockeystick.simulation.strategy_run import overlaps_remark, strategy_run
 
 __all__ = ["cyclic_poisson"]
 
@@ -83,7 +83,7 @@ def _objection(plan: Plan) -> str | None:
     return too_long(plan)
 
 
-@simulates(CyclicPoisson, objection=_objection)
+@simulates(CyclicPoisson, objection=_objection, remark=overlaps_remark)
 def cyclic_poisson(run: Simulation) -> Runner:
     """log LR, O(steps * bands) for each draw and O(steps) for each noise level."""
     scheme = cast("CyclicPoisson", run.plan.sampling)

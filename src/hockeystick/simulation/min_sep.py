@@ -20,7 +20,7 @@ from hockeystick.plan import Plan
 from hockeystick.sampling import MinSep, Poisson
 from hockeystick.simulation.columns import Trajectories, too_long
 from hockeystick.simulation.registry import Runner, Simulation, simulates
-from hockeystick.simulation.strategy_run import strategy_run
+from hockeystick.simulation.strategy_run import overlaps_remark, strategy_run
 
 __all__ = ["min_sep", "resting_law"]
 
@@ -115,8 +115,8 @@ def resting_law(plan: Plan) -> RestingLaw:
     return RestingLaw(rate, priors, np.full(plan.steps, rate), priors)
 
 
-@simulates(Poisson, objection=too_long)
-@simulates(MinSep, objection=too_long)
+@simulates(Poisson, objection=too_long, remark=overlaps_remark)
+@simulates(MinSep, objection=too_long, remark=overlaps_remark)
 def min_sep(run: Simulation) -> Runner:
     """log LR, O(steps * bands) for each draw and O(steps) for each noise level."""
     return strategy_run(run, resting_law(run.plan))

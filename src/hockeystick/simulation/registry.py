@@ -22,6 +22,7 @@ __all__ = [
     "missing_simulation",
     "runs_of",
     "simulates",
+    "simulation_remark",
 ]
 
 # Numbers in an array of draws by steps: small enough for the second level of cache.
@@ -105,6 +106,7 @@ class _Entry(NamedTuple):
     prepare: Prepare
     objection: Objection
     held: Callable[[Plan], range]
+    remark: Objection
 
 
 _ENTRIES: dict[type[Sampling], _Entry] = {}
@@ -115,14 +117,16 @@ def simulates(
     *,
     objection: Objection = lambda plan: None,
     held: Callable[[Plan], range] = lambda plan: range(1, 2),
+    remark: Objection = lambda plan: None,
 ) -> Callable[[Prepare], Prepare]:
     """Register the decorated function as the one that prepares simulations of a scheme.
 
-    `held(plan)` are the numbers of examples of a user that have to be looked at.
+    `held(plan)` are the numbers of examples of a user that have to be looked at. `remark(plan)`
+    says where likelihood ratios are not exact.
     """
 
     def register(prepare: Prepare) -> Prepare:
-        _ENTRIES[scheme] = _Entry(prepare, objection, held)
+        _ENTRIES[scheme] = _Entry(prepare, objection, held, remark)
         return prepare
 
     return register
@@ -137,6 +141,11 @@ def missing_simulation(plan: Plan) -> str | None:
     if plan.mechanism is not None:
         return "only the Gaussian mechanism is simulated"
     return entry.objection(plan)
+
+
+def simulation_remark(plan: Plan) -> str | None:
+    """What is to be known about a simulation of the plan, in a clause; None if nothing."""
+    return _ENTRIES[type(plan.sampling)].remark(plan)
 
 
 def runs_of(plan: Plan, *, present: bool) -> list[Simulation]:

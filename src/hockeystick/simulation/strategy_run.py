@@ -7,12 +7,22 @@ from hockeystick.simulation.columns import columns_of
 from hockeystick.simulation.participation import ParticipationLaw, ParticipationRun
 from hockeystick.simulation.registry import Simulation
 
-__all__ = ["columns_apart", "strategy_run"]
+__all__ = ["columns_apart", "overlaps_remark", "strategy_run"]
 
 
 def columns_apart(plan: Plan) -> bool:
     """Whether columns of different participations never overlap, so that recursions are exact."""
     return plan.strategy.bands <= plan.sampling.least_gap
+
+
+def overlaps_remark(plan: Plan) -> str | None:
+    """More bands than the separation, so that columns of participations overlap: r-min-sep."""
+    if columns_apart(plan):
+        return None
+    return (
+        f"more bands ({plan.strategy.bands:,}) than the separation ({plan.sampling.least_gap:,}): "
+        "overlaps are bounded (r-min-sep)"
+    )
 
 
 def strategy_run(run: Simulation, law: ParticipationLaw) -> ParticipationRun:

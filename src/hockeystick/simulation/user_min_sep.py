@@ -27,7 +27,7 @@ from hockeystick.simulation.copies import (
     log_or_minus_infinity,
 )
 from hockeystick.simulation.registry import Runner, Simulation, simulates
-from hockeystick.simulation.strategy_run import strategy_run
+from hockeystick.simulation.strategy_run import overlaps_remark, strategy_run
 
 __all__ = ["held_by_a_user", "user_law", "user_min_sep"]
 
@@ -122,7 +122,7 @@ def held_by_a_user(plan: Plan) -> range:
     return range(most if scheme.separation == 1 else 1, most + 1)
 
 
-@simulates(UserMinSep, objection=too_long, held=held_by_a_user)
+@simulates(UserMinSep, objection=too_long, held=held_by_a_user, remark=overlaps_remark)
 def user_min_sep(run: Simulation) -> Runner:
     """log LR, O(steps * (bands + separation + examples)) for each draw and noise level."""
     return strategy_run(run, user_law(run.plan, run.held))
