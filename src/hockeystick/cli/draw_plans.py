@@ -43,13 +43,15 @@ def show_draw_plans(
 
 def _table(draft: DrawPlan) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for title in ("direction", "part"):
+    users = any(trial.held > 1 for trial in draft.trials)
+    for title in ("direction", *(["examples"] if users else []), "part"):
         table.add_column(title)
     for title in ("draws", "passes up to"):
         table.add_column(title, justify="right")
     for trial in draft.trials:
         number = count_text(trial.draws)
-        table.add_row(trial.direction, trial.part, number, f"{trial.threshold:.4g}")
+        held = [str(trial.held)] if users else []
+        table.add_row(trial.direction, *held, trial.part, number, f"{trial.threshold:.4g}")
     return table
 
 

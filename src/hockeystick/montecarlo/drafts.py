@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hockeystick.montecarlo.pilot import Pilot
-from hockeystick.montecarlo.trials import Design, Trial
+from hockeystick.montecarlo.trials import Design
 from hockeystick.montecarlo.verifier import Claim, Verifier
 
 __all__ = ["DrawPlan", "PlannedTrial", "draw_plan", "planned"]
@@ -16,10 +17,12 @@ __all__ = ["DrawPlan", "PlannedTrial", "draw_plan", "planned"]
 class PlannedTrial:
     """A test of one direction: passes if the mean payoff is at most `threshold`.
 
-    `part` says of what: the whole delta, the part below a cap, or what exceeds it.
+    `part` says of what: the whole delta, the part below a cap, or what exceeds it. "proven" needs
+    no draws; its threshold is the proven bound. Users may have `held` examples.
     """
 
     direction: str
+    held: int
     part: str
     draws: int
     threshold: float
@@ -31,8 +34,7 @@ class DrawPlan:
 
     `estimated_delta` is what the pilot saw in the worst direction. `passes_up_to` is the largest
     delta that the trials are laid out for: the distance to the claimed delta is the price of
-    verifying with so few draws. If there are no trials although `feasible` is false, the claim
-    is too close to the truth, or false.
+    verifying with so few draws. A claim that is not `feasible` is too close to the truth, or false.
     """
 
     noise_multiplier: float
@@ -55,30 +57,33 @@ def draw_plan(
     start = time.perf_counter()
     pilots = verifier.look(claim, noise, stream=stream)
     seconds = time.perf_counter() - start
-    return planned(claim, noise, pilots, verifier.designs(claim, pilots), seconds)
+    return planned(noise, pilots, verifier.designs(claim, pilots), seconds=seconds)
 
 
 def planned(
-    claim: Claim,
-    noise: float,
-    pilots: list[Pilot],
-    designs: list[Design] | None,
-    seconds: float,
+    noise: float, pilots: list[Pilot], designs: list[Design] | None, *, seconds: float
 ) -> DrawPlan:
     """Put a layout of trials into words; `seconds` is how long the pilots took."""
-    trials = [trial for design in designs or [] for trial in design.trials]
+    rows = [
+        row
+        for pilot, design in zip(pilots, designs or [], strict=False)
+        for row in _rows(pilot, design)
+    ]
     speed = sum(pilot.draws for pilot in pilots) / max(seconds, 1e-9)
-    shown = [trial for trial in trials if trial.payoff.part != "excess"]
     return DrawPlan(
         noise,
-        tuple(_shown(trial) for trial in trials),
+        tuple(rows),
         max(pilot.mean for pilot in pilots),
-        max((trial.threshold for trial in shown), default=claim.allowed if designs else 0.0),
-        sum(trial.draws for trial in trials) / speed,
+        max((row.threshold for row in rows if row.part in ("whole", "capped")), default=0.0),
+        sum(row.draws for row in rows) / speed,
         designs is not None,
     )
 
 
-def _shown(trial: Trial) -> PlannedTrial:
-    direction = "remove" if trial.simulation.present else "add"
-    return PlannedTrial(direction, trial.payoff.part, trial.draws, trial.threshold)
+def _rows(pilot: Pilot, design: Design) -> Iterator[PlannedTrial]:
+    run = pilot.run
+    direction = "remove" if run.present else "add"
+    if design.proven is not None:
+        yield PlannedTrial(direction, run.held, "proven", 0, design.proven)
+    for trial in design.trials:
+        yield PlannedTrial(direction, run.held, trial.payoff.part, trial.draws, trial.threshold)

@@ -59,9 +59,13 @@ class Trial:
 
 
 class Design(NamedTuple):
-    """Trials that test one run together; all have to pass."""
+    """Trials that test one run together; all have to pass.
+
+    There are none where a proven bound on delta is small enough already.
+    """
 
     trials: tuple[Trial, ...]
+    proven: float | None = None
 
     @property
     def draws(self) -> int:
@@ -101,7 +105,7 @@ def _designs(pilot: Pilot, allowed: float, miss: float, change: float) -> Iterat
     choices = [(replace(pilot.run, proposal=None), plain), *_bounded(pilot, seen, error)]
     for run, expected in choices:
         if expected.largest <= allowed:
-            yield Design(())
+            yield Design((), expected.largest)
         trial = _trial(run, whole, expected, allowed=allowed, miss=miss)
         if trial is not None:
             yield Design((trial,))

@@ -1,0 +1,128 @@
+"""Commands that draw: `verify`, and the method monte-carlo of `delta` and `calibrate`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import hockeystick as hs
+from cli.conftest import POISSON, Command
+from hockeystick.montecarlo.drawing import Drawer
+
+RUN = ["--sampling", "min-sep", "--rate", "0.2", "--separation", "2", "--steps", "20"]
+STRATEGY = ["--strategy", "bsr", "--bands", "2"]
+CLAIM = ["--epsilon", "1", "--delta", "0.01"]
+PLAN = hs.Plan(
+    sampling=hs.MinSep(rate=0.2, separation=2), steps=20, strategy=hs.strategies.bsr(20, bands=2)
+)
+
+
+def test_an_accepted_claim(command: Command) -> None:
+    """The table says verified and the claimed epsilon, and how many draws it took."""
+    words = ["verify", *RUN, *STRATEGY, *CLAIM, "--noise-multiplier", "3", "--seed", "1"]
+    outcome = command(*words)
+    assert (outcome.status, outcome.stderr) == (0, "")
+    assert "monte-carlo  verified   1.0000" in outcome.stdout
+    assert "false acceptance 0.0001" in outcome.stdout
+    content = json.loads(command(*words, "--json").stdout)
+    assert content["best"]["kind"] == "verified"
+    assert content["best"]["epsilon"] == pytest.approx(1.0)
+    assert content["best"]["details"]["draws"] > 0
+
+
+def test_a_claim_that_is_not_accepted(command: Command) -> None:
+    """Exit status 1 and one line."""
+    words = ["verify", *RUN, *STRATEGY, *CLAIM, "--noise-multiplier", "1", "--seed", "1"]
+    outcome = command(*words)
+    assert (outcome.status, outcome.stdout) == (1, "")
+    assert outcome.stderr.startswith("error: The claim (epsilon=1, delta=0.01) is not accepted")
+    assert outcome.stderr.count("\n") == 1
+
+
+def test_a_dry_run_shows_the_draws_and_makes_none_of_them(command: Command) -> None:
+    """The trials are those that `verify` makes with the same seed."""
+    words = ["verify", *RUN, *STRATEGY, *CLAIM, "--noise-multiplier", "3", "--seed", "1"]
+    shown = command(*words, "--dry-run")
+    assert (shown.status, shown.stderr) == (0, "")
+    assert "of the claimed one" in shown.stdout
+    (draft,) = json.loads(command(*words, "--dry-run", "--json").stdout)["candidates"]
+    made = json.loads(command(*words, "--json").stdout)["best"]["details"]["draws"]
+    assert draft["draws"] == made == sum(trial["draws"] for trial in draft["trials"])
+    assert {trial["direction"] for trial in draft["trials"]} == {"remove", "add"}
+    assert draft["estimated_delta"] < draft["passes_up_to"] < 0.01
+
+
+def test_calibrating_by_draws(command: Command) -> None:
+    """Less noise than the proven one, candidates from the noisiest down in a dry run."""
+    words = ["calibrate", *RUN, *STRATEGY, *CLAIM, "--method", "monte-carlo", "--seed", "1"]
+    words += ["--draws", "60000"]
+    found = json.loads(command(*words, "--json").stdout)["best"]
+    proven = hs.calibrate(PLAN, epsilon=1.0, delta=0.01)
+    assert found["kind"] == "verified"
+    assert found["noise_multiplier"] < proven.noise_multiplier
+    drafts = json.loads(command(*words, "--dry-run", "--json").stdout)["candidates"]
+    noises = [draft["noise_multiplier"] for draft in drafts]
+    assert noises == sorted(noises, reverse=True)
+    assert noises[-1] == pytest.approx(found["noise_multiplier"], rel=1e-12)
+
+
+def test_a_confidence_bound_by_draws(command: Command) -> None:
+    """`delta` has the failure probability beside the number."""
+    words = ["delta", *RUN, *STRATEGY, "--noise-multiplier", "3", "--epsilon", "1"]
+    outcome = command(*words, "--method", "monte-carlo", "--draws", "20000", "--seed", "1")
+    assert outcome.status == 0
+    assert "monte-carlo  confidence" in outcome.stdout
+    assert "failure probability 0.001, draws 40000" in outcome.stdout
+
+
+def test_epsilon_has_no_draws(command: Command) -> None:
+    """Draws bound delta at an epsilon, not the other way round; the message says where."""
+    words = ["epsilon", *POISSON, "--noise-multiplier", "2", "--delta", "1e-3"]
+    outcome = command(*words, "--method", "monte-carlo")
+    assert outcome.status == 2
+    assert "hockeystick delta" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    "option", [["--draws", "7"], ["--seed", "1"], ["--workers", "1"], ["--checkpoint", "x.json"]]
+)
+def test_options_of_draws_are_not_ignored(command: Command, option: list[str]) -> None:
+    """A command that makes no draws refuses them."""
+    words = ["delta", *POISSON, "--noise-multiplier", "2", "--epsilon", "1"]
+    outcome = command(*words, *option)
+    assert outcome.status == 2
+    assert outcome.stderr.startswith(f"error: {option[0]} must be left out")
+
+
+def test_a_limit_on_draws_that_is_too_low(command: Command) -> None:
+    """The message says how many would be enough."""
+    words = ["verify", *RUN, *STRATEGY, *CLAIM, "--noise-multiplier", "3", "--seed", "1"]
+    outcome = command(*words, "--draws", "10")
+    assert outcome.status == 2
+    assert outcome.stderr.startswith("error: --draws must be >= ")
+
+
+def test_ctrl_c_leaves_a_checkpoint(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Without --checkpoint there is a new file, and the command goes on from it."""
+    words = ["verify", *RUN, *STRATEGY, *CLAIM, "--noise-multiplier", "3"]
+    monkeypatch.chdir(tmp_path)
+    tally = Drawer.tally
+
+    def interrupted(self: Drawer, job: object, **options: object) -> object:
+        if job.stream[0] == 1:  # type: ignore[attr-defined]
+            raise KeyboardInterrupt
+        return tally(self, job, **options)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Drawer, "tally", interrupted)
+        outcome = command(*words, "--seed", "1")
+    (kept,) = tmp_path.iterdir()
+    assert outcome.status == 130
+    assert outcome.stderr == f"interrupted: go on with --checkpoint {kept}\n"
+    resumed = json.loads(command(*words, "--checkpoint", kept, "--json").stdout)
+    fresh = json.loads(command(*words, "--seed", "1", "--json").stdout)
+    assert resumed["best"]["details"] == fresh["best"]["details"]
