@@ -85,6 +85,8 @@ OTHERS = (
     # Numba, which it does not require, makes it several times as fast.
     Participant("PLD-accounting", "pld_accounting.py", ("PLD-accounting==2.0", "numba"), 2),
     Participant("jax-privacy", "jax_privacy.py", ("jax-privacy==2.0.0",), 5),
+    # Its simulation takes minutes and gigabytes, and nothing in it becomes warm.
+    Participant("its draws", "jax_privacy_draws.py", ("jax-privacy==2.0.0",), 1),
     Participant("random-allocation", "random_allocation.py", RANDOM_ALLOCATION, 4),
     Participant("its decomposition", "random_allocation_decomposition.py", RANDOM_ALLOCATION, 4),
     Participant("dictionaries", "dictionaries.py", (), 4),
@@ -136,6 +138,13 @@ CASES = {
         median_of_warm,
     ),
     **{name: case for name, (case, _) in LARGE_BINS.items()},
+    "b-min-sep draws": Case(
+        "b-min-sep, 16 bands, 2,000 steps: delta from 100,000 draws", median_of_warm
+    ),
+    "balls-in-bins draws": Case(
+        "balls-in-bins, 100 bins, 16 bands, 2,000 steps: delta from 100,000 draws", median_of_warm
+    ),
+    "many draws": Case("b-min-sep, 16 bands, 2,000 steps: delta from 1,000,000 draws"),
 }
 ANSWERS = {
     "hockeystick": set(CASES),
@@ -143,6 +152,7 @@ ANSWERS = {
     "prv-accountant": {"poisson"},
     "PLD-accounting": {"allocation", *PICKS},
     "jax-privacy": {"banded 16 bands", "banded 64 bands", "noise stream"},
+    "its draws": {"b-min-sep draws", "balls-in-bins draws"},
     "random-allocation": {"Renyi to 60", "Renyi to 40", "five runs"},
     "its decomposition": {"five runs"},
     "dictionaries": {"50 bins"},
@@ -158,6 +168,8 @@ PROMISES = (
     Promise("noise stream", "jax-privacy", 2.0),
     Promise("Renyi to 60", "random-allocation", 300.0),
     Promise("50 bins", "dictionaries", 50.0),
+    Promise("b-min-sep draws", "its draws", 20.0),
+    Promise("balls-in-bins draws", "its draws", 100.0),
 )
 LIMITS = (Limit("noise stream", "times the memory of bands x parameters numbers", 1.2),)
 TIME_LIMITS = (
@@ -168,6 +180,9 @@ TIME_LIMITS = (
 AGREEMENTS = (
     Agreement("Renyi to 40", "random-allocation", 1e-8),
     Agreement("50 bins", "dictionaries", 1e-10),
+    # Means of 100,000 draws on either side.
+    Agreement("b-min-sep draws", "its draws", 0.03),
+    Agreement("balls-in-bins draws", "its draws", 0.03),
 )
 WITHIN = tuple(Within(case, "PLD-accounting") for case in PICKS)
 MEMORY_LIMIT_MB = 300

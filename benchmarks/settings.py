@@ -27,3 +27,12 @@ BINS = {
         {"bins": 1_000, "bands": 1, "largest": 1_000, "seconds": 1.0},
     ),
 }
+DRAWS = {
+    "steps": 2_000,
+    "bands": 16,
+    "draws": 100_000,
+    "many": 1_000_000,
+    "epsilon": 2.0,
+    "min sep": {"noise": 1.0, "rate": 0.01},
+    "balls-in-bins": {"noise": 1.5, "bins": 100},
+}

@@ -123,6 +123,35 @@ def noise_stream():
     return None, memory
 
 
+def _estimated(scheme, noise, draws):
+    """delta from draws of a run with the example, on all cores."""
+    c = s.DRAWS
+    strategy = hs.strategies.bsr(c["steps"], bands=c["bands"])
+    plan = hs.Plan(sampling=scheme, steps=c["steps"], strategy=strategy)
+    found = hs.estimate_profile(
+        plan,
+        noise_multiplier=noise,
+        epsilons=[c["epsilon"]],
+        direction="remove",
+        draws=draws,
+        seed=0,
+    )["remove"][0]
+    return found.low, found.value, [found.value]
+
+
+def min_sep_draws(draws):
+    """From a warm start."""
+    c = s.DRAWS["min sep"]
+    scheme = hs.MinSep(rate=c["rate"], separation=s.DRAWS["bands"])
+    return _estimated(scheme, c["noise"], draws)
+
+
+def balls_in_bins_draws():
+    """Through the inner products with the means of the bins."""
+    c = s.DRAWS["balls-in-bins"]
+    return _estimated(hs.BallsInBins(bins=c["bins"]), c["noise"], s.DRAWS["draws"])
+
+
 CASES = {
     "poisson": poisson,
     "fifty phases": fifty_phases,
@@ -137,4 +166,7 @@ CASES = {
     "five runs": five_runs,
     "50 bins": partial(bins, s.BINS["compared"]),
     **{f"{c['bins']:,} bins": partial(bins, c) for c in s.BINS["large"]},
+    "b-min-sep draws": partial(min_sep_draws, s.DRAWS["draws"]),
+    "balls-in-bins draws": balls_in_bins_draws,
+    "many draws": partial(min_sep_draws, s.DRAWS["many"]),
 }

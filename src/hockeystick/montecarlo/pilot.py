@@ -24,8 +24,8 @@ FIRST, SECOND, LAST, BEST = 500, 4_000, 40_000, 4
 SCALES = (1.0, 1.5, 2.0, 3.0)
 SHIFTS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 SHIFTS_WITHOUT = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2)
-# A proposal under which fewer draws than this share count at all is not trusted.
-LEAST_HITS = 0.02
+# Squares of smaller means are lost to underflow; such a delta counts as not seen.
+SMALLEST_MEAN = 1e-140
 
 
 class Sighting(NamedTuple):
@@ -93,7 +93,9 @@ class Pilots:
         job = Job(run, (Payoff(epsilon),), draws, self.seed, stream)
         tally = self.drawer.tally(job, text="Looking ahead")
         mean = float(tally.means[0, 0])
-        variance = float(tally.variances[0, 0]) / mean**2 if mean > 0 else math.inf
+        if not mean > SMALLEST_MEAN:
+            return Sighting(run, 0.0, math.inf, 0.0, draws)
+        variance = float(tally.variances[0, 0]) / mean**2
         return Sighting(run, mean, variance, float(tally.largest[0, 0]), draws)
 
 
