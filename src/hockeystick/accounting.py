@@ -112,7 +112,7 @@ def _note(plan: Plan, method: str, analyses: list[Analysis]) -> str | None:
     """Whether draws of the run would say more than the proofs that "auto" has."""
     if method != "auto" or any(analysis.tight for analysis in analyses):
         return None
-    if montecarlo.missing_simulation(plan) is not None or not plan.sampling.alone_is_worst:
+    if montecarlo.missing_simulation(plan) is not None or plan.sampling.conjectured:
         return None
     return LOWER_BY_DRAWS
 

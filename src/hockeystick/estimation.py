@@ -157,9 +157,10 @@ def estimate_profiles(
                 )
                 means.append(drawer.tally(job, text=f"Direction {side}").means)
             worst = np.max(means, axis=0)
+            share = miss / len(means)
             for level, one in enumerate(found):
                 one[side] = [
-                    Estimate(value, *interval(value, draws=draws, miss=miss), miss, draws)
+                    Estimate(value, *interval(value, draws=draws, miss=share), miss, draws)
                     for value in worst[:, level].tolist()
                 ]
     return found

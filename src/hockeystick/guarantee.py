@@ -28,6 +28,8 @@ Kind = Literal["proven", "verified", "confidence", "asymptotic", "conjectured"]
 # From the strongest to the weakest.
 KINDS: tuple[Kind, ...] = ("proven", "verified", "confidence", "asymptotic", "conjectured")
 ADJACENCY = "zero-out / add-remove"
+# What is said about a composition of confidence bounds.
+FAILURES_ADD_UP = "the failure probabilities of the parts add up"
 # At which delta `Guarantee.method` compares analyses when several could answer.
 REFERENCE_DELTA = 1e-6
 # A preview this many times above the best epsilon so far is far off; smaller epsilons count as one.
@@ -158,9 +160,10 @@ class Guarantee:
             if mine != theirs:
                 raise InvalidParameter(name, f"the same in both guarantees ({mine!r})", theirs)
         method = self.method if self.method == other.method else f"{self.method} + {other.method}"
+        kind = max((self.kind, other.kind), key=KINDS.index)
         analysis = Analysis(
             method=method,
-            kind=max((self.kind, other.kind), key=KINDS.index),
+            kind=kind,
             source=self.profile.compose(other.profile),
             tight=self.analyses[0].tight and other.analyses[0].tight,
         )
@@ -169,7 +172,7 @@ class Guarantee:
             analyses=(analysis,),
             accuracy=min(self.accuracy, other.accuracy),
             plans=self.plans + other.plans,
-            note=None,
+            note=FAILURES_ADD_UP if kind == "confidence" else None,
         )
 
     def __repr__(self) -> str:

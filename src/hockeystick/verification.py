@@ -10,12 +10,12 @@ from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter, UnsupportedPlan, VerificationFailed
 from hockeystick.evaluation import Direction
 from hockeystick.guarantee import Analysis, Guarantee, directions_for
+from hockeystick.montecarlo.claimed import ClaimedPoint
 from hockeystick.montecarlo.drafts import DrawPlan, draw_plan
 from hockeystick.montecarlo.execution import Execution
 from hockeystick.montecarlo.session import check_simulated, open_drawer
 from hockeystick.montecarlo.verifier import Claim, Outcome, Verifier
 from hockeystick.plan import Plan
-from hockeystick.profile import Profile
 from hockeystick.simulation import simulation_remark
 
 __all__ = ["checked_claim", "draws_to_verify", "verified_guarantee", "verify"]
@@ -36,8 +36,10 @@ def verify(
 
     b_min_sep, Appendix A, with its errata: the verifier accepts a mechanism that is not
     (epsilon, d)-DP with probability at most q, where d + q (1 - d) = delta; running the plan only
-    after acceptance is then (epsilon, delta)-DP. `VerificationFailed` if the claim is not accepted:
-    then do not repeat the call with the same claim until it is; take more noise.
+    after acceptance is then (epsilon, delta)-DP. `VerificationFailed` if the claim is not accepted.
+    Each further attempt, with the same noise or more, may accept a false claim with probability q =
+    delta/100 again, which the delta of a single guarantee does not cover; `calibrate` with the
+    method "monte-carlo" tries several noises at the price of one.
 
     A pilot with randomness of its own chooses how to draw and places the thresholds. `draws` limits
     how many may be made: if the pilot finds that more are needed, `InvalidParameter` says how many.
@@ -58,7 +60,7 @@ def verify(
             seen = max(pilot.mean for pilot in pilots)
             raise VerificationFailed(
                 f"The claim (epsilon={epsilon:g}, delta={delta:g}) is not accepted at noise "
-                f"multiplier {noise:g}: the pilot estimates delta at {seen:.3g}; take more noise."
+                f"multiplier {noise:g}: the pilot estimates delta at {seen:.3g}."
             )
         needed = sum(design.draws for design in designs)
         if limit is not None and needed > limit:
@@ -67,7 +69,7 @@ def verify(
     if not outcome.accepted:
         raise VerificationFailed(
             f"The claim (epsilon={epsilon:g}, delta={delta:g}) is not accepted at noise "
-            f"multiplier {noise:g} after {outcome.draws:,} draws; take more noise."
+            f"multiplier {noise:g} after {outcome.draws:,} draws."
         )
     return verified_guarantee(claim, noise, _details(claim, outcome))
 
@@ -99,8 +101,8 @@ def verified_guarantee(claim: Claim, noise: float, details: dict[str, object]) -
         details = {**details, "note": remark}
     analysis = Analysis(
         "monte-carlo",
-        "verified" if plan.sampling.alone_is_worst else "conjectured",
-        Profile.from_epsilon_delta(claim.epsilon, claim.delta),
+        "conjectured" if plan.sampling.conjectured else "verified",
+        ClaimedPoint(claim.epsilon, claim.delta, claim.directions),
         tight=False,
         explain=_Told(details),
     )

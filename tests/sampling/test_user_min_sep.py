@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+import hockeystick
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
 from hockeystick.sampling import Attribution, ConjecturedUserMinSep, MinSep, Poisson, UserMinSep
@@ -64,7 +66,13 @@ def test_users_are_always_separated(
     """From one participation of a user to the next are at least `separation` steps."""
     graph = graph_of(owners)
     most = graph.most_examples_per_user
-    scheme = cls(rate=rate, separation=separation, examples_per_user=most, warm_up=seed % 7)
+    scheme = cls(
+        rate=rate,
+        separation=separation,
+        examples_per_user=most,
+        warm_up=seed % 7,
+        shared_examples=True,
+    )
     batches = list(scheme.batches(examples=graph, steps=25, rng=seed))
     assert len(batches) == 25
     for steps in steps_of_users(batches, graph):
@@ -85,6 +93,7 @@ def test_users_stop_after_their_last_participation(
         examples_per_user=graph.most_examples_per_user,
         warm_up=5,
         max_participations=most,
+        shared_examples=True,
     )
     batches = list(scheme.batches(examples=graph, steps=25, rng=seed))
     assert max(len(steps) for steps in steps_of_users(batches, graph)) <= most
@@ -97,7 +106,9 @@ def test_users_stop_after_their_last_participation(
 def test_everyone_reaches_the_cap_in_a_long_run(cls: Scheme) -> None:
     """Examples of a stopped user stay out, so batches run dry."""
     graph = graph_of([{0, 1}, {1}, {2}, {3}])
-    scheme = cls(rate=0.3, separation=2, examples_per_user=2, max_participations=3)
+    scheme = cls(
+        rate=0.3, separation=2, examples_per_user=2, max_participations=3, shared_examples=True
+    )
     batches = list(scheme.batches(examples=graph, steps=600, rng=1))
     counts = [len(steps) for steps in steps_of_users(batches, graph)]
     assert counts[1:4] == [3, 3, 3]
@@ -152,7 +163,7 @@ def test_the_first_steps_follow_the_enumerated_law(cls: Scheme) -> None:
         examples=examples, users=users, number_of_examples=3 * copies, number_of_users=2 * copies
     )
     seen = np.zeros((copies, 2), dtype=np.int64)
-    scheme = cls(rate=rate, separation=2, examples_per_user=2)
+    scheme = cls(rate=rate, separation=2, examples_per_user=2, shared_examples=True)
     for step, batch in enumerate(scheme.batches(examples=many, steps=2, rng=9)):
         np.add.at(seen[:, step], batch // 3, 1 << batch % 3)
     found, counts = np.unique(seen, axis=0, return_counts=True)
@@ -167,13 +178,15 @@ def test_the_first_steps_follow_the_enumerated_law(cls: Scheme) -> None:
 def test_the_warm_up_settles_the_batch_size() -> None:
     """After separation - 1 rounds the first batches are as large as late ones, exactly."""
     graph = random_graph(0, examples=40_000, users=60_000)
-    scheme = UserMinSep(rate=0.05, separation=6, examples_per_user=10, warm_up=5)
+    scheme = UserMinSep(
+        rate=0.05, separation=6, examples_per_user=10, warm_up=5, shared_examples=True
+    )
     expected = scheme.expected_batch_size(graph)
     error = 2 * math.sqrt(expected)  # neighbours make sizes vary a little more than Poisson
     sizes = [batch.size for batch in scheme.batches(examples=graph, steps=20, rng=4)]
     assert abs(sizes[0] - expected) < 5 * error
     assert abs(np.mean(sizes) - expected) < 5 * error / math.sqrt(20)
-    cold = UserMinSep(rate=0.05, separation=6, examples_per_user=10)
+    cold = UserMinSep(rate=0.05, separation=6, examples_per_user=10, shared_examples=True)
     first = next(iter(cold.batches(examples=graph, steps=20, rng=4)))
     assert first.size > expected + 10 * error
 
@@ -183,7 +196,7 @@ def test_the_expected_size_is_what_is_drawn_on_a_graph(cls: Scheme) -> None:
     """The mean of 2,000 late batches, within two percent."""
     graph = random_graph(1, examples=300, users=400)
     most = graph.most_examples_per_user
-    scheme = cls(rate=0.05, separation=5, examples_per_user=most, warm_up=100)
+    scheme = cls(rate=0.05, separation=5, examples_per_user=most, warm_up=100, shared_examples=True)
     sizes = [batch.size for batch in scheme.batches(examples=graph, steps=2_000, rng=6)]
     assert math.isclose(np.mean(sizes), scheme.expected_batch_size(graph), rel_tol=0.02)
 
@@ -240,7 +253,9 @@ def test_alone_algorithm_four_is_min_sep() -> None:
 def test_separation_one_is_poisson_on_any_graph(cls: Scheme) -> None:
     """Nobody rests, so the graph does not matter, draw for draw."""
     graph = random_graph(3, examples=50, users=20)
-    scheme = cls(rate=0.2, separation=1, examples_per_user=graph.most_examples_per_user)
+    scheme = cls(
+        rate=0.2, separation=1, examples_per_user=graph.most_examples_per_user, shared_examples=True
+    )
     drawn = scheme.batches(examples=graph, steps=20, rng=7)
     plain = Poisson(rate=0.2).batches(examples=50, steps=20, rng=7)
     assert [b.tolist() for b in drawn] == [b.tolist() for b in plain]
@@ -250,7 +265,7 @@ def test_separation_one_is_poisson_on_any_graph(cls: Scheme) -> None:
 def test_a_graph_with_busier_users_is_refused(cls: Scheme) -> None:
     """The batches that are drawn are those that were accounted; the error says what helps."""
     graph = graph_of([{0}, {0}, {0, 1}])
-    scheme = cls(rate=0.1, separation=2, examples_per_user=2)
+    scheme = cls(rate=0.1, separation=2, examples_per_user=2, shared_examples=True)
     with pytest.raises(InvalidParameter, match=r"examples_per_user=2.*bound_contributions.*with 3"):
         scheme.batches(examples=graph, steps=5)
     with pytest.raises(InvalidParameter, match="bound_contributions"):
@@ -293,3 +308,38 @@ def test_the_unit_is_a_user(cls: Scheme) -> None:
     """Neither scheme is the other's subclass, so an analysis of one never prices the other."""
     assert cls.unit == "user"
     assert not issubclass(ConjecturedUserMinSep, UserMinSep)
+
+
+@both
+def test_shared_examples_must_be_declared(cls: Scheme) -> None:
+    """What is accounted as nobody's but one user's is not drawn from a graph where it is not."""
+    graph = graph_of([{0, 1}, {1}])
+    alone = cls(rate=0.1, separation=2, examples_per_user=2)
+    with pytest.raises(InvalidParameter, match="shared_examples=True"):
+        alone.batches(examples=graph, steps=3)
+    assert len(list(replace(alone, shared_examples=True).batches(examples=graph, steps=3))) == 3
+    fitted = cls.for_batch_size(0.2, examples=graph, separation=2)
+    assert fitted.shared_examples
+    assert not cls.for_batch_size(0.2, examples=5, separation=2).shared_examples
+
+
+@both
+@pytest.mark.parametrize(
+    ("options", "independent"),
+    [
+        ({"separation": 2}, True),
+        ({"separation": 2, "shared_examples": True}, False),
+        ({"separation": 1, "shared_examples": True}, True),
+        ({"separation": 1, "shared_examples": True, "max_participations": 3}, False),
+    ],
+)
+def test_when_others_are_independent(
+    cls: Scheme, options: dict[str, Any], independent: bool
+) -> None:
+    """A draw that makes other users rest, or uses up their participations, has traces."""
+    scheme = cls(rate=0.1, examples_per_user=2, **options)
+    assert scheme.others_are_independent is independent
+    proven = set(hockeystick.methods(Plan(sampling=scheme, steps=4)))
+    assert "gaussian" in proven
+    assert ("poisson-reduction" in proven) is independent
+    assert ("monte-carlo" in proven) is independent

@@ -30,7 +30,7 @@ from hockeystick.analyses.best_of import BestOf
 from hockeystick.analyses.block_reduction import block_profile, block_sizes
 from hockeystick.one_sided import upper_side
 from hockeystick.pairs import step_of
-from hockeystick.pairs.joint_draws import needs_gaussian, several_drawn
+from hockeystick.pairs.joint_draws import SHARED_EXAMPLES, needs_gaussian, several_drawn
 from hockeystick.pairs.lengths import counted_lengths
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
@@ -54,6 +54,8 @@ def missing_coins(plan: Plan) -> str | None:
     """The objection to other schemes, and to what several examples at once would do unknown."""
     if not isinstance(plan.sampling, COIN_SCHEMES):
         return f"coins decide about no participation under {plan.sampling.name}"
+    if not plan.sampling.others_are_independent:
+        return SHARED_EXAMPLES
     if isinstance(plan.sampling, Poisson) and not plan.correlated:
         return "it is Poisson sampling already"
     return None if plan.sampling.most_copies == 1 else needs_gaussian(plan)

@@ -102,6 +102,12 @@ class PlanOptions:
         int | None,
         typer.Option(help="Rounds drawn and thrown away before the run.", rich_help_panel=RUN),
     ] = None
+    shared_examples: Annotated[
+        bool,
+        typer.Option(
+            "--shared-examples", help="Examples may belong to several users.", rich_help_panel=RUN
+        ),
+    ] = False
     groups: Annotated[
         int | None, typer.Option(help="Groups that take turns.", rich_help_panel=RUN)
     ] = None

@@ -22,6 +22,8 @@ def bounded_runs(run: Simulation, epsilon: float) -> Iterator[tuple[Simulation, 
     if not runner.takes_proposals:
         return
     unit = runner.shift_for(max(epsilon, 0.1))
+    if unit == 0:
+        return
     proposals = (
         [Proposal(scale, 0.0) for scale in SCALES]
         if plain.present

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from hockeystick._version import __version__
 from hockeystick.atomic import check_target, replacing
 from hockeystick.errors import InvalidParameter
 from hockeystick.montecarlo.tally import Tally
@@ -37,7 +38,8 @@ class Checkpoint:
 
     def __init__(self, path: Path | None, question: dict[str, Any], seed: int | None) -> None:
         self._path = path
-        self._question = hashlib.sha256(repr(sorted(question.items())).encode()).hexdigest()
+        asked = repr((__version__, sorted(question.items())))
+        self._question = hashlib.sha256(asked.encode()).hexdigest()
         self._tallies: dict[str, Tally] = {}
         self._written = time.monotonic()
         self.seed = fresh_seed() if seed is None else seed

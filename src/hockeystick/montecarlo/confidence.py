@@ -10,6 +10,7 @@ from hockeystick._numerics.concentration import upper_edge
 from hockeystick.errors import InvalidParameter
 from hockeystick.evaluation import Bounds, Direction
 from hockeystick.montecarlo.bounded import tightest_run
+from hockeystick.montecarlo.claimed import profile_of_point
 from hockeystick.montecarlo.drawing import Drawer
 from hockeystick.montecarlo.payoff import Payoff
 from hockeystick.montecarlo.verifier import ROUNDING, Claim
@@ -33,6 +34,7 @@ class ConfidencePoint:
     failure_probability: float
     estimate: float
     draws: int
+    directions: tuple[Direction, ...]
     remark: str | None = None
     has_formula: bool = False
 
@@ -55,7 +57,7 @@ class ConfidencePoint:
 
     def as_profile(self) -> Profile:
         """The pair of every (epsilon, delta)-DP mechanism."""
-        return Profile.from_epsilon_delta(self.epsilon, self.delta)
+        return profile_of_point(self.epsilon, self.delta, self.directions)
 
     def explain(
         self, *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
@@ -91,4 +93,6 @@ def confidence_point(
         estimate = max(estimate, mean)
     remark = simulation_remark(claim.plan)
     drawn = draws * len(runs)
-    return ConfidencePoint(claim.epsilon, min(worst, 1.0), failure, estimate, drawn, remark)
+    return ConfidencePoint(
+        claim.epsilon, min(worst, 1.0), failure, estimate, drawn, claim.directions, remark
+    )

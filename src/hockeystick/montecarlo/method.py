@@ -57,7 +57,7 @@ class Sampled:
 
 def kind_of(plan: Plan) -> Kind:
     """Confidence, unless the simulation stands for the run by conjecture only."""
-    return "confidence" if plan.sampling.alone_is_worst else "conjectured"
+    return "conjectured" if plan.sampling.conjectured else "confidence"
 
 
 def analyse(

@@ -110,6 +110,8 @@ def _proposals(run: Simulation, epsilon: float) -> Iterator[Proposal | None]:
     if not runner.takes_proposals:
         return
     unit = runner.shift_for(max(epsilon, 0.1))
+    if unit == 0:
+        return
     if run.present:
         for scale in SCALES:
             for shift in SHIFTS:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.montecarlo.checkpoint import Checkpoint
@@ -14,6 +17,7 @@ from hockeystick.montecarlo.drawing import Drawer
 from hockeystick.montecarlo.execution import Execution, open_pool
 from hockeystick.plan import Plan
 from hockeystick.simulation import missing_simulation
+from hockeystick.strategies import Strategy
 
 __all__ = ["check_simulated", "open_drawer"]
 
@@ -28,7 +32,7 @@ def open_drawer(
     """
     check_simulated(plan)
     execution = execution or Execution()
-    content = {"plan": plan.describe(), **question}
+    content = {"plan": plan.describe(), "strategy": _digest(plan.strategy), **question}
     checkpoint = Checkpoint(execution.checkpoint_path, content, _checked(seed))
     try:
         with open_pool(execution) as pool:
@@ -40,6 +44,13 @@ def open_drawer(
         raise KeyboardInterrupt(f"go on with --checkpoint {kept}") from None
     finally:
         checkpoint.write()
+
+
+def _digest(strategy: Strategy) -> str:
+    """Tells apart strategies that have the same description."""
+    known = strategy.coefficients
+    entries = strategy.to_matrix() if known is None else known
+    return hashlib.sha256(np.ascontiguousarray(entries).tobytes()).hexdigest()
 
 
 def check_simulated(plan: Plan) -> None:

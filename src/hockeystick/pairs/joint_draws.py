@@ -12,7 +12,13 @@ from hockeystick.expressions.shifts import random_shift
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
 
-__all__ = ["needs_gaussian", "several_drawn"]
+__all__ = ["SHARED_EXAMPLES", "needs_gaussian", "several_drawn"]
+
+# The objection to amplification where others' participation depends on a user's coins.
+SHARED_EXAMPLES = (
+    "examples that several users share reveal their draws through other users' batches, so that "
+    "nothing is amplified"
+)
 
 
 def needs_gaussian(plan: Plan) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from hockeystick.pairs.joint_draws import needs_gaussian, several_drawn
+from hockeystick.pairs.joint_draws import SHARED_EXAMPLES, needs_gaussian, several_drawn
 from hockeystick.pairs.registry import DominatingPair, Step, needs_independent_noise, pair_of
 from hockeystick.plan import Plan
 from hockeystick.sampling import UserMinSep
@@ -16,6 +16,8 @@ def _objection(plan: Plan) -> str | None:
     scheme = cast("UserMinSep", plan.sampling)
     if scheme.separation > 1:
         return f"no dominating pair is known for {scheme.name} unless separation is 1"
+    if not scheme.others_are_independent:
+        return SHARED_EXAMPLES
     return needs_gaussian(plan) or needs_independent_noise(plan)
 
 

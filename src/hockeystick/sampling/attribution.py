@@ -105,6 +105,11 @@ class Attribution:
         """Whether two examples have a user in common."""
         return self.most_examples_per_user > 1
 
+    @property
+    def has_shared_examples(self) -> bool:
+        """Whether an example belongs to more than one user."""
+        return self.members.size > self.examples
+
     @cached_property
     def neighbourhood_sizes(self) -> Indices:
         """|N(e)| for each example: how many examples share a user with it, itself included."""

@@ -20,14 +20,15 @@ class ConjecturedUserMinSep(UserSampling):
     b_min_sep, Algorithm 4: a drawn example joins the batch unless an example of one of its users
     *joined* one of the last `separation` - 1 batches. Otherwise as `UserMinSep`, with larger
     batches at the same rate. That its privacy is that of a user alone is a conjecture (6.2 there),
-    and guarantees about it are labelled so.
+    and guarantees about it are labelled so. For examples that several users share it is false, as
+    for `UserMinSep`, and no such guarantee is given.
 
     Where no two examples share a user this is `MinSep` with a cold start.
     """
 
     name: ClassVar[str] = "conjectured-user-min-sep"
     draws_block: ClassVar[bool] = False
-    alone_is_worst: ClassVar[bool] = False
+    conjectured: ClassVar[bool] = True
 
     @classmethod
     def _rate_for(cls, batch_size: float, attribution: Attribution, separation: int) -> float:

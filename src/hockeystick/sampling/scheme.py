@@ -33,8 +33,8 @@ class Sampling(ABC):
 
     name: ClassVar[str]
     unit: ClassVar[str] = "example"
-    # Whether it is proved that nobody else's data makes it worse for the unit that is protected.
-    alone_is_worst: ClassVar[bool] = True
+    # Whether an argument that the amplification rests on is only conjectured.
+    conjectured: ClassVar[bool] = False
     """Whose participation is limited and protected: that of an example, or of a user."""
 
     @classmethod
@@ -63,6 +63,14 @@ class Sampling(ABC):
     def most_copies(self) -> int:
         """How many examples of the `unit` that is protected can be in one batch."""
         return 1
+
+    @property
+    def others_are_independent(self) -> bool:
+        """Whether others take part independently of the coins of the unit that is protected.
+
+        If not, what others contribute may reveal those coins, and they amplify nothing.
+        """
+        return True
 
     @property
     def participation_known(self) -> bool:

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from hockeystick._validate import positive_integer, sampling_rate
+from hockeystick._validate import boolean, positive_integer, sampling_rate
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import RandomSource, generator
 from hockeystick.sampling.attribution import Attribution
@@ -24,6 +24,11 @@ class UserSampling(Sampling):
     """Examples are drawn at a rate, and left out while one of their users rests.
 
     No analysis is registered for this class: what is known depends on what makes a user rest.
+
+    Unless `shared_examples`, every example belongs to one user, and graphs where that is not so are
+    refused. With shared examples a draw of one user's example makes others rest, in a run with its
+    contents and in one without; their absence from later batches then reveals the draw, and nothing
+    is amplified (mathematics.md, "Likelihood ratios of whole runs").
     """
 
     unit: ClassVar[str] = "user"
@@ -34,6 +39,7 @@ class UserSampling(Sampling):
     examples_per_user: int
     warm_up: int = 0
     max_participations: int | None = None
+    shared_examples: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", sampling_rate("rate", self.rate))
@@ -44,6 +50,8 @@ class UserSampling(Sampling):
         if self.max_participations is not None:
             most = positive_integer("max_participations", self.max_participations)
             object.__setattr__(self, "max_participations", most)
+        shared = boolean("shared_examples", self.shared_examples)
+        object.__setattr__(self, "shared_examples", shared)
 
     @classmethod
     def for_batch_size(
@@ -59,7 +67,8 @@ class UserSampling(Sampling):
         """The scheme with this `expected_batch_size`; a size that no rate gives is refused.
 
         `examples` is a graph, or a number of examples that are each a user of its own.
-        `examples_per_user` is by default the largest number that a user has.
+        `examples_per_user` is by default the largest number that a user has. `shared_examples` is
+        as the graph has it.
         """
         attribution = as_attribution(examples)
         number, _ = batch_size_within(batch_size, examples=attribution.examples)
@@ -70,6 +79,7 @@ class UserSampling(Sampling):
             examples_per_user=most if examples_per_user is None else examples_per_user,
             warm_up=warm_up,
             max_participations=max_participations,
+            shared_examples=attribution.has_shared_examples,
         )
         fastest.check_attribution(attribution)
         return replace(fastest, rate=cls._rate_for(number, attribution, fastest.separation))
@@ -99,6 +109,12 @@ class UserSampling(Sampling):
         return self.examples_per_user
 
     @property
+    def others_are_independent(self) -> bool:
+        """Each example has one user, or draws have no effect on later steps."""
+        forgets = self.separation == 1 and self.max_participations is None
+        return forgets or not self.shared_examples
+
+    @property
     def participation_known(self) -> bool:
         """At rate 1 everything is drawn in every step, so the public graph decides who joins."""
         return self.rate == 1
@@ -109,7 +125,7 @@ class UserSampling(Sampling):
         """As `Sampling.batches`; `examples` is a graph, or a number of examples.
 
         With a number every example is a user of its own. A graph in which some user has more than
-        `examples_per_user` examples is refused.
+        `examples_per_user` examples, or with shared examples that were not declared, is refused.
         """
         return self._draw(examples, self.check_steps(steps), generator(rng))
 
@@ -137,6 +153,12 @@ class UserSampling(Sampling):
                 "each user, such as bound_contributions makes"
             )
             raise InvalidParameter("examples", allowed, f"a user with {largest}")
+        if attribution.has_shared_examples and not self.shared_examples:
+            allowed = (
+                "a graph in which every example has one user, unless shared_examples=True (which "
+                "rules out amplification)"
+            )
+            raise InvalidParameter("examples", allowed, "an example with several")
         return attribution
 
 

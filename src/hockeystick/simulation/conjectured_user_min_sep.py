@@ -1,8 +1,8 @@
 """Losses of participation-based multi-attribution sampling, for one user alone.
 
-For a user alone b_min_sep's printed recursion is exact: draws while resting have no effect. That
-other users cannot make it worse is the paper's Conjecture 6.2, so nothing that is computed from
-these draws is more than conjectured.
+For a user alone b_min_sep's printed recursion is exact: draws while resting have no effect. Numbers
+are labelled as the paper's Conjecture 6.2 has them, conjectured; with shared examples the
+conjecture is false, and nothing is drawn.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from hockeystick._numerics.law import FloatArray
 from hockeystick.plan import Plan
 from hockeystick.sampling import ConjecturedUserMinSep
-from hockeystick.simulation.columns import Trajectories, too_long
+from hockeystick.simulation.columns import Trajectories
 from hockeystick.simulation.copies import (
     binomial_weights,
     copy_log_terms,
@@ -25,7 +25,7 @@ from hockeystick.simulation.copies import (
 )
 from hockeystick.simulation.registry import Runner, Simulation, simulates
 from hockeystick.simulation.strategy_run import overlaps_remark, strategy_run
-from hockeystick.simulation.user_min_sep import held_by_a_user
+from hockeystick.simulation.user_min_sep import held_by_a_user, not_alone
 
 __all__ = ["conjectured_user_min_sep", "resting_user_law"]
 
@@ -122,7 +122,7 @@ def _starts(chance: float, separation: int, warm_up: int) -> FloatArray:
     return starts
 
 
-@simulates(ConjecturedUserMinSep, objection=too_long, held=held_by_a_user, remark=overlaps_remark)
+@simulates(ConjecturedUserMinSep, objection=not_alone, held=held_by_a_user, remark=overlaps_remark)
 def conjectured_user_min_sep(run: Simulation) -> Runner:
     """log LR, O(steps * (bands + examples)) for each draw and noise level."""
     return strategy_run(run, resting_user_law(run.plan, run.held))

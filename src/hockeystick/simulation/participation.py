@@ -150,7 +150,8 @@ class ParticipationRun:
         """Moving along the expected mean m by a shift r changes <m, y>/s^2 by r |m|^2/s^2."""
         (deviation,) = self.run.noise_multipliers
         expected = self.law.expected
-        return loss * deviation**2 / float(expected @ self.columns.products(expected))
+        squared = float(expected @ self.columns.products(expected))
+        return loss * deviation**2 / squared if squared > 0 else 0.0
 
     def _tilt(self, proposal: Proposal | None) -> _Tilt | None:
         """A proposal for the run's only noise level, worked out."""

@@ -1,8 +1,9 @@
 """Losses of multi-attribution b-min-sep sampling, for one user with a number of examples.
 
-Other users can only keep examples of this one out of batches (b_min_sep, Theorem 6.1, first part),
-so the user alone is the worst case; but the number of examples that is worst is not the largest in
-general: a user with fewer examples is drawn less often and so rests less. The recursion is that of
+Where every example has one user, others take part independently and one user alone stands for the
+run (with shared examples it does not, contrary to b_min_sep, Theorem 6.1). The number of examples
+that is worst is not the largest in general: a user with fewer examples is drawn less often and so
+rests less. The recursion is that of
 Algorithm 3 itself, with states "free" and "resting", where a draw while resting starts the rest
 anew. A warm-up leaves the time since the last draw geometric, cut at the length of the warm-up.
 """
@@ -17,6 +18,7 @@ from typing import cast
 import numpy as np
 
 from hockeystick._numerics.law import FloatArray
+from hockeystick.pairs.joint_draws import SHARED_EXAMPLES
 from hockeystick.plan import Plan
 from hockeystick.sampling import UserMinSep
 from hockeystick.simulation.columns import Trajectories, too_long
@@ -29,7 +31,7 @@ from hockeystick.simulation.copies import (
 from hockeystick.simulation.registry import Runner, Simulation, simulates
 from hockeystick.simulation.strategy_run import overlaps_remark, strategy_run
 
-__all__ = ["held_by_a_user", "user_law", "user_min_sep"]
+__all__ = ["held_by_a_user", "not_alone", "user_law", "user_min_sep"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +117,13 @@ def user_law(plan: Plan, held: int) -> UserLaw:
     return UserLaw(copies, np.append(ages, 1 - ages.sum()), plan.steps)
 
 
+def not_alone(plan: Plan) -> str | None:
+    """Why drawing one user does not stand for the run, as a clause; None if it does."""
+    if not plan.sampling.others_are_independent:
+        return SHARED_EXAMPLES
+    return too_long(plan)
+
+
 def held_by_a_user(plan: Plan) -> range:
     """Every number of examples that a user may have; without rests the largest is the worst."""
     scheme = cast("UserMinSep", plan.sampling)
@@ -122,7 +131,7 @@ def held_by_a_user(plan: Plan) -> range:
     return range(most if scheme.separation == 1 else 1, most + 1)
 
 
-@simulates(UserMinSep, objection=too_long, held=held_by_a_user, remark=overlaps_remark)
+@simulates(UserMinSep, objection=not_alone, held=held_by_a_user, remark=overlaps_remark)
 def user_min_sep(run: Simulation) -> Runner:
     """log LR, O(steps * (bands + separation + examples)) for each draw and noise level."""
     return strategy_run(run, user_law(run.plan, run.held))
