@@ -36,8 +36,16 @@ def fresh_seed() -> int:
 class Checkpoint:
     """Tallies of pieces, by job and number, and the seed of the question they belong to."""
 
-    def __init__(self, path: Path | None, question: dict[str, Any], seed: int | None) -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        question: dict[str, Any],
+        seed: int | None,
+        *,
+        rescuable: bool = False,
+    ) -> None:
         self._path = path
+        self._keeps = rescuable or path is not None
         asked = repr((__version__, sorted(question.items())))
         self._question = hashlib.sha256(asked.encode()).hexdigest()
         self._tallies: dict[str, Tally] = {}
@@ -48,10 +56,12 @@ class Checkpoint:
 
     def find(self, piece: Piece) -> Tally | None:
         """What the piece came to, if that is known."""
-        return self._tallies.get(_key(piece))
+        return self._tallies.get(_key(piece)) if self._keeps else None
 
     def keep(self, piece: Piece, tally: Tally) -> None:
-        """Remember, and write from time to time."""
+        """Remember, and write from time to time; nothing without a file to come."""
+        if not self._keeps:
+            return
         self._tallies[_key(piece)] = tally
         if time.monotonic() - self._written > INTERVAL:
             self.write()
@@ -97,7 +107,8 @@ class Checkpoint:
 
 def _key(piece: Piece) -> str:
     """The piece's place, and what is drawn there, so that nothing else is taken for it."""
-    return f"{'.'.join(map(str, piece.job.stream))}:{_digest(piece.job)}:{piece.number}"
+    place = ".".join(map(str, piece.job.stream))
+    return f"{place}:{_digest(piece.job)}:{piece.number}:{piece.draws}"
 
 
 def _digest(job: Job) -> str:

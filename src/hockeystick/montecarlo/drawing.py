@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
@@ -39,17 +38,18 @@ class Drawer:
         done: dict[int, Tally] = {}
         number, total = 0, Tally.nothing(job.payoffs, job.simulation.noise_multipliers)
         pending: dict[Future[Tally], Piece] = {}
-        waiting = deque(pieces_of(job))
+        waiting = pieces_of(job)
+        upcoming = next(waiting, None)
         try:
-            while waiting or pending:
-                while waiting and len(pending) < WAITING * self.pool.width:
-                    piece = waiting.popleft()
-                    known = self.checkpoint.find(piece)
+            while upcoming is not None or pending:
+                while upcoming is not None and len(pending) < WAITING * self.pool.width:
+                    known = self.checkpoint.find(upcoming)
                     if known is None:
-                        pending[self.pool.executor.submit(draw_piece, piece)] = piece
+                        pending[self.pool.executor.submit(draw_piece, upcoming)] = upcoming
                     else:
-                        done[piece.number] = known
+                        done[upcoming.number] = known
                         clock.count(known.draws, fresh=False)
+                    upcoming = next(waiting, None)
                 for future in self._finished(pending):
                     piece = pending.pop(future)
                     done[piece.number] = self._result(future, piece)

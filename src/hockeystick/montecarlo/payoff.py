@@ -44,8 +44,10 @@ def payoffs(drawn: Drawn, payoff: Payoff, *, present: bool) -> FloatArray:
         worth = np.minimum(worth, payoff.cap)
     elif payoff.part == "excess":
         reference = _weighted(stick, drawn.log_references)
-        with np.errstate(divide="ignore"):
-            worth = worth * np.maximum(1 - payoff.cap / reference, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            over = np.where(reference > payoff.cap, 1 - payoff.cap / reference, 0.0)
+        # NaN stays NaN, so that it passes no trial.
+        worth = np.where(np.isnan(reference), np.nan, worth * over)
     return worth
 
 

@@ -33,7 +33,12 @@ def open_drawer(
     check_simulated(plan)
     execution = execution or Execution()
     content = {"plan": plan.describe(), "strategy": _digest(plan.strategy), **question}
-    checkpoint = Checkpoint(execution.checkpoint_path, content, _checked(seed))
+    checkpoint = Checkpoint(
+        execution.checkpoint_path,
+        content,
+        _checked(seed),
+        rescuable=execution.rescue is not None,
+    )
     try:
         with open_pool(execution) as pool:
             yield Drawer(pool, checkpoint, execution)

@@ -22,6 +22,8 @@ __all__ = ["Job", "Piece", "draw_piece", "pieces_of"]
 # Steps in a piece: about half a second of work.
 PIECE = 20_000_000
 SMALLEST_PIECE = 256
+# Pieces of a job, so that what is remembered of them stays small.
+MOST_PIECES = 50_000
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Piece:
 
 def pieces_of(job: Job) -> Iterator[Piece]:
     """The pieces of a job, in the order in which they are added up."""
-    size = max(SMALLEST_PIECE, PIECE // job.simulation.plan.steps)
+    size = max(SMALLEST_PIECE, PIECE // job.simulation.plan.steps, -(-job.draws // MOST_PIECES))
     for number, start in enumerate(range(0, job.draws, size)):
         yield Piece(job, number, min(size, job.draws - start))
 

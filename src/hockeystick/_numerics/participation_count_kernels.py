@@ -1,0 +1,102 @@
+"""How much a participant takes part in a run: laws of sums of squares, step by step.
+
+Rows are measures on T = 0, 1, ..., most, where T is the sum over the steps so far of the square of
+the number of copies in each; what exceeds `most` is counted there. All terms are positive, so every
+entry is accurate relative to itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from hockeystick._numerics.law import FloatArray
+
+__all__ = ["drawing_counts", "resting_counts"]
+
+
+@njit(cache=True, nogil=True)
+def _add_draws(free: FloatArray, copies: FloatArray, out: FloatArray) -> None:
+    """Add what joins when it is free, with the squares of its copies counted."""
+    most = out.size - 1
+    for j in range(1, copies.size):
+        chance = copies[j]
+        if chance == 0.0:
+            continue
+        square = min(j * j, most)
+        inside = most + 1 - square
+        for total in range(inside):
+            out[total + square] += chance * free[total]
+        for total in range(inside, most + 1):
+            out[most] += chance * free[total]
+
+
+@njit(cache=True, nogil=True)
+def resting_counts(copies: FloatArray, starts: FloatArray, steps: int, most: int) -> FloatArray:
+    """Rests after each participation; draws while resting have no effect.
+
+    `copies` are the probabilities of 0, 1, ... copies in a step, `starts` those of being free from
+    step 0, 1, ..., separation - 1 on. O(steps * most * copies).
+    """
+    separation = starts.size
+    joined = np.zeros((separation, most + 1))
+    free = np.zeros(most + 1)
+    for t in range(steps):
+        row = joined[t % separation]
+        if t < separation:
+            free[0] += starts[t]
+        free += row
+        row[:] = 0.0
+        _add_draws(free, copies, row)
+        free *= copies[0]
+    for t in range(steps, separation):
+        free[0] += starts[t]
+    for s in range(separation):
+        free += joined[s]
+    return free
+
+
+@njit(cache=True, nogil=True)
+def drawing_counts(copies: FloatArray, rest: int, rounds: int, steps: int, most: int) -> FloatArray:
+    """b_min_sep, Algorithm 3: rests for `rest` > 0 steps after each draw, also while resting.
+
+    With d_t what is drawn in step t, free or not, and q the probability of drawing nothing, the sum
+    of q^(a-1) d_(t-a) over a = 1, ..., rest is what rests in step t, and q^rest d_(t-rest) becomes
+    free after it. The window of that sum is cut where blocks of `rest` steps meet: before the cut
+    sums to the end of the block are kept (`tails`), after it one sum is (`recent`), and nothing is
+    ever subtracted. The first step follows `rounds` rounds of warm-up. O(steps * most * copies).
+    """
+    none, some = copies[0], copies[1:].sum()
+    before, block = np.zeros((rest, most + 1)), np.zeros((rest, most + 1))
+    tails = np.zeros((rest, most + 1))
+    free, recent = np.zeros(most + 1), np.zeros(most + 1)
+    known = min(rounds, rest)
+    free[0] = none**known
+    before[rest - known :, 0] = some
+    _sums_to_the_end(before, none, tails)
+    for t in range(steps):
+        i = t % rest
+        if i == 0 and t > 0:
+            before, block = block, before
+            _sums_to_the_end(before, none, tails)
+            recent[:] = 0.0
+        drawn = block[i]
+        drawn[:] = some * (recent + none**i * tails[i])
+        _add_draws(free, copies, drawn)
+        free *= none
+        free += none**rest * before[i]
+        recent *= none
+        recent += drawn
+    i = steps % rest
+    if i > 0:
+        free += none**i * tails[i]
+    return free + recent
+
+
+@njit(cache=True, nogil=True)
+def _sums_to_the_end(block: FloatArray, none: float, tails: FloatArray) -> None:
+    """Row i: the sum over j >= i of none^(last - j) times row j of the block."""
+    last = block.shape[0] - 1
+    tails[last] = block[last]
+    for i in range(last - 1, -1, -1):
+        tails[i] = none ** (last - i) * block[i] + tails[i + 1]
