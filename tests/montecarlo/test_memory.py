@@ -14,7 +14,7 @@ from hockeystick.montecarlo.checkpoint import Checkpoint
 from hockeystick.montecarlo.drawing import Drawer
 from hockeystick.montecarlo.execution import Pool
 from hockeystick.montecarlo.payoff import Payoff
-from hockeystick.montecarlo.work import Job
+from hockeystick.montecarlo.work import Job, pieces_of
 from hockeystick.simulation import Simulation
 from montecarlo.conftest import PLAN
 
@@ -51,8 +51,9 @@ def test_memory_does_not_grow_with_the_draws():
     assert many < 500
 
 
-def test_pieces_are_not_listed_in_advance(small_pieces):
+def test_pieces_are_not_listed_in_advance(small_pieces, monkeypatch):
     """A job of any size begins at once: here 200,000 pieces, of which the first is enough."""
+    monkeypatch.setattr("hockeystick.montecarlo.work.MOST_PIECES", 1_000_000)
     run = Simulation(plan=PLAN, noise_multipliers=(1.0,), present=True)
     job = Job(run, (Payoff(0.5),), 500 * 200_000, seed=1)
     with ThreadPoolExecutor(1) as executor:
@@ -63,3 +64,10 @@ def test_pieces_are_not_listed_in_advance(small_pieces):
         tracemalloc.stop()
     assert tally.draws == 500
     assert peak < 10e6
+
+
+def test_a_job_has_not_too_many_pieces():
+    """Pieces grow with the job, so that what a checkpoint remembers stays small."""
+    run = Simulation(plan=PLAN, noise_multipliers=(1.0,), present=True)
+    pieces = pieces_of(Job(run, (Payoff(0.5),), 10**13, seed=1))
+    assert next(pieces).draws == 10**13 // 50_000
