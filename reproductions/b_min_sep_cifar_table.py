@@ -22,7 +22,7 @@ from hockeystick.strategies import Strategy
 
 STEPS, EXAMPLES, BATCH_SIZE, DELTA, BINS = 2_000, 50_000, 500, 1e-5, 100
 BANDS = (2, 4, 8, 16, 32, 64)
-DRAWS, SEED = 10_000_000, 6
+DRAWS, SEED = 3_000_000, 6
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 # As printed in the paper, by row and epsilon.
 PRINTED = {
@@ -35,8 +35,8 @@ PRINTED = {
 }
 # Where the search for the best number of bands begins.
 FIRST = {
-    "balls-in-bins": dict(zip(EPSILONS, (16, 32, 64, 64, 100), strict=True)),
-    "b-min-sep": dict(zip(EPSILONS, (4, 4, 8, 16, 32), strict=True)),
+    "balls-in-bins": dict(zip(EPSILONS, (16, 32, 64, 100, 100), strict=True)),
+    "b-min-sep": dict(zip(EPSILONS, (8, 16, 32, 64, 64), strict=True)),
 }
 
 
@@ -108,7 +108,7 @@ def small_entries() -> list[Entry]:
         "balls-in-bins": verified(aim, hoped, draws=draws, seed=SEED),
         "balls-in-bins, optimistic": hoped,
         "b-min-sep, optimistic": estimated(
-            target(b_min_sep, epsilon), "bsr", 16, guess=880.0, seed=SEED
+            target(b_min_sep, epsilon), "bsr", 32, guess=880.0, seed=SEED
         ),
     }
     return [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -17,8 +18,8 @@ from hockeystick.verification import checked_claim, verified_guarantee
 
 __all__ = ["DEFAULT_DRAWS", "VerifiedNoise", "draft_noise", "verified_noise"]
 
-# Some minutes for thousands of steps at delta = 1e-5.
-DEFAULT_DRAWS = 10_000_000
+# Times 1/delta: some minutes for thousands of steps at delta = 1e-5.
+DEFAULT_DRAWS = 100
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def verified_noise(
     for which delta pays.
     """
     claim = checked_claim(plan, epsilon=epsilon, delta=delta, direction=direction)
-    fallback, budget = proven(claim.allowed), _budget(draws)
+    fallback, budget = proven(claim.allowed), _budget(draws, claim)
     question = (epsilon, delta, direction, budget)
     with open_drawer(plan, execution=execution, seed=seed, calibrate=question) as drawer:
         verifier = Verifier(drawer, drawer.checkpoint.seed)
@@ -73,7 +74,7 @@ def draft_noise(
 ) -> list[DrawPlan]:
     """What `verified_noise` would test with the same arguments, noisiest first; pilots only."""
     claim = checked_claim(plan, epsilon=epsilon, delta=delta, direction=direction)
-    fallback, budget = proven(claim.allowed), _budget(draws)
+    fallback, budget = proven(claim.allowed), _budget(draws, claim)
     question = (epsilon, delta, direction, budget)
     with open_drawer(plan, execution=execution, seed=seed, calibrate=question) as drawer:
         verifier = Verifier(drawer, drawer.checkpoint.seed)
@@ -84,8 +85,10 @@ def draft_noise(
         ]
 
 
-def _budget(draws: int | None) -> int:
-    return check.positive_integer("draws", DEFAULT_DRAWS if draws is None else draws)
+def _budget(draws: int | None, claim: Claim) -> int:
+    if draws is None:
+        return math.ceil(DEFAULT_DRAWS / claim.delta)
+    return check.positive_integer("draws", draws)
 
 
 def _details(claim: Claim, chosen: Selection) -> dict[str, object]:

@@ -62,7 +62,7 @@ def worst_pattern(plan, noise):
 
 def known(plan, noise, **options):
     """The guarantee of the method."""
-    return hs.account(plan, noise_multiplier=noise, method="gaussian", **options)
+    return hs.account(plan, noise_multiplier=noise, method="known-participation", **options)
 
 
 # -- the law ------------------------------------------------------------------------------------
@@ -286,21 +286,22 @@ def test_sharing_changes_nothing_for_draws():
 
 
 def test_sharing_leaves_participation_based_users_the_worst_pattern():
-    """Algorithm 4: other users may let a user join more than it would alone."""
+    """Algorithm 4: other users may let a user join more than it would alone, so it is refused."""
     scheme = ConjecturedUserMinSep(
         rate=0.02, separation=4, examples_per_user=2, shared_examples=True
     )
     plan = hs.Plan(sampling=scheme, steps=200)
-    expected = worst_pattern(plan, 2.0).epsilon(1e-6)
-    assert known(plan, 2.0).epsilon(1e-6) == pytest.approx(expected, rel=1e-9)
+    with pytest.raises(hs.errors.UnsupportedPlan, match="would not join alone"):
+        known(plan, 2.0)
+    assert list(hs.methods(plan)) == ["gaussian"]
 
 
 @pytest.mark.parametrize("examples", [2, 33])
 def test_where_the_law_is_not_known(examples):
-    """More bands than the separation, or too many examples: the worst pattern."""
+    """More bands than the separation, or too many examples: refused."""
     bands = 5 if examples == 2 else 2
     strategy = strategies.bsr(20, bands=bands)
     scheme = UserMinSep(rate=0.01, separation=3, examples_per_user=examples)
     plan = hs.Plan(sampling=scheme, steps=20, strategy=strategy)
-    expected = worst_pattern(plan, 9.0).epsilon(1e-6)
-    assert known(plan, 9.0).epsilon(1e-6) == pytest.approx(expected, rel=1e-9)
+    with pytest.raises(hs.errors.UnsupportedPlan, match="overlap|examples of a user"):
+        known(plan, 9.0)

@@ -71,7 +71,7 @@ def test_what_is_said_about_the_star_holds():
         sampling=hs.UserMinSep(rate=RATE, separation=2, examples_per_user=2, shared_examples=True),
         steps=2,
     )
-    assert list(hs.methods(plan)) == ["gaussian"]
+    assert list(hs.methods(plan)) == ["gaussian", "known-participation"]
     assert hs.account(plan, noise_multiplier=1.0).delta(EPSILON) > true_delta_from_below()
     with pytest.raises(hs.errors.UnsupportedPlan, match="several users share"):
         hs.verify(plan, noise_multiplier=1.0, epsilon=EPSILON, delta=1e-3)

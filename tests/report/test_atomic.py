@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hockeystick.errors import InvalidParameter
 from hockeystick.atomic import check_target, replacing
+from hockeystick.errors import InvalidParameter
 
 
 def test_the_file_appears_when_the_block_ends(tmp_path: Path) -> None:

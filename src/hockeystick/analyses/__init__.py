@@ -7,6 +7,7 @@ from hockeystick.analyses import (
     conditional,
     decomposition,
     gaussian,
+    known_participation,
     poisson_reduction,
     profile,
     renyi,
@@ -18,5 +19,13 @@ __all__ = ["DEFAULT_BUDGET", "METHODS", "Method", "Request"]
 # In the order in which they are shown.
 METHODS: dict[str, Method] = {
     module.METHOD.name: module.METHOD
-    for module in (gaussian, profile, renyi, conditional, decomposition, poisson_reduction)
+    for module in (
+        gaussian,
+        known_participation,
+        profile,
+        renyi,
+        conditional,
+        decomposition,
+        poisson_reduction,
+    )
 }

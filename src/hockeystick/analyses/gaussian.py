@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hockeystick.analyses.known_participation import known_participation
 from hockeystick.analyses.method import Method, Request
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
@@ -19,14 +18,13 @@ def _objection(plan: Plan) -> str | None:
 
 
 def _analyse(request: Request) -> Analysis:
-    """One Gaussian mechanism with the strategy's sensitivity, or a mean of several.
+    """One Gaussian mechanism with the strategy's sensitivity; no amplification.
 
     Revealing in which steps the example takes part dominates the plan by joint convexity, and the
     worst pattern that the scheme allows is at most the strategy's sensitivity for its smallest gap
     and largest number of participations: sqrt(participations) for independent noise. A user has up
     to `most_copies` examples in a batch, whose gradients at worst all point the same way: as many
-    times that. Exact if the participations are fixed and are that pattern. Otherwise the mean over
-    the patterns takes its place where it is known, which is never larger.
+    times that. Exact if the participations are fixed and are that pattern.
     """
     assert request.noise_multiplier is not None
     scheme = request.plan.sampling
@@ -38,10 +36,7 @@ def _analyse(request: Request) -> Analysis:
     steps = range(sensitivity.pattern[0], sensitivity.pattern[-1] + 1, scheme.least_gap)
     regular = sensitivity.pattern in (steps, tuple(steps[:1]))
     tight = _attains(scheme, sensitivity.pattern) and sensitivity.exact and regular
-    if tight:
-        return Analysis(METHOD.name, METHOD.kind, profile, tight=True)
-    mean = known_participation(request, sensitivity=sensitivity)
-    return Analysis(METHOD.name, METHOD.kind, mean or profile, tight=False)
+    return Analysis(METHOD.name, METHOD.kind, profile, tight=tight)
 
 
 def _attains(scheme: Sampling, pattern: Sequence[int]) -> bool:

@@ -1,4 +1,4 @@
-"""Participation known, but random: the mean over the coins of what a Gaussian mechanism leaks.
+"""`known-participation`: the mean over the coins of what a Gaussian mechanism leaks.
 
 All coins are revealed, also those of others, so that it does not matter whether others reveal them
 through what they contribute. See mathematics.md, "Known participation".
@@ -11,8 +11,9 @@ from functools import reduce
 from typing import cast
 
 from hockeystick._numerics.participation_counts import Participant
-from hockeystick.analyses.method import Request
+from hockeystick.analyses.method import Method, Request
 from hockeystick.expressions.revealed_counts import RevealedCounts
+from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
 from hockeystick.sampling import ConjecturedUserMinSep, MinSep, Sampling, UserMinSep
@@ -22,7 +23,7 @@ from hockeystick.simulation.min_sep import resting_law
 from hockeystick.simulation.strategy_run import columns_apart
 from hockeystick.simulation.user_min_sep import held_by_a_user
 
-__all__ = ["known_participation"]
+__all__ = ["METHOD"]
 
 # Users with more examples than this are not looked at one number of examples at a time.
 MOST_EXAMPLES = 32
@@ -30,20 +31,34 @@ MOST_EXAMPLES = 32
 BUDGETS = 10.0
 
 
-def known_participation(request: Request, *, sensitivity: float) -> Profile | None:
-    """The worst over the numbers of examples; None where the law of participation is not known.
+def _objection(plan: Plan) -> str | None:
+    scheme = plan.sampling
+    if type(scheme) not in PARTICIPANTS:
+        return f"the law of participation is not worked out for {scheme.name}"
+    if plan.mechanism is not None:
+        return "it needs the Gaussian mechanism"
+    if not columns_apart(plan):
+        return f"columns of participations must not overlap: at most {scheme.least_gap} bands"
+    if scheme.most_copies > MOST_EXAMPLES:
+        return f"at most {MOST_EXAMPLES} examples of a user are looked at"
+    if type(scheme) is ConjecturedUserMinSep and not scheme.others_are_independent:
+        return "users that share examples may join steps that they would not join alone"
+    return None
 
-    Columns of two participations must not meet. Then the squared length of the shift is the sum of
+
+def _analyse(request: Request) -> Analysis:
+    """The worst over the numbers of examples.
+
+    Columns of two participations do not meet, so the squared length of the shift is the sum of
     |c_i|^2 times squared copies, at most the longest |c|^2 times the sum of squared copies, and
-    never more than the `sensitivity` of the strategy times the number of examples.
+    never more than the worst pattern has.
     """
     plan, noise_multiplier = request.plan, request.noise_multiplier
     assert noise_multiplier is not None
     scheme = plan.sampling
-    if type(scheme) not in PARTICIPANTS or not columns_apart(plan):
-        return None
-    if scheme.most_copies > MOST_EXAMPLES:
-        return None
+    sensitivity = plan.strategy.sensitivity(
+        separation=scheme.least_gap, participations=scheme.most_participations(plan.steps)
+    )
     participants = list(PARTICIPANTS[type(scheme)](plan))
     length = float(plan.strategy.column_norms.max()) / noise_multiplier
     longest = sensitivity / noise_multiplier
@@ -58,7 +73,7 @@ def known_participation(request: Request, *, sensitivity: float) -> Profile | No
         )
         for one in participants
     ]
-    return reduce(Profile.maximum, pairs) if pairs else None
+    return Analysis(METHOD.name, METHOD.kind, reduce(Profile.maximum, pairs), tight=False)
 
 
 def _examples(plan: Plan) -> Iterator[Participant]:
@@ -78,9 +93,7 @@ def _users(plan: Plan) -> Iterator[Participant]:
 
 
 def _resting_users(plan: Plan) -> Iterator[Participant]:
-    """A user alone; beside others that share examples it may join what it would not join alone."""
-    if not plan.sampling.others_are_independent:
-        return
+    """A user alone."""
     scheme = cast("ConjecturedUserMinSep", plan.sampling)
     for held in held_by_a_user(plan):
         law = resting_user_law(plan, held)
@@ -93,3 +106,12 @@ PARTICIPANTS: dict[type[Sampling], Callable[[Plan], Iterator[Participant]]] = {
     UserMinSep: _users,
     ConjecturedUserMinSep: _resting_users,
 }
+
+
+METHOD = Method(
+    name="known-participation",
+    kind="proven",
+    summary="participation known but random: the mean of Gaussian mechanisms, no amplification",
+    objection=_objection,
+    analyse=_analyse,
+)

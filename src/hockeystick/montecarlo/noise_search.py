@@ -11,7 +11,7 @@ from hockeystick.montecarlo.verifier import Claim, Verifier
 __all__ = ["Near", "noise_near"]
 
 # How close is close enough, as a factor e^CLOSE of delta; how many looks, how far between two.
-CLOSE, MOST_LOOKS, FARTHEST = 0.15, 30, 0.4
+CLOSE, MOST_LOOKS, FARTHEST, SECOND_STEP = 0.15, 30, 0.4, 0.01
 # Without better knowledge delta falls with this power of the noise.
 POWER, FLATTEST, STEEPEST = -15.0, -3.0, -400.0
 
@@ -48,11 +48,13 @@ def noise_near(
         if before is not None and math.isfinite(seen) and noise != before[0]:
             slope = (seen - before[1]) / math.log(noise / before[0])
             power = min(max(slope, STEEPEST), FLATTEST)
-        if abs(seen - math.log(aim)) <= close:
+        if abs(seen - math.log(aim)) <= close and before is not None:
             return near._replace(power=power)
         if noise >= most and seen > math.log(aim):
             return None
+        distance = math.log(aim) - seen
+        # A first look that is close already needs a second one near it, for the power.
+        step = distance / power if abs(distance) > close else SECOND_STEP
         before = (noise, seen) if math.isfinite(seen) else before
-        step = (math.log(aim) - seen) / power
         noise = min(noise * math.exp(min(max(step, -FARTHEST), FARTHEST)), most)
     return None

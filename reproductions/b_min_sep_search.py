@@ -1,0 +1,162 @@
+"""What the tables of the b-min-sep paper share: the best strategy for a scheme, and its noise.
+
+MSE is noise_multiplier^2 times the mean squared error of the strategy. For Monte Carlo rows the
+best strategy is found with estimated noise, which is the "optimistic" number, and that one alone is
+verified: choosing by estimates costs no privacy, because no data is touched.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import hockeystick as hs
+from hockeystick.strategies import Strategy
+
+__all__ = ["KINDS", "Choice", "Target", "best_estimate", "best_proven", "estimated", "verified"]
+
+# The paper's "approximately optimal solution", found without amplification, and the square root.
+KINDS: dict[str, Callable[[int, int], Strategy]] = {
+    "band_mf": hs.strategies.band_mf,
+    "bsr": hs.strategies.bsr,
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A strategy, the noise it needs, and how that was found.
+
+    `draws` is the number that was asked for; `relative_error` is the standard error of an estimated
+    delta, not of the noise.
+    """
+
+    strategy: str
+    bands: int
+    noise_multiplier: float
+    mse: float
+    seconds: float
+    seed: int | None = None
+    draws: int | None = None
+    relative_error: float | None = None
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the noise is to give, and the schemes it is for: `plan(strategy)` makes a plan."""
+
+    epsilon: float
+    delta: float
+    plan: Callable[[Strategy], hs.Plan]
+    steps: int
+
+
+def mse(noise_multiplier: float, strategy: Strategy) -> float:
+    """What the tables are about."""
+    return noise_multiplier**2 * strategy.mean_squared_error()
+
+
+def best_proven(target: Target, bands: Sequence[int]) -> Choice:
+    """The smallest proven error of `band_mf` with these numbers of bands."""
+    found = []
+    for number in bands:
+        start = time.perf_counter()
+        strategy = hs.strategies.band_mf(target.steps, number)
+        plan = target.plan(strategy)
+        noise = hs.calibrate(plan, epsilon=target.epsilon, delta=target.delta).noise_multiplier
+        seconds = round(time.perf_counter() - start, 1)
+        found.append(Choice("band_mf", number, noise, mse(noise, strategy), seconds))
+    return min(found, key=_error)
+
+
+def best_estimate(
+    target: Target,
+    bands: Sequence[int],
+    *,
+    first: int,
+    guess: float,
+    seed: int,
+    kinds: Sequence[str] = tuple(KINDS),
+) -> Choice:
+    """The smallest estimated error over kinds of strategies and numbers of bands.
+
+    The error falls with the number of bands and then rises, so the search walks from `first` to
+    the neighbours until both are worse. `guess` is about the answer; `seconds` are those of the
+    whole search.
+    """
+    start = time.perf_counter()
+    best = min(
+        (
+            _climb(target, kind, sorted(bands), first=first, guess=guess, seed=seed)
+            for kind in kinds
+        ),
+        key=_error,
+    )
+    return replace(best, seconds=round(time.perf_counter() - start, 1))
+
+
+def _climb(
+    target: Target, kind: str, bands: Sequence[int], *, first: int, guess: float, seed: int
+) -> Choice:
+    """The best number of bands for one kind of strategy."""
+    known: dict[int, Choice] = {}
+    at = bands.index(first)
+    while True:
+        for near in (at, at - 1, at + 1):
+            if 0 <= near < len(bands) and near not in known:
+                about = known[at].mse if at in known else guess
+                known[near] = estimated(target, kind, bands[near], guess=about, seed=seed)
+        best = min(known, key=lambda index: known[index].mse)
+        if best == at:
+            return known[best]
+        at = best
+
+
+def estimated(target: Target, kind: str, bands: int, *, guess: float, seed: int) -> Choice:
+    """The error of one strategy if estimates were exact."""
+    start = time.perf_counter()
+    strategy = KINDS[kind](target.steps, bands)
+    found = hs.estimate_noise(
+        target.plan(strategy),
+        epsilon=target.epsilon,
+        delta=target.delta,
+        start=(guess / strategy.mean_squared_error()) ** 0.5,
+        seed=seed,
+    )
+    return Choice(
+        kind,
+        bands,
+        found.noise_multiplier,
+        mse(found.noise_multiplier, strategy),
+        round(time.perf_counter() - start, 1),
+        seed=seed,
+        relative_error=round(found.relative_error, 4),
+    )
+
+
+def verified(target: Target, estimate: Choice, *, draws: int, seed: int) -> Choice:
+    """The error of the same strategy with noise that may be used."""
+    start = time.perf_counter()
+    strategy = KINDS[estimate.strategy](target.steps, estimate.bands)
+    found = hs.calibrate(
+        target.plan(strategy),
+        epsilon=target.epsilon,
+        delta=target.delta,
+        method="monte-carlo",
+        start=estimate.noise_multiplier,
+        draws=draws,
+        seed=seed,
+    )
+    return Choice(
+        estimate.strategy,
+        estimate.bands,
+        found.noise_multiplier,
+        mse(found.noise_multiplier, strategy),
+        round(time.perf_counter() - start, 1),
+        seed=seed,
+        draws=draws,
+    )
+
+
+def _error(choice: Choice) -> float:
+    return choice.mse
