@@ -70,8 +70,9 @@ def calibrate(
     a good one saves evaluations, a bad one costs some.
 
     The method "monte-carlo" verifies candidates by about `draws` draws of the run, from the
-    noisiest down (verified_noise.py); its guarantee is of kind "verified". The default is 100/delta;
-    with far fewer the answer is the proven noise. `seed` and `execution` are those of `verify`.
+    noisiest down (verified_noise.py); its guarantee is of kind "verified". By default there are
+    100/delta; with far fewer the answer is the proven noise. `seed` and `execution` are those of
+    `verify`.
     """
     target = check.positive("epsilon", epsilon)
     delta = check.small_probability("delta", delta)

@@ -303,5 +303,5 @@ def test_where_the_law_is_not_known(examples):
     strategy = strategies.bsr(20, bands=bands)
     scheme = UserMinSep(rate=0.01, separation=3, examples_per_user=examples)
     plan = hs.Plan(sampling=scheme, steps=20, strategy=strategy)
-    with pytest.raises(hs.errors.UnsupportedPlan, match="overlap|examples of a user"):
+    with pytest.raises(hs.errors.UnsupportedPlan, match=r"overlap|examples of a user"):
         known(plan, 9.0)
