@@ -6,22 +6,14 @@ guarantees or `calibrate` how much noise it needs, and draw its batches from the
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from hockeystick import baselines, errors, strategies
 from hockeystick._version import __version__
 from hockeystick.accounting import account, methods
 from hockeystick.calibration import Calibration, calibrate
-from hockeystick.comparison import Compared, compare
-from hockeystick.estimation import (
-    Estimate,
-    EstimatedNoise,
-    estimate_delta,
-    estimate_noise,
-    estimate_profile,
-    estimate_profiles,
-)
 from hockeystick.guarantee import Guarantee
-from hockeystick.montecarlo.drafts import DrawPlan
-from hockeystick.montecarlo.execution import Execution
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
 from hockeystick.sampling import (
@@ -37,7 +29,36 @@ from hockeystick.sampling import (
     UserMinSep,
     bound_contributions,
 )
-from hockeystick.verification import draws_to_verify, verify
+
+if TYPE_CHECKING:
+    from hockeystick.comparison.compare import Compared, compare
+    from hockeystick.estimation import (
+        Estimate,
+        EstimatedNoise,
+        estimate_delta,
+        estimate_noise,
+        estimate_profile,
+        estimate_profiles,
+    )
+    from hockeystick.montecarlo.drafts import DrawPlan
+    from hockeystick.montecarlo.execution import Execution
+    from hockeystick.verification import draws_to_verify, verify
+
+# Loaded when they are first asked for, so that importing the package stays light.
+_ON_DEMAND = {
+    "Compared": "comparison",
+    "DrawPlan": "montecarlo.drafts",
+    "Estimate": "estimation",
+    "EstimatedNoise": "estimation",
+    "Execution": "montecarlo.execution",
+    "compare": "comparison",
+    "draws_to_verify": "verification",
+    "estimate_delta": "estimation",
+    "estimate_noise": "estimation",
+    "estimate_profile": "estimation",
+    "estimate_profiles": "estimation",
+    "verify": "verification",
+}
 
 __all__ = [
     "Attribution",
@@ -75,3 +96,16 @@ __all__ = [
     "strategies",
     "verify",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The names that are loaded on demand."""
+    if name not in _ON_DEMAND:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"hockeystick.{_ON_DEMAND[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hockeystick import _validate as check
 from hockeystick.analyses import DEFAULT_BUDGET, METHODS, Method, Request
+from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.analyses.refusals import refusal
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.evaluation import Direction
 from hockeystick.guarantee import KINDS, Analysis, Guarantee, Kind, directions_for
-from hockeystick.montecarlo import method as montecarlo
-from hockeystick.montecarlo.execution import Execution
-from hockeystick.montecarlo.session import check_simulated
 from hockeystick.plan import Plan
 from hockeystick.profile import DEFAULT_ACCURACY
+
+if TYPE_CHECKING:
+    from hockeystick.montecarlo.execution import Execution
 
 __all__ = ["DEFAULT_BUDGET", "account", "methods"]
 
@@ -30,9 +31,8 @@ def methods(plan: Plan) -> dict[str, Kind]:
     if refusal(plan, None) is not None:
         return {}
     found = {name: m.kind for name, m in METHODS.items() if m.objection(plan) is None}
-    if montecarlo.missing_simulation(plan) is None:
-        found[montecarlo.NAME] = montecarlo.kind_of(plan)
-    return found
+    drawn = _kind_of_draws(plan)
+    return found if drawn is None else {**found, MONTE_CARLO: drawn}
 
 
 def account(
@@ -79,7 +79,7 @@ def account(
         "seed": seed,
         "execution": execution,
     }
-    if method == montecarlo.NAME:
+    if method == MONTE_CARLO:
         analyses = [_sampled(plan, noise_multiplier, directions, sampled)]
     else:
         _refuse(sampled)
@@ -112,9 +112,16 @@ def _note(plan: Plan, method: str, analyses: list[Analysis]) -> str | None:
     """Whether draws of the run would say more than the proofs that "auto" has."""
     if method != "auto" or any(analysis.tight for analysis in analyses):
         return None
-    if montecarlo.missing_simulation(plan) is not None or plan.sampling.conjectured:
+    return LOWER_BY_DRAWS if _kind_of_draws(plan) == "confidence" else None
+
+
+def _kind_of_draws(plan: Plan) -> Kind | None:
+    """Of what draws of the plan say; None if it cannot be simulated."""
+    from hockeystick.simulation import missing_simulation
+
+    if missing_simulation(plan) is not None:
         return None
-    return LOWER_BY_DRAWS
+    return "conjectured" if plan.sampling.conjectured else "confidence"
 
 
 def _sampled(
@@ -124,6 +131,9 @@ def _sampled(
     sampled: dict[str, Any],
 ) -> Analysis:
     """What draws of the run say."""
+    from hockeystick.montecarlo import method as montecarlo
+    from hockeystick.montecarlo.session import check_simulated
+
     check_simulated(plan)
     assert noise_multiplier is not None
     asked = montecarlo.Sampled.checked(**sampled)
@@ -134,7 +144,7 @@ def _refuse(sampled: dict[str, Any]) -> None:
     """What only draws need is not silently ignored."""
     for name, value in sampled.items():
         if value is not None:
-            allowed = f"None unless method='{montecarlo.NAME}'"
+            allowed = f"None unless method='{MONTE_CARLO}'"
             raise InvalidParameter(name, allowed, value)
 
 
@@ -163,7 +173,7 @@ def _proven(plan: Plan, budget: float) -> list[Method]:
 
 def _named(plan: Plan, name: str) -> Method:
     if name not in METHODS:
-        known = ", ".join([*METHODS, montecarlo.NAME])
+        known = ", ".join([*METHODS, MONTE_CARLO])
         raise InvalidParameter("method", f"'auto' or one of {known}", name)
     objection = METHODS[name].objection(plan)
     if objection is not None:

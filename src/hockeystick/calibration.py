@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hockeystick import _validate as check
 from hockeystick.accounting import DEFAULT_BUDGET, account
+from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.analyses.refusals import refusal
 from hockeystick.errors import CalibrationError, InvalidParameter, UnsupportedPlan
 from hockeystick.guarantee import Guarantee
-from hockeystick.montecarlo.drafts import DrawPlan
-from hockeystick.montecarlo.execution import Execution
-from hockeystick.montecarlo.method import NAME as MONTE_CARLO
 from hockeystick.plan import Plan
-from hockeystick.verified_noise import draft_noise, verified_noise
+
+if TYPE_CHECKING:
+    from hockeystick.montecarlo.drafts import DrawPlan
+    from hockeystick.montecarlo.execution import Execution
 
 __all__ = ["Calibration", "calibrate", "draft"]
 
@@ -87,6 +89,8 @@ def calibrate(
     if reason is not None:
         raise UnsupportedPlan(reason)
     if method == MONTE_CARLO:
+        from hockeystick.verified_noise import verified_noise
+
         found = verified_noise(
             plan,
             epsilon=target,
@@ -143,6 +147,8 @@ def draft(
     execution: Execution | None = None,
 ) -> list[DrawPlan]:
     """What `calibrate(method="monte-carlo")` would draw with the same arguments; pilots only."""
+    from hockeystick.verified_noise import draft_noise
+
     target = check.positive("epsilon", epsilon)
     return draft_noise(
         plan,

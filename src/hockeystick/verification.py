@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hockeystick import _validate as check
+from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.errors import InvalidParameter, UnsupportedPlan, VerificationFailed
 from hockeystick.evaluation import Direction
 from hockeystick.guarantee import Analysis, Guarantee, directions_for
@@ -100,7 +101,7 @@ def verified_guarantee(claim: Claim, noise: float, details: dict[str, object]) -
     if remark is not None:
         details = {**details, "note": remark}
     analysis = Analysis(
-        "monte-carlo",
+        MONTE_CARLO,
         "conjectured" if plan.sampling.conjectured else "verified",
         ClaimedPoint(claim.epsilon, claim.delta, claim.directions),
         tight=False,

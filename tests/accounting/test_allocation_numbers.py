@@ -93,7 +93,7 @@ def test_no_method_is_below_the_simulation(run, noise, epsilon, direction):
     )
     assert estimate.low <= estimate.value <= estimate.high
     assert estimate.low > 1e-5
-    for method in hs.methods(run):
+    for method in (name for name, kind in hs.methods(run).items() if kind == "proven"):
         guarantee = hs.account(run, noise_multiplier=noise, method=method, direction=direction)
         assert guarantee.delta(epsilon) >= estimate.low
     if run.sampling.picks == 1:
@@ -157,5 +157,6 @@ def test_every_analysis_composes(method):
 def test_analyses_of_allocation_refuse_other_schemes(method):
     """In one sentence, with what would work."""
     run = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=10)
-    with pytest.raises(hs.errors.UnsupportedPlan, match="random-allocation, not of poisson"):
+    reason = "random-allocation, not of poisson|Poisson sampling already"
+    with pytest.raises(hs.errors.UnsupportedPlan, match=reason):
         hs.account(run, noise_multiplier=1.0, method=method)

@@ -102,7 +102,7 @@ def test_no_method_is_below_the_exact_profile(bins, steps, noise):
 def test_auto_takes_the_tighter_one():
     """The answer is the smallest of the proven ones, and says which method gave it."""
     plan = plan_of(hs.strategies.bsr(24, 3), 8)
-    assert list(hs.methods(plan)) == list(PROVEN)
+    assert [name for name, kind in hs.methods(plan).items() if kind == "proven"] == list(PROVEN)
     for noise in (0.7, 4.0):
         found = {
             method: hs.account(plan, noise_multiplier=noise, method=method).epsilon(1e-5)

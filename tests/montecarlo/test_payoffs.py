@@ -147,11 +147,3 @@ def test_tallies_are_sums():
     assert total.means[0, 0] == pytest.approx(worth.mean(), rel=1e-12)
     assert total.variances[0, 0] == pytest.approx(worth.var(), rel=1e-10)
     assert total.largest[0, 0] == worth.max()
-    expected = worth.std() / math.sqrt(worth.size) / worth.mean()
-    assert total.relative_error() == pytest.approx(expected, rel=1e-9)
-
-
-def test_nothing_seen_has_no_relative_error():
-    """Infinite rather than 0/0."""
-    zero = np.zeros((1, 1))
-    assert Tally(10, zero, zero, zero).relative_error() == math.inf

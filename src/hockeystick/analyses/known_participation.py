@@ -17,11 +17,6 @@ from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
 from hockeystick.sampling import ConjecturedUserMinSep, MinSep, Sampling, UserMinSep
-from hockeystick.simulation.conjectured_user_min_sep import resting_user_law
-from hockeystick.simulation.copies import binomial_weights
-from hockeystick.simulation.min_sep import resting_law
-from hockeystick.simulation.strategy_run import columns_apart
-from hockeystick.simulation.user_min_sep import held_by_a_user
 
 __all__ = ["METHOD"]
 
@@ -37,7 +32,7 @@ def _objection(plan: Plan) -> str | None:
         return f"the law of participation is not worked out for {scheme.name}"
     if plan.mechanism is not None:
         return "it needs the Gaussian mechanism"
-    if not columns_apart(plan):
+    if plan.strategy.bands > scheme.least_gap:
         return f"columns of participations must not overlap: at most {scheme.least_gap} bands"
     if scheme.most_copies > MOST_EXAMPLES:
         return f"at most {MOST_EXAMPLES} examples of a user are looked at"
@@ -78,6 +73,8 @@ def _analyse(request: Request) -> Analysis:
 
 def _examples(plan: Plan) -> Iterator[Participant]:
     """A single example."""
+    from hockeystick.simulation.min_sep import resting_law
+
     scheme = cast("MinSep", plan.sampling)
     starts = tuple(resting_law(plan).priors.tolist())
     copies = (1 - scheme.rate, scheme.rate)
@@ -86,6 +83,9 @@ def _examples(plan: Plan) -> Iterator[Participant]:
 
 def _users(plan: Plan) -> Iterator[Participant]:
     """A user alone, who joins whatever the same coins let it join beside others."""
+    from hockeystick.simulation.copies import binomial_weights
+    from hockeystick.simulation.user_min_sep import held_by_a_user
+
     scheme = cast("UserMinSep", plan.sampling)
     for held in held_by_a_user(plan):
         copies = tuple(binomial_weights(held, scheme.rate).tolist())
@@ -94,6 +94,9 @@ def _users(plan: Plan) -> Iterator[Participant]:
 
 def _resting_users(plan: Plan) -> Iterator[Participant]:
     """A user alone."""
+    from hockeystick.simulation.conjectured_user_min_sep import resting_user_law
+    from hockeystick.simulation.user_min_sep import held_by_a_user
+
     scheme = cast("ConjecturedUserMinSep", plan.sampling)
     for held in held_by_a_user(plan):
         law = resting_user_law(plan, held)

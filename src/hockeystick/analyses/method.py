@@ -9,7 +9,10 @@ from typing import NamedTuple
 from hockeystick.guarantee import Analysis, Kind
 from hockeystick.plan import Plan
 
-__all__ = ["Method", "Request"]
+__all__ = ["MONTE_CARLO", "Method", "Request"]
+
+# The method that makes draws; it is put together in montecarlo/, which is loaded when it is used.
+MONTE_CARLO = "monte-carlo"
 
 
 class Request(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.calibration import FINE_ACCURACY, draft
 from hockeystick.calibration import calibrate as find_noise
 from hockeystick.cli.draw_plans import show_draw_plans
@@ -20,7 +21,6 @@ from hockeystick.cli.plotting import Spot
 from hockeystick.cli.pricing import Priced
 from hockeystick.cli.question import Question
 from hockeystick.errors import InvalidParameter
-from hockeystick.montecarlo.method import NAME as MONTE_CARLO
 from hockeystick.report.progress import Update, progress
 
 __all__ = ["calibrate"]

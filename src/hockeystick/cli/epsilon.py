@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.cli.gather import gathered
 from hockeystick.cli.known_noise import answer_with_known_noise
 from hockeystick.cli.options import (
@@ -14,7 +15,6 @@ from hockeystick.cli.options import (
     PlanOptions,
 )
 from hockeystick.errors import InvalidParameter
-from hockeystick.montecarlo.method import NAME as MONTE_CARLO
 
 __all__ = ["epsilon"]
 

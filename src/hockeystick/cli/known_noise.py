@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from hockeystick.accounting import account
+from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.cli.options import AccountingOptions, DrawOptions, OutputOptions, PlanOptions
 from hockeystick.cli.plans import plan_from
 from hockeystick.cli.plotting import Spot
 from hockeystick.cli.pricing import Priced, answered
 from hockeystick.cli.question import Question
 from hockeystick.cli.yardsticks import Yardsticks
-from hockeystick.montecarlo.method import NAME as MONTE_CARLO
 from hockeystick.profile import DEFAULT_ACCURACY
 from hockeystick.report.progress import Update
 

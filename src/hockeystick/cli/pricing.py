@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hockeystick.accounting import methods
+from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.errors import CalibrationError, HockeystickError, PrecisionError
 from hockeystick.guarantee import KINDS, Answer, Guarantee, Kind
-from hockeystick.montecarlo.method import NAME as MONTE_CARLO
 from hockeystick.plan import Plan
 from hockeystick.report.progress import Update
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.cli.draw_plans import show_draw_plans
 from hockeystick.cli.gather import gathered
 from hockeystick.cli.options import (
@@ -21,7 +22,6 @@ from hockeystick.cli.plans import described, plan_from
 from hockeystick.cli.plotting import Spot
 from hockeystick.cli.pricing import Priced
 from hockeystick.cli.question import Question
-from hockeystick.montecarlo.method import NAME as MONTE_CARLO
 from hockeystick.report.progress import Update, progress
 from hockeystick.verification import draws_to_verify
 from hockeystick.verification import verify as check_claim

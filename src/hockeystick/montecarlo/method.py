@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hockeystick import _validate as check
+from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.errors import InvalidParameter
 from hockeystick.evaluation import Direction
 from hockeystick.guarantee import Analysis, Kind
@@ -14,11 +15,9 @@ from hockeystick.montecarlo.execution import Execution
 from hockeystick.montecarlo.session import open_drawer
 from hockeystick.montecarlo.verifier import Claim
 from hockeystick.plan import Plan
-from hockeystick.simulation import missing_simulation
 
-__all__ = ["DEFAULT_DRAWS", "NAME", "Sampled", "analyse", "kind_of", "missing_simulation"]
+__all__ = ["DEFAULT_DRAWS", "Sampled", "analyse"]
 
-NAME = "monte-carlo"
 DEFAULT_DRAWS, DEFAULT_FAILURE = 100_000, 1e-3
 
 
@@ -55,15 +54,11 @@ class Sampled:
         )
 
 
-def kind_of(plan: Plan) -> Kind:
-    """Confidence, unless the simulation stands for the run by conjecture only."""
-    return "conjectured" if plan.sampling.conjectured else "confidence"
-
-
 def analyse(
     plan: Plan, noise: float, asked: Sampled, directions: tuple[Direction, ...]
 ) -> Analysis:
     """An upper confidence bound on delta at one epsilon."""
+    kind: Kind = "conjectured" if plan.sampling.conjectured else "confidence"
     # The claimed delta plays no part in a bound.
     claim = Claim(plan, asked.epsilon, 0.5, directions)
     question = (noise, asked.epsilon, asked.draws, asked.failure_probability, directions)
@@ -73,4 +68,4 @@ def analyse(
         point = confidence_point(
             drawer, claim, noise=noise, draws=asked.draws, failure=asked.failure_probability
         )
-    return Analysis(NAME, kind_of(plan), point, tight=False, explain=point.explain)
+    return Analysis(MONTE_CARLO, kind, point, tight=False, explain=point.explain)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sized
 from dataclasses import dataclass
 from typing import Self
@@ -47,10 +46,3 @@ class Tally:
     def variances(self) -> FloatArray:
         """The variance of a payoff, as the draws show it."""
         return np.maximum(self.squares / self.draws - self.means**2, 0.0)
-
-    def relative_error(self, payoff: int = 0, level: int = 0) -> float:
-        """The standard error of a mean over the mean; infinite if nothing was seen."""
-        mean = float(self.means[payoff, level])
-        if mean == 0:
-            return math.inf
-        return math.sqrt(float(self.variances[payoff, level]) / self.draws) / mean

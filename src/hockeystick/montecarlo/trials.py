@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from hockeystick._numerics.concentration import relative_entropy
+from hockeystick._numerics.concentration import draws_to_tell, relative_entropy
 from hockeystick.montecarlo.bounded import bounded_runs, tightest_run
 from hockeystick.montecarlo.payoff import Payoff
 from hockeystick.montecarlo.pilot import Pilot, Sighting
@@ -163,11 +163,8 @@ def _trial(
         return centre * (1 + MARGIN * math.sqrt(expected.relative_variance / draws))
 
     def suffices(draws: float) -> bool:
-        edge = threshold(draws)
-        if not edge < allowed:
-            return False
-        entropy = relative_entropy(edge / expected.largest, allowed / expected.largest)
-        return draws * entropy >= math.log(1 / miss)
+        edge, bound = threshold(draws) / expected.largest, allowed / expected.largest
+        return draws >= draws_to_tell(edge, bound, miss=miss)
 
     draws = 1.0
     while not suffices(draws):
