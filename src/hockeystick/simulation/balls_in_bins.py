@@ -19,43 +19,25 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick.pairs.mixtures import bin_mixture, missing_mixture
 from hockeystick.plan import Plan
 from hockeystick.sampling import BallsInBins
-from hockeystick.simulation.columns import Trajectories
+from hockeystick.simulation.columns import DenseColumns, Trajectories
 from hockeystick.simulation.participation import ParticipationRun
 from hockeystick.simulation.registry import Runner, Simulation, simulates
 
 __all__ = ["balls_in_bins"]
 
 
-class BinColumns:
-    """The means of the bins in place of the columns of a strategy."""
+class BinColumns(DenseColumns):
+    """The means of the bins in place of the columns of a strategy, by a root of their products."""
 
     def __init__(self, gram: FloatArray) -> None:
         values, vectors = np.linalg.eigh(gram)
-        self._gram = gram
-        self._root = np.ascontiguousarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)
-
-    @property
-    def squared_norms(self) -> FloatArray:
-        """Squared length of each mean."""
-        return np.diagonal(self._gram)
-
-    def noise(self, rng: np.random.Generator, out: FloatArray) -> None:
-        """Normal with the Gram matrix as covariance."""
-        from hockeystick._numerics.inner_product_kernels import fill_normal
-
-        z = np.empty(out.shape)
-        fill_normal(rng, z)
-        np.matmul(z, self._root, out=out)
+        root = np.ascontiguousarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)
+        super().__init__(root, gram)
 
     def signal(self, trajectories: Trajectories, out: FloatArray) -> None:
         """The row of the bin that was joined, or nothing."""
         np.take(self._gram, trajectories.where[:, 0], axis=0, out=out)
         out[trajectories.number == 0] = 0.0
-
-    def products(self, weights: FloatArray) -> FloatArray:
-        """The Gram matrix times a vector."""
-        total: FloatArray = self._gram @ weights
-        return total
 
     def overlaps(self, separation: int) -> FloatArray:
         """None: an example joins one bin."""

@@ -17,7 +17,7 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick.plan import Plan
 from hockeystick.strategies import Strategy
 
-__all__ = ["MOST_DENSE_STEPS", "Columns", "Trajectories", "columns_of", "too_long"]
+__all__ = ["MOST_DENSE_STEPS", "Columns", "DenseColumns", "Trajectories", "columns_of", "too_long"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -101,11 +101,11 @@ class BandedColumns:
 
 
 class DenseColumns:
-    """Any strategy, as a matrix."""
+    """Any columns, as a matrix; only their inner products matter."""
 
-    def __init__(self, strategy: Strategy) -> None:
-        self._matrix = strategy.to_matrix()
-        self._gram = self._matrix.T @ self._matrix
+    def __init__(self, matrix: FloatArray, gram: FloatArray) -> None:
+        self._matrix = matrix
+        self._gram = gram
 
     @property
     def squared_norms(self) -> FloatArray:
@@ -162,7 +162,8 @@ def _prepared(strategy: Strategy) -> Columns:
     coefficients = strategy.coefficients
     if _is_banded(strategy) and coefficients is not None:
         return BandedColumns(np.ascontiguousarray(coefficients), strategy.steps)
-    return DenseColumns(strategy)
+    matrix = strategy.to_matrix()
+    return DenseColumns(matrix, matrix.T @ matrix)
 
 
 def _is_banded(strategy: Strategy) -> bool:
