@@ -148,6 +148,7 @@ def test_no_method_is_below_the_truth(name, noise):
 # -- renyi --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_renyi_is_the_moments_of_the_run():
     """Removing: conversion with the best of the orders; adding: what other methods know."""
     strategy = strategies.bsr(60, bands=3)

@@ -54,6 +54,7 @@ def test_a_dry_run_shows_the_draws_and_makes_none_of_them(command: Command) -> N
     assert draft["estimated_delta"] < draft["passes_up_to"] < 0.01
 
 
+@pytest.mark.slow
 def test_calibrating_by_draws(command: Command) -> None:
     """Less noise than the proven one, candidates from the noisiest down in a dry run."""
     words = ["calibrate", *RUN, *STRATEGY, *CLAIM, "--method", "monte-carlo", "--seed", "1"]
