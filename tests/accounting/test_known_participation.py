@@ -41,7 +41,7 @@ def mean_delta(patterns, norms, *, noise, epsilon):
     return math.fsum(terms)
 
 
-def same_law(participant, patterns):
+def assert_same_law(participant, patterns):
     """Whether values and probabilities agree, relatively."""
     expected = law_of(patterns)
     found = dict(
@@ -76,7 +76,9 @@ def test_law_of_an_example(separation, warm, steps):
     each = 0.3 / (1 + (separation - 1) * 0.3) if warm else 0.0
     starts = (1 - (separation - 1) * each, *[each] * (separation - 1))
     participant = Participant((0.7, 0.3), separation, steps, starts=starts)
-    same_law(participant, min_sep_patterns(steps, rate=0.3, separation=separation, warm=warm))
+    assert_same_law(
+        participant, min_sep_patterns(steps, rate=0.3, separation=separation, warm=warm)
+    )
 
 
 @pytest.mark.parametrize("separation", [1, 2, 3, 4, 9])
@@ -86,7 +88,7 @@ def test_law_of_a_user(separation, warm_up, steps, held):
     """Every sequence of coins of Algorithm 3: draws while resting start the rest anew."""
     copies = tuple(binomial_weights(held, 0.2).tolist())
     size = {"rate": 0.2, "separation": separation, "examples": held, "warm_up": warm_up}
-    same_law(Participant(copies, separation, steps, warm_up), user_patterns(steps, **size))
+    assert_same_law(Participant(copies, separation, steps, warm_up), user_patterns(steps, **size))
 
 
 @pytest.mark.parametrize("separation", [2, 3, 5])
@@ -305,3 +307,14 @@ def test_where_the_law_is_not_known(examples):
     plan = hs.Plan(sampling=scheme, steps=20, strategy=strategy)
     with pytest.raises(hs.errors.UnsupportedPlan, match=r"overlap|examples of a user"):
         known(plan, 9.0)
+
+
+def test_long_runs_are_left_to_closed_forms():
+    """A billion steps are not gone through one by one, and still have numbers."""
+    plan = hs.Plan(sampling=MinSep(rate=1e-9, separation=4), steps=10**9)
+    kinds = hs.methods(plan)
+    proven = [name for name in kinds if kinds[name] == "proven"]
+    assert proven == ["gaussian", "poisson-reduction"]
+    poisson = hs.Plan(sampling=hs.Poisson(rate=1e-9), steps=10**9)
+    expected = hs.account(poisson, noise_multiplier=1.0).epsilon(1e-6)
+    assert hs.account(plan, noise_multiplier=1.0).epsilon(1e-6) == pytest.approx(expected, rel=2e-3)

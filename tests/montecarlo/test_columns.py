@@ -99,3 +99,20 @@ def test_long_matrices_are_refused():
         hs.estimate_delta(
             plan_of(strategies.bsr(long, bands=300)), noise_multiplier=1.0, epsilon=1.0
         )
+
+
+@pytest.mark.parametrize(
+    ("steps", "bands", "simulated"),
+    [
+        (1_000_000, 1, True),
+        (1_000_001, 1, False),
+        (100_000, 200, True),
+        (100_001, 200, False),
+        (10**9, 1, False),
+    ],
+)
+def test_runs_that_are_too_long(steps, bands, simulated):
+    """Memory is bounded in the steps as well, so that nothing is begun that cannot end."""
+    strategy = None if bands == 1 else hs.strategies.bsr(steps, bands=bands)
+    plan = hs.Plan(sampling=hs.MinSep(rate=1e-6, separation=bands), steps=steps, strategy=strategy)
+    assert ("monte-carlo" in hs.methods(plan)) is simulated

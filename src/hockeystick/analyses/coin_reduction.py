@@ -30,7 +30,12 @@ from hockeystick.analyses.best_of import BestOf
 from hockeystick.analyses.block_reduction import block_profile, block_sizes
 from hockeystick.one_sided import upper_side
 from hockeystick.pairs import step_of
-from hockeystick.pairs.joint_draws import SHARED_EXAMPLES, needs_gaussian, several_drawn
+from hockeystick.pairs.joint_draws import (
+    SHARED_EXAMPLES,
+    needs_gaussian,
+    several_drawn,
+    too_many_steps,
+)
 from hockeystick.pairs.lengths import counted_lengths
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
@@ -58,6 +63,8 @@ def missing_coins(plan: Plan) -> str | None:
         return SHARED_EXAMPLES
     if isinstance(plan.sampling, Poisson) and not plan.correlated:
         return "it is Poisson sampling already"
+    if plan.correlated and too_many_steps(plan) is not None:
+        return too_many_steps(plan)
     return None if plan.sampling.most_copies == 1 else needs_gaussian(plan)
 
 
@@ -77,7 +84,9 @@ def coin_profile(plan: Plan, noise_multiplier: float | None) -> Profile:
     """The composition over all steps; as many different ones as lengths are told apart."""
     scheme = cast("MinSep", plan.sampling)
     step = step_of(plan, noise_multiplier)
-    lengths, _ = counted_lengths(separate_lengths(plan.strategy))
+    lengths = {1.0: plan.steps}
+    if plan.correlated:
+        lengths, _ = counted_lengths(separate_lengths(plan.strategy))
     parts = [
         several_drawn(step(length), rate=scheme.rate, copies=scheme.most_copies).self_compose(count)
         for length, count in lengths.items()
@@ -87,8 +96,6 @@ def coin_profile(plan: Plan, noise_multiplier: float | None) -> Profile:
 
 def separate_lengths(strategy: Strategy) -> FloatArray:
     """sqrt((C^T C 1)_j): the sensitivities of steps that together dominate C x + z, for all x."""
-    if strategy.is_identity:
-        return np.ones(strategy.steps)
     coefficients = strategy.coefficients
     if coefficients is None:
         matrix = strategy.to_matrix()

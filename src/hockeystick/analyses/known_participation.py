@@ -14,6 +14,7 @@ from hockeystick._numerics.participation_counts import Participant
 from hockeystick.analyses.method import Method, Request
 from hockeystick.expressions.revealed_counts import RevealedCounts
 from hockeystick.guarantee import Analysis
+from hockeystick.pairs.joint_draws import too_many_steps
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
 from hockeystick.sampling import ConjecturedUserMinSep, MinSep, Sampling, UserMinSep
@@ -38,7 +39,7 @@ def _objection(plan: Plan) -> str | None:
         return f"at most {MOST_EXAMPLES} examples of a user are looked at"
     if type(scheme) is ConjecturedUserMinSep and not scheme.others_are_independent:
         return "users that share examples may join steps that they would not join alone"
-    return None
+    return too_many_steps(plan)
 
 
 def _analyse(request: Request) -> Analysis:

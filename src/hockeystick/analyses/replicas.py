@@ -16,7 +16,7 @@ from hockeystick._numerics.law import FloatArray, Resolution
 from hockeystick._numerics.moments import PowerMoments
 from hockeystick._numerics.replica_moments import MinSepWalk, replica_moments
 from hockeystick.errors import PrecisionError
-from hockeystick.pairs.joint_draws import needs_gaussian
+from hockeystick.pairs.joint_draws import needs_gaussian, too_many_steps
 from hockeystick.plan import Plan
 from hockeystick.sampling import MinSep
 from hockeystick.strategies import Strategy
@@ -34,7 +34,7 @@ def missing_replicas(plan: Plan) -> str | None:
     bands, separation = plan.strategy.bands, plan.sampling.separation
     if bands > separation:
         return f"it needs at most separation={separation} bands, this strategy has {bands}"
-    return needs_gaussian(plan)
+    return too_many_steps(plan) or needs_gaussian(plan)
 
 
 class ReplicaMoments:

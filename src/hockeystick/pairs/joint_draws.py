@@ -12,7 +12,10 @@ from hockeystick.expressions.shifts import random_shift
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
 
-__all__ = ["SHARED_EXAMPLES", "needs_gaussian", "several_drawn"]
+__all__ = ["SHARED_EXAMPLES", "needs_gaussian", "several_drawn", "too_many_steps"]
+
+# What goes through the steps one by one takes some seconds for so many.
+MOST_STEPS = 10_000_000
 
 # The objection to amplification where others' participation depends on a user's coins.
 SHARED_EXAMPLES = (
@@ -24,6 +27,13 @@ SHARED_EXAMPLES = (
 def needs_gaussian(plan: Plan) -> str | None:
     """The objection to a mechanism of which only one participation is known."""
     return None if plan.mechanism is None else "it needs the Gaussian mechanism"
+
+
+def too_many_steps(plan: Plan) -> str | None:
+    """The objection of analyses that go through the steps one by one."""
+    if plan.steps <= MOST_STEPS:
+        return None
+    return f"it goes through the steps one by one, of which there may be at most {MOST_STEPS:,}"
 
 
 def several_drawn(step: Profile, *, rate: float, copies: int, throws: int = 1) -> Profile:

@@ -11,7 +11,12 @@ import numpy as np
 from hockeystick._validate import boolean, positive_integer, sampling_rate
 from hockeystick.errors import InvalidParameter
 from hockeystick.sampling.poisson import independent_subset
-from hockeystick.sampling.scheme import Indices, Sampling, batch_size_within
+from hockeystick.sampling.scheme import (
+    Indices,
+    Sampling,
+    batch_size_within,
+    participations_within,
+)
 
 __all__ = ["MinSep"]
 
@@ -84,8 +89,9 @@ class MinSep(Sampling):
 
     def most_participations(self, steps: int) -> int:
         """ceil(steps / separation), or `max_participations`."""
-        fitting = -(-self.check_steps(steps) // self.separation)
-        return fitting if self.max_participations is None else min(fitting, self.max_participations)
+        return participations_within(
+            self.check_steps(steps), gap=self.separation, most=self.max_participations
+        )
 
     @property
     def least_gap(self) -> int:

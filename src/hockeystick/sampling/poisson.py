@@ -9,7 +9,12 @@ from typing import ClassVar, Self
 import numpy as np
 
 from hockeystick._validate import positive_integer, sampling_rate
-from hockeystick.sampling.scheme import Indices, Sampling, batch_size_within
+from hockeystick.sampling.scheme import (
+    Indices,
+    Sampling,
+    batch_size_within,
+    participations_within,
+)
 
 __all__ = ["Poisson", "independent_subset"]
 
@@ -52,8 +57,7 @@ class Poisson(Sampling):
 
     def most_participations(self, steps: int) -> int:
         """Every step, or `max_participations`."""
-        steps = self.check_steps(steps)
-        return steps if self.max_participations is None else min(steps, self.max_participations)
+        return participations_within(self.check_steps(steps), gap=1, most=self.max_participations)
 
     def _draw(self, examples: int, steps: int, rng: np.random.Generator) -> Iterator[Indices]:
         drawn = (independent_subset(examples, rate=self.rate, rng=rng) for _ in range(steps))

@@ -17,7 +17,7 @@ from hockeystick.randomness import RandomSource, generator
 if TYPE_CHECKING:
     from hockeystick.sampling.attribution import Attribution
 
-__all__ = ["Indices", "Sampling", "batch_size_within"]
+__all__ = ["Indices", "Sampling", "batch_size_within", "participations_within"]
 
 Indices: TypeAlias = npt.NDArray[np.int64]
 
@@ -102,6 +102,12 @@ class Sampling(ABC):
         parameters = {field.name: getattr(self, field.name) for field in fields(self)}
         known = {name: value for name, value in parameters.items() if value is not None}
         return {"scheme": self.name, **known}
+
+
+def participations_within(steps: int, *, gap: int, most: int | None) -> int:
+    """How often one can take part in so many steps, `gap` apart, and `most` times at most."""
+    fitting = -(-steps // gap)
+    return fitting if most is None else min(fitting, most)
 
 
 def batch_size_within(batch_size: float, *, examples: int) -> tuple[float, int]:

@@ -13,7 +13,12 @@ from hockeystick._validate import boolean, positive_integer, sampling_rate
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import RandomSource, generator
 from hockeystick.sampling.attribution import Attribution
-from hockeystick.sampling.scheme import Indices, Sampling, batch_size_within
+from hockeystick.sampling.scheme import (
+    Indices,
+    Sampling,
+    batch_size_within,
+    participations_within,
+)
 from hockeystick.sampling.user_walk import independent_draws, user_walk
 
 __all__ = ["UserSampling", "as_attribution"]
@@ -95,8 +100,9 @@ class UserSampling(Sampling):
 
     def most_participations(self, steps: int) -> int:
         """ceil(steps / separation) for a user and for an example, or `max_participations`."""
-        fitting = -(-self.check_steps(steps) // self.separation)
-        return fitting if self.max_participations is None else min(fitting, self.max_participations)
+        return participations_within(
+            self.check_steps(steps), gap=self.separation, most=self.max_participations
+        )
 
     @property
     def least_gap(self) -> int:

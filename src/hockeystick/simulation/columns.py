@@ -23,6 +23,8 @@ IntArray = npt.NDArray[np.int64]
 
 # More bands than this are treated as a full matrix.
 MOST_TAPS = 256
+# Steps, and inner products of neighbouring columns, that are held in memory.
+MOST_STEPS, MOST_PRODUCTS = 1_000_000, 20_000_000
 # Full matrices of this many steps take half a gigabyte each.
 MOST_DENSE_STEPS = 8_000
 
@@ -148,13 +150,21 @@ def columns_of(plan: Plan) -> Columns:
 
 
 def too_long(plan: Plan) -> str | None:
-    """Why the strategy's columns cannot be had, as a clause; None if they can."""
-    if _is_banded(plan.strategy) or plan.steps <= MOST_DENSE_STEPS:
-        return None
-    return (
-        f"strategies that are not Toeplitz with at most {MOST_TAPS} bands are simulated for at "
-        f"most {MOST_DENSE_STEPS:,} steps"
-    )
+    """Why the strategy's columns cannot be had in little memory, as a clause; None if they can."""
+    strategy = plan.strategy
+    if not _is_banded(strategy) and plan.steps > MOST_DENSE_STEPS:
+        return (
+            f"strategies that are not Toeplitz with at most {MOST_TAPS} bands are simulated for at "
+            f"most {MOST_DENSE_STEPS:,} steps"
+        )
+    if _is_banded(strategy) and (
+        plan.steps > MOST_STEPS or plan.steps * strategy.bands > MOST_PRODUCTS
+    ):
+        return (
+            f"runs are simulated for at most {MOST_STEPS:,} steps, and steps times bands of at "
+            f"most {MOST_PRODUCTS:,}"
+        )
+    return None
 
 
 @lru_cache(maxsize=4)
