@@ -97,6 +97,18 @@ def test_options_of_draws_are_not_ignored(command: Command, option: list[str]) -
     assert outcome.stderr.startswith(f"error: {option[0]} must be left out")
 
 
+@pytest.mark.parametrize("question", [["delta", "--noise-multiplier", "3"], ["calibrate"]])
+def test_there_is_no_curve_of_draws(command: Command, tmp_path: Path, question: list[str]) -> None:
+    """Refused before anything is drawn, not after."""
+    target = tmp_path / "curve.png"
+    words = [*question, *RUN, *STRATEGY, "--epsilon", "1", "--method", "monte-carlo"]
+    words += ["--delta", "0.01"] if question == ["calibrate"] else []
+    outcome = command(*words, "--plot", target)
+    assert outcome.status == 2
+    assert outcome.stderr.startswith("error: --plot must be left out for the method monte-carlo")
+    assert not target.exists()
+
+
 def test_a_limit_on_draws_that_is_too_low(command: Command) -> None:
     """The message says how many would be enough."""
     words = ["verify", *RUN, *STRATEGY, *CLAIM, "--noise-multiplier", "3", "--seed", "1"]

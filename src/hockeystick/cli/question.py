@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.cli.answers import Answers, Quantity
 from hockeystick.cli.json_output import answers_object, print_json
 from hockeystick.cli.options import AccountingOptions, OutputOptions, PlanOptions
@@ -13,6 +14,7 @@ from hockeystick.cli.plotting import Spot, draw_plot
 from hockeystick.cli.pricing import Ask, Priced, best_of, price
 from hockeystick.cli.table import print_answers
 from hockeystick.cli.yardsticks import Yardsticks
+from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
 from hockeystick.report.figure import check_figure_file
 from hockeystick.report.progress import progress
@@ -41,6 +43,9 @@ class Question:
         """Price the plan and show what came out."""
         if output.plot is not None:
             check_figure_file("plot", output.plot)
+            if accounting.method == MONTE_CARLO:
+                allowed = "left out for the method monte-carlo, which has a number and no curve"
+                raise InvalidParameter("plot", allowed, str(output.plot))
         described_plan = described(self.plan, run)
         with progress("Pricing ...") as update:
             rows = price(self.plan, method=accounting.method, ask=self.ask, update=update)
