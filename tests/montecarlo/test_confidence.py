@@ -132,3 +132,13 @@ def test_coverage(direction):
     assert wrong <= repetitions * failure + 3 * (repetitions * failure * (1 - failure)) ** 0.5
     # Not by being far away.
     assert sorted(bounds)[repetitions // 2] < 1.5 * exact.value
+
+
+def test_a_run_that_hardly_ever_takes_part():
+    """Proven bounds on a payoff that are too small for floating point do not become zero."""
+    scheme = hs.UserMinSep(rate=1e-12, separation=3, examples_per_user=2)
+    plan = hs.Plan(sampling=scheme, steps=5)
+    bound = hs.account(
+        plan, noise_multiplier=1.0, method="monte-carlo", epsilon=0.5, draws=500, seed=1
+    ).delta(0.5)
+    assert 0 < bound < 0.05

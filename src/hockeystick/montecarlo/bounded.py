@@ -14,6 +14,9 @@ __all__ = ["bounded_runs", "tightest_run"]
 SCALES = (1.05, 1.1, 1.2, 1.3, 1.4, 1.5, 1.7, 2.0, 2.5, 3.0)
 SHIFTS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0)
 
+# Smaller bounds are raised to this one, which floating point can hold.
+SMALLEST_LOG = -600.0
+
 
 def bounded_runs(run: Simulation, epsilon: float) -> Iterator[tuple[Simulation, float]]:
     """The run with proposals under which no payoff exceeds a bound below 1, and these bounds."""
@@ -33,7 +36,7 @@ def bounded_runs(run: Simulation, epsilon: float) -> Iterator[tuple[Simulation, 
         proposed = replace(plain, proposal=proposal)
         bound = proposed.prepared().log_largest_payoff(epsilon)
         if bound < 0:
-            yield proposed, math.exp(bound)
+            yield proposed, math.exp(max(bound, SMALLEST_LOG))
 
 
 def tightest_run(run: Simulation, epsilon: float) -> tuple[Simulation, float]:
