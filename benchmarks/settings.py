@@ -27,6 +27,15 @@ BINS = {
         {"bins": 1_000, "bands": 1, "largest": 1_000, "seconds": 1.0},
     ),
 }
+GRAM = {
+    "noise": 4.0,
+    "bins": 100,
+    "bands": 4,
+    "epochs": 10,
+    "epsilon": 1.0,
+    "delta": 1e-5,
+    "accuracy": 2e-3,
+}
 DRAWS = {
     "steps": 2_000,
     "bands": 16,

@@ -95,6 +95,33 @@ def bins(c):
     return None, divergence, [divergence]
 
 
+def _gram_plan():
+    """Bins with correlated noise, which the three participants of `gram` are asked about."""
+    c = s.GRAM
+    steps = c["bins"] * c["epochs"]
+    strategy = hs.strategies.bsr(steps, bands=c["bands"])
+    return hs.Plan(sampling=hs.BallsInBins(bins=c["bins"]), steps=steps, strategy=strategy)
+
+
+def gram():
+    """One epsilon, from above; nothing is remembered between calls."""
+    c = s.GRAM
+    guarantee = hs.account(_gram_plan(), noise_multiplier=c["noise"], method="gram")
+    return None, guarantee.epsilon(c["delta"])
+
+
+@cache
+def gram_noise():
+    """How much of the noise of `renyi` is enough; the noises are shown too."""
+    c = s.GRAM
+    asked = {name: c[name] for name in ("epsilon", "delta", "accuracy")}
+    ours, other = (
+        hs.calibrate(_gram_plan(), method=method, **asked).noise_multiplier
+        for method in ("gram", "renyi")
+    )
+    return None, ours / other, [ours, other]
+
+
 def banded(bands):
     """The best banded strategy; its largest column norm is 1."""
     return None, hs.strategies.band_mf(s.BANDED["steps"], bands).mean_squared_error()
@@ -166,6 +193,8 @@ CASES = {
     "five runs": five_runs,
     "50 bins": partial(bins, s.BINS["compared"]),
     **{f"{c['bins']:,} bins": partial(bins, c) for c in s.BINS["large"]},
+    "gram": gram,
+    "gram noise": gram_noise,
     "b-min-sep draws": partial(min_sep_draws, s.DRAWS["draws"]),
     "balls-in-bins draws": balls_in_bins_draws,
     "many draws": partial(min_sep_draws, s.DRAWS["many"]),

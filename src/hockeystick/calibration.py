@@ -179,7 +179,9 @@ def _search(
     """A noise with (1 - tolerance) target <= epsilon <= target, by a safeguarded secant search.
 
     `fails` and `holds` always bracket the answer once both are known; a step of the secant that
-    would leave the bracket, or that does not shrink it, is replaced by its geometric middle.
+    would leave the bracket, or that does not shrink it, is replaced by its geometric middle. A
+    bound may jump, where another analysis becomes the best one: a bracket that is narrower than
+    half the tolerance ends the search as well.
     """
     aim = math.log(target * (1 - tolerance / 2))
     fails: tuple[float, float] | None = None
@@ -200,7 +202,7 @@ def _search(
                     f"No noise multiplier up to {LARGEST_NOISE:g} reaches epsilon = {target:g}."
                 )
         if fails is not None and holds is not None:
-            if holds[0] - fails[0] < 1e-12:
+            if holds[0] - fails[0] < tolerance / 2:
                 return math.exp(holds[0])
             slope = _slope(fails, holds, slope)
         noise = math.exp(_next(point, aim, slope, fails, holds))

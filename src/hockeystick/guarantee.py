@@ -52,6 +52,15 @@ class Explain(Protocol):
         """For the question with the one of delta and epsilon that is not None."""
 
 
+class Below(Protocol):
+    """A number that the run's own is never below."""
+
+    def __call__(
+        self, *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
+    ) -> float:
+        """For the question with the one of delta and epsilon that is not None."""
+
+
 # A rough epsilon(delta), of the order of the source's own.
 Preview = Callable[[float, Sequence[Direction]], float]
 
@@ -63,7 +72,8 @@ class Analysis:
     `tight` says that the source is the profile of the mechanism's dominating pair itself, so that
     its lower bound is a lower bound on the truth as well. `preview` is a rough and quick epsilon of
     a slow source: one that is far from the best number so far is not asked. `explain` says how a
-    number was found, as plain values.
+    number was found, as plain values. `below` is a proven lower bound on the truth of a source that
+    is not exact.
     """
 
     method: str
@@ -72,6 +82,7 @@ class Analysis:
     tight: bool
     preview: Preview | None = None
     explain: Explain | None = None
+    below: Below | None = None
 
 
 class Answer(NamedTuple):
@@ -105,11 +116,11 @@ class Guarantee:
 
     def epsilon(self, delta: float) -> float:
         """An upper bound on the smallest epsilon for which the run is (epsilon, delta)-DP."""
-        return self.answer(delta=delta).value
+        return self._best_epsilon(check.small_probability("delta", delta)).value
 
     def delta(self, epsilon: float) -> float:
         """An upper bound on the smallest delta for which the run is (epsilon, delta)-DP."""
-        return self.answer(epsilon=epsilon).value
+        return self._best_delta(check.at_least("epsilon", epsilon, 0.0)).value
 
     def answer(self, *, delta: float | None = None, epsilon: float | None = None) -> Answer:
         """The number together with its lower bound, the analysis that gave it and its kind."""
@@ -117,21 +128,9 @@ class Guarantee:
             raise InvalidParameter("delta, epsilon", "exactly one of the two", (delta, epsilon))
         if delta is not None:
             at_delta = check.small_probability("delta", delta)
-            best = self._best(
-                lambda source: source.epsilon_bounds(
-                    at_delta, directions=self.directions, accuracy=self.accuracy
-                ),
-                lambda value: Point(value, at_delta),
-            )
-            return self._explained(best, delta=at_delta, epsilon=None)
+            return self._explained(self._best_epsilon(at_delta), delta=at_delta, epsilon=None)
         at_epsilon = check.at_least("epsilon", epsilon, 0.0)
-        best = self._best(
-            lambda source: source.delta_bounds(
-                at_epsilon, directions=self.directions, accuracy=self.accuracy
-            ),
-            lambda value: Point(at_epsilon, value),
-        )
-        return self._explained(best, delta=None, epsilon=at_epsilon)
+        return self._explained(self._best_delta(at_epsilon), delta=None, epsilon=at_epsilon)
 
     @property
     def kind(self) -> Kind:
@@ -179,8 +178,31 @@ class Guarantee:
         names = ", ".join(analysis.method for analysis in self.analyses)
         return f"Guarantee(method={names!r}, kind={self.kind!r}, unit={self.unit!r})"
 
+    def _best_epsilon(self, delta: float) -> Answer:
+        return self._best(
+            lambda source: source.epsilon_bounds(
+                delta, directions=self.directions, accuracy=self.accuracy
+            ),
+            lambda value: Point(value, delta),
+        )
+
+    def _best_delta(self, epsilon: float) -> Answer:
+        return self._best(
+            lambda source: source.delta_bounds(
+                epsilon, directions=self.directions, accuracy=self.accuracy
+            ),
+            lambda value: Point(epsilon, value),
+        )
+
     def _explained(self, answer: Answer, *, delta: float | None, epsilon: float | None) -> Answer:
-        """The answer with what its analysis says about it."""
+        """With what its analysis says about it, and a bound from below if one is known."""
+        if answer.lower is None:
+            known = [
+                one.below(delta=delta, epsilon=epsilon, directions=self.directions)
+                for one in self.analyses
+                if one.below is not None
+            ]
+            answer = answer._replace(lower=min(max(known), answer.value) if known else None)
         analysis = next(one for one in self.analyses if one.method == answer.method)
         found: dict[str, object] = {}
         if analysis.explain is not None:

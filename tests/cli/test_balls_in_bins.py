@@ -16,7 +16,7 @@ def test_all_methods_with_times_and_details(command: Command) -> None:
     outcome = command("epsilon", *RUN, *ASK, "--method", "all", "--json")
     content = json.loads(outcome.stdout)
     rows = {row["method"]: row for row in content["results"]}
-    assert (outcome.status, list(rows)) == (0, ["gaussian", "renyi", "conditional"])
+    assert (outcome.status, list(rows)) == (0, ["gaussian", "renyi", "conditional", "gram"])
     assert all(row["seconds"] > 0 and row["kind"] == "proven" for row in rows.values())
     assert content["best"]["epsilon"] == min(row["epsilon"] for row in rows.values())
     assert {"direction", "order"} <= rows["renyi"]["details"].keys()

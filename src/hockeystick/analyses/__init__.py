@@ -7,6 +7,7 @@ from hockeystick.analyses import (
     conditional,
     decomposition,
     gaussian,
+    gram,
     known_participation,
     poisson_reduction,
     profile,
@@ -25,6 +26,7 @@ METHODS: dict[str, Method] = {
         profile,
         renyi,
         conditional,
+        gram,
         decomposition,
         poisson_reduction,
     )

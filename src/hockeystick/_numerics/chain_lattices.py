@@ -1,0 +1,125 @@
+"""Lattices for the states of a chain, and transitions between them."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick._numerics.chain_mixture import Task
+from hockeystick._numerics.chains import Chain
+from hockeystick._numerics.gaussian import quantile_of_tail
+from hockeystick._numerics.gaussian_lattice import SHRINKAGE, beyond, excess_growth, rounded
+from hockeystick._numerics.law import FloatArray
+
+__all__ = ["Step", "lattices", "reach", "state_count", "step_into", "transition"]
+
+IntArray = NDArray[np.int64]
+
+# The step at fineness 1, relative to the spread of a transition, and at most so many nats.
+STATE_STEP, WIDEST_STATE_NATS = 0.5, 0.5
+FEWEST_STATES, MOST_STATES = 16, 700
+# Weights below this, relative to the tail that may be cut, are left out.
+DROPPED = 1e-12
+
+
+class Step(NamedTuple):
+    """A transition into a bin: weights[new, old] between first and last, and the new states.
+
+    Old states charge `charge` for what leaves the lattice; `lost` and `lost_worth` are what weights
+    that were left out as too small may be worth, beside a sum and on their own.
+    """
+
+    weights: FloatArray
+    first: IntArray
+    last: IntArray
+    nodes: FloatArray
+    charge: FloatArray
+    lost: FloatArray
+    lost_worth: FloatArray
+
+
+def reach(task: Task, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The ends of a lattice for N(0, variance), also as seen with the example present."""
+    sd = np.sqrt(variance)
+    tail = quantile_of_tail(task.tail)
+    if not task.remove:
+        return -tail * sd, tail * sd
+    spread = task.mixture.chain + task.mixture.own
+    return -tail * sd, sd * (math.sqrt(task.mixture.chain) + math.sqrt(tail**2 + spread))
+
+
+def state_count(task: Task, chain: Chain) -> int:
+    """How many states the lattices need; the finest transition decides."""
+    scale = task.mixture.chain
+    if scale <= 0:
+        return 1
+    low, high = reach(task, scale * chain.variance)
+    width = high - low
+    # The spread of the transition into each bin, relative to which its lattice is fine.
+    fresh = np.concatenate((chain.variance[:1], chain.fresh))
+    wanted = np.minimum(STATE_STEP * np.sqrt(scale * fresh[width > 0]), WIDEST_STATE_NATS)
+    ratio = float(np.max(width[width > 0] / wanted)) / task.fineness
+    return int(min(max(math.ceil(ratio) + 1, FEWEST_STATES), MOST_STATES))
+
+
+def lattices(task: Task, chain: Chain) -> list[FloatArray]:
+    """Equally spaced states for each bin, all with the same number of them."""
+    count = state_count(task, chain)
+    low, high = reach(task, task.mixture.chain * chain.variance)
+    return [
+        np.linspace(start, end, count) if end > start else np.zeros(1)
+        for start, end in zip(low, high, strict=True)
+    ]
+
+
+def step_into(task: Task, chain: Chain, states: list[FloatArray], i: int) -> Step:
+    """From bin i - 1; into the first one from nothing."""
+    amplitude = float(task.mixture.amplitudes[i])
+    nodes = states[i]
+    fresh = float(chain.fresh[i - 1]) if i else float(chain.variance[0])
+    mean = chain.pull[i - 1] * states[i - 1] if i else np.zeros(1)
+    if nodes.size == 1:
+        weights, charge = np.ones((mean.size, 1)), np.zeros(mean.size)
+    else:
+        weights, charge = transition(task, mean, task.mixture.chain * fresh, nodes, amplitude)
+    return _banded(task, weights, charge, nodes)
+
+
+def _banded(task: Task, weights: FloatArray, charge: FloatArray, nodes: FloatArray) -> Step:
+    """The transition without the weights that cannot matter."""
+    worth = np.exp(np.maximum(nodes, 0.0)) if task.remove else np.ones(nodes.size)
+    small = weights * worth < task.tail * DROPPED
+    dropped = np.where(small, weights, 0.0)
+    kept = np.ascontiguousarray(np.where(small, 0.0, weights).T)
+    some = kept > 0
+    first = np.where(some.any(axis=1), some.argmax(axis=1), 0)
+    last = np.where(some.any(axis=1), kept.shape[1] - some[:, ::-1].argmax(axis=1), 0)
+    return Step(kept, first, last, nodes, charge, dropped.sum(axis=1), dropped @ worth)
+
+
+def transition(
+    task: Task, mean: FloatArray, variance: float, nodes: FloatArray, amplitude: float
+) -> tuple[FloatArray, FloatArray]:
+    """Weights from every mean to every node, and what each row has to charge.
+
+    Upper: remove moves low states up and charges E(e^(Y - top) - 1)+; add moves high states down
+    and charges the mass below. Lower: both are left out.
+    """
+    exponent = task.exponent(amplitude)
+    if not task.upper:
+        reduced = variance - SHRINKAGE * float(nodes[1] - nodes[0]) ** 2
+        if reduced <= 0:
+            # The lattice is too coarse to say anything.
+            return np.zeros((mean.size, nodes.size)), np.zeros(mean.size)
+        shift = 0.0 if exponent is None else exponent * (variance - reduced) / 2
+        return rounded(mean + shift, reduced, nodes, exponent=exponent), np.zeros(mean.size)
+    weights = rounded(mean, variance, nodes, exponent=exponent)
+    below, above = beyond(mean, variance, low=nodes[0], high=nodes[-1])
+    weights[:, -1] += above
+    if task.remove:
+        weights[:, 0] += below
+        return weights, excess_growth(mean, variance, float(nodes[-1]))
+    return weights, below

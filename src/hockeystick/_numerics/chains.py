@@ -1,0 +1,54 @@
+"""Stationary Gaussian Markov chains on a line and on a ring, as recursions."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hockeystick._numerics.law import FloatArray
+
+__all__ = ["Chain", "correlations", "line", "pinned_ring"]
+
+
+class Chain(NamedTuple):
+    """B_1 ~ N(0, variance_1), B_(i+1) = pull_i B_i + N(0, fresh_i).
+
+    `start[i]` is the factor with which a common start value enters at i: 0 on a line. All pulls are
+    between 0 and 1.
+    """
+
+    variance: FloatArray
+    pull: FloatArray
+    fresh: FloatArray
+    start: FloatArray
+
+
+def correlations(rho: float, bins: int, *, ring: bool) -> FloatArray:
+    """Of unit variables at distance 0, 1, ..., bins - 1."""
+    d = np.arange(bins, dtype=np.float64)
+    if not ring:
+        return np.power(rho, d, dtype=np.float64)
+    periodic: FloatArray = (rho**d + rho ** (bins - d)) / (1 + rho**bins)
+    return periodic
+
+
+def line(rho: float, bins: int) -> Chain:
+    """Correlation rho^d at distance d."""
+    ones = np.ones(bins)
+    return Chain(ones, rho * ones[1:], (1 - rho * rho) * ones[1:], 0 * ones)
+
+
+def pinned_ring(rho: float, bins: int) -> Chain:
+    """The periodic chain X less its regression on X_1: X_i = start_i X_1 + B_i, with B_1 = 0.
+
+    Given X_1 the ring is cut open: B is a Markov chain that comes back towards 0 at the end.
+    """
+    r = correlations(rho, bins, ring=True)
+    variance = (1 - r) * (1 + r)
+    neighbours = r[1] - r[:-1] * r[1:]
+    pull = np.zeros(bins - 1)
+    np.divide(neighbours, variance[:-1], out=pull, where=variance[:-1] > 0)
+    pull = np.clip(pull, 0.0, 1.0)
+    fresh = np.maximum(variance[1:] - pull * pull * variance[:-1], 0.0)
+    return Chain(variance, pull, fresh, r)

@@ -1,0 +1,98 @@
+"""Bounds on the entries of a Gram matrix by the distance of their bins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hockeystick._numerics.law import FloatArray
+
+__all__ = ["LagBounds", "cover", "floor", "ring_cover"]
+
+# Distances at which the entries are below this share of the diagonal do not make a ring.
+NO_RING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class LagBounds:
+    """K_ij is at most (or at least) A_i A_j values[|i - j|]; amplitudes A do not increase.
+
+    On a ring values are the same at the distances d and bins - d, and bins that are close across
+    the end count as neighbours.
+    """
+
+    values: FloatArray
+    amplitudes: FloatArray
+    ring: bool
+
+    @property
+    def bins(self) -> int:
+        """The size of the matrix."""
+        return self.values.size
+
+    @property
+    def total(self) -> float:
+        """The sum of all bounds."""
+        d = np.abs(np.subtract.outer(np.arange(self.bins), np.arange(self.bins)))
+        return float(self.amplitudes @ self.values[d] @ self.amplitudes)
+
+    def thinned(self, spacing: int) -> LagBounds:
+        """For every `spacing`-th bin; on a ring it has to divide their number."""
+        return replace(self, values=self.values[::spacing], amplitudes=self.amplitudes[::spacing])
+
+    def cut_open(self, dropped: int) -> LagBounds:
+        """For an arc of a ring without amplitudes: all but `dropped` neighbouring bins."""
+        kept = self.bins - dropped
+        return LagBounds(self.values[:kept], np.ones(kept), ring=False)
+
+
+def cover(gram: FloatArray) -> LagBounds:
+    """Upper bounds with the smaller total of two: amplitudes from the diagonal, or none.
+
+    Columns near the end of a run are cut off, so the diagonal falls there.
+    """
+    ring = _is_ring(gram)
+    bounds = [_bounds(gram, a, ring, np.max) for a in (_falling(gram), np.ones(gram.shape[0]))]
+    return min(bounds, key=lambda one: one.total)
+
+
+def ring_cover(gram: FloatArray) -> LagBounds:
+    """Upper bounds on a ring, without amplitudes: the same wherever it is cut open."""
+    return _bounds(gram, np.ones(gram.shape[0]), True, np.max)
+
+
+def floor(gram: FloatArray) -> LagBounds:
+    """Lower bounds on a line: what bins have in common across the end is left out."""
+    bins = gram.shape[0]
+    near = np.arange(bins) <= (bins // 2 if _is_ring(gram) else bins)
+    bounds = [_bounds(gram, a, False, np.min) for a in (_falling(gram), np.ones(bins))]
+    bounds = [replace(one, values=np.where(near, one.values, 0.0)) for one in bounds]
+    return max(bounds, key=lambda one: one.total)
+
+
+def _falling(gram: FloatArray) -> FloatArray:
+    """Amplitudes that cover the diagonal and do not increase."""
+    diagonal = np.diagonal(gram)
+    highest = np.maximum.accumulate(diagonal[::-1])[::-1]
+    result: FloatArray = np.sqrt(highest / highest[0])
+    return result
+
+
+def _is_ring(gram: FloatArray) -> bool:
+    """Whether the first and the last bin have more in common than the middle one with either."""
+    b = gram.shape[0]
+    return bool(b > 2 and gram[0, -1] > gram[0, b // 2] + NO_RING * gram[0, 0])
+
+
+def _bounds(
+    gram: FloatArray, amplitudes: FloatArray, ring: bool, best: Callable[..., Any]
+) -> LagBounds:
+    b = gram.shape[0]
+    scaled = gram / np.outer(amplitudes, amplitudes)
+    values = np.array([best(np.diagonal(scaled, d)) for d in range(b)])
+    if ring:
+        values[1:] = best(np.stack((values[1:], values[:0:-1])), axis=0)
+    return LagBounds(values, amplitudes, ring)

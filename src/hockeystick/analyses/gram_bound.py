@@ -1,0 +1,204 @@
+"""Bounds from mixtures with Markov structure above and below a mixture over bins.
+
+Which majorant is best depends on the question: at high noise the sum of all entries of the Gram
+matrix counts, at low noise its diagonal. So several are computed on a coarse lattice, and the best
+one for the (epsilon, delta) asked on finer ones, until the answer settles or the budget is spent.
+Every number on the way is a bound, and the smallest is given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from hockeystick._numerics.law import FloatArray, Side
+from hockeystick.analyses.gram_below import GramBelow
+from hockeystick.analyses.gram_candidates import Candidate
+from hockeystick.analyses.gram_question import Found, Question
+from hockeystick.analyses.gram_targets import candidates
+from hockeystick.analyses.price_profile import Prices, profile_of_prices
+from hockeystick.evaluation import Bounds, Direction
+from hockeystick.profile import Profile
+
+__all__ = ["GramBound"]
+
+# Parts of the budget, in operations: for a coarse look, for a number, and for one from below. They
+# are for so many bins; more bins get more.
+COARSE_WORK, FINE_WORK, LOWER_WORK, PLAIN_BINS = 0.3, 6.0, 0.5, 100
+FIRST_FINENESS, REFINEMENT = 1.2, 0.6
+STILL_TO_COME = REFINEMENT**2 / (1 - REFINEMENT**2)
+# Nothing is gained by a lattice that is hardly finer.
+ALMOST = 1.1
+# A ring loses more on a coarse lattice, for its first state; promises this close are both kept.
+RING_EXCESS, CLOSE_CALL = 1.6, 1.02
+# Tails that are cut, relative to delta.
+TAIL, FIRST_TAILS = 1e-6, (1e-12, 1e-20, 1e-40, 1e-80, 1e-160)
+# Where the participation of the example can hardly be hidden, nothing is computed.
+LARGEST_SIGNAL = 150.0
+# The profile: its smallest delta, corners on either side, and the deltas it is made for.
+SMALLEST_DELTA, CORNERS, PROFILE_DELTAS = 1e-20, 300, (1e-3, 1e-6, 1e-12)
+PROFILE_ACCURACY = 0.01
+
+
+class GramBound:
+    """Both directions, upper and lower, of a uniform mixture of Gaussians with the given kernel."""
+
+    has_formula = False
+
+    def __init__(self, kernel: FloatArray, budget: float) -> None:
+        self._kernel = kernel
+        self._budget = budget * max(1.0, kernel.shape[0] / PLAIN_BINS)
+        self._answers: dict[tuple[object, ...], Found] = {}
+        self._deciding: dict[tuple[float | None, float | None], Found] = {}
+
+    def epsilon_bounds(
+        self, delta: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> Bounds:
+        """From the best majorant for this delta; `below` answers from below."""
+        return self._bounds(Question(delta, None, TAIL * delta), directions, accuracy)
+
+    def delta_bounds(
+        self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> Bounds:
+        """From the best majorant for this epsilon; `below` answers from below."""
+        for tail in FIRST_TAILS:
+            bounds = self._bounds(Question(None, epsilon, tail), directions, accuracy)
+            if tail <= 10 * TAIL * bounds.upper:
+                break
+        return bounds
+
+    def as_profile(self) -> Profile:
+        """The convex envelope of the bounds at many epsilons, in both directions."""
+        return profile_of_prices(self._prices("remove"), self._prices("add"))
+
+    def explain(
+        self, *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
+    ) -> dict[str, object]:
+        """The majorant that decided, from what was computed for the answer."""
+        worst = self._deciding.get((delta, epsilon))
+        if worst is None:
+            return {}
+        mixture = worst.candidate.mixture
+        return {
+            "direction": worst.direction,
+            "majorant": worst.candidate.name,
+            "correlation": mixture.rho,
+            "common": mixture.common,
+            "fineness": worst.fineness,
+        }
+
+    def below(
+        self, *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
+    ) -> float:
+        """The best bound from below of the worst direction."""
+        tail = TAIL * delta if delta is not None else FIRST_TAILS[1]
+        question = Question(delta, epsilon, tail)
+        return max(self._below.number(question, direction) for direction in directions)
+
+    def _bounds(
+        self, question: Question, directions: Sequence[Direction], accuracy: float
+    ) -> Bounds:
+        """The worst direction; one that is below another already is not looked at closely."""
+        if float(self._kernel.max()) > LARGEST_SIGNAL:
+            return Bounds(0.0, math.inf if question.delta is not None else 1.0)
+        worst: Found | None = None
+        for direction in directions:
+            found = self._same_majorant(question, direction, worst)
+            if found is None:
+                found = self._upper(question, direction, accuracy)
+            worst = found if worst is None else max(worst, found, key=lambda one: one.value)
+        assert worst is not None
+        self._deciding[question[:2]] = worst
+        return Bounds(0.0, worst.value)
+
+    def _same_majorant(
+        self, question: Question, direction: Direction, worst: Found | None
+    ) -> Found | None:
+        """The majorant of the other direction, if it shows that this one is not worse."""
+        if worst is None:
+            return None
+        for fineness in (max(FIRST_FINENESS, worst.fineness), worst.fineness):
+            found = self._at(question, direction, worst.candidate, fineness)
+            if found.value <= worst.value:
+                return found
+        return None
+
+    def _upper(self, question: Question, direction: Direction, accuracy: float) -> Found:
+        """The best number of one direction."""
+        key = (question, direction, accuracy)
+        if key not in self._answers:
+            promises = sorted(
+                (self._promise(question, direction, candidate) for candidate in self._candidates),
+                key=lambda one: one.value,
+            )
+            # Promises of different kinds are not comparable to the last digit.
+            best = promises[0]
+            rivals = [
+                one
+                for one in promises
+                if one.candidate.name != best.candidate.name and one.value < CLOSE_CALL * best.value
+            ]
+            found = [self._kept(question, one, accuracy) for one in (best, *rivals[:1])]
+            self._answers[key] = min(found, key=lambda one: one.value)
+        return self._answers[key]
+
+    def _kept(self, question: Question, promise: Found, accuracy: float) -> Found:
+        """What a promise comes to: finer lattices until the answer settles or costs too much."""
+        direction, candidate, finest = promise[1:]
+        best = self._at(question, direction, candidate, max(FIRST_FINENESS, finest))
+        fineness = best.fineness
+        while fineness > finest * ALMOST:
+            fineness = max(fineness * REFINEMENT, finest)
+            finer = self._at(question, direction, candidate, fineness)
+            moved = best.value - finer.value
+            best = min(best, finer, key=lambda one: one.value)
+            if 0 <= moved * STILL_TO_COME <= accuracy * question.scale(finer.value):
+                break
+        return best
+
+    def _promise(self, question: Question, direction: Direction, candidate: Candidate) -> Found:
+        """About what the finest affordable lattice would give, from a coarse look on a line."""
+        line = candidate.cut_open()
+        tail = question.tail
+        finest = candidate.affordable(direction, tail=tail, most=FINE_WORK * self._budget)
+        coarse = line.affordable(direction, tail=tail, most=COARSE_WORK * self._budget)
+        coarse = max(coarse, FIRST_FINENESS)
+        seen = self._at(question, direction, line, coarse).value
+        excess = RING_EXCESS if candidate.mixture.ring else 1.0
+        value = question.expected(seen, excess * finest**2 - coarse**2)
+        return Found(value, direction, candidate, finest)
+
+    def _at(
+        self, question: Question, direction: Direction, candidate: Candidate, fineness: float
+    ) -> Found:
+        reading = candidate.reading(
+            direction, side=Side.UPPER, fineness=fineness, tail=question.tail
+        )
+        return Found(question.read(reading), direction, candidate, fineness)
+
+    @cached_property
+    def _candidates(self) -> list[Candidate]:
+        return candidates(self._kernel)
+
+    @cached_property
+    def _below(self) -> GramBelow:
+        return GramBelow(self._kernel, LOWER_WORK * self._budget)
+
+    def _prices(self, direction: Direction) -> Prices:
+        """The smallest bounds of the majorants that are best at a few deltas."""
+        readings = []
+        for wanted in PROFILE_DELTAS:
+            question = Question(wanted, None, TAIL * SMALLEST_DELTA)
+            found = self._upper(question, direction, PROFILE_ACCURACY)
+            readings.append(
+                found.candidate.reading(
+                    direction, side=Side.UPPER, fineness=found.fineness, tail=question.tail
+                )
+            )
+        end = min(one.epsilon(SMALLEST_DELTA) for one in readings)
+        loss = np.linspace(0.0, max(end, 1e-3) if math.isfinite(end) else 1.0, CORNERS)
+        delta = [min(one.delta(float(at)) for one in readings) for at in loss]
+        return loss, np.array(delta)

@@ -1,0 +1,97 @@
+"""Mixtures with Markov structure that dominate a plan's mixture over bins, and laws of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from hockeystick._numerics.chain_mixture import ChainMixture
+from hockeystick._numerics.divergence import ROUNDING
+from hockeystick._numerics.law import Side
+from hockeystick._numerics.lognormal_prices import add_delta, remove_delta
+from hockeystick._numerics.partial_sums import SumLaw, sum_law, work
+from hockeystick._numerics.search import bracket
+from hockeystick.evaluation import Direction
+
+__all__ = ["Candidate", "Reading"]
+
+PRICES: dict[Direction, Callable[..., float]] = {"remove": remove_delta, "add": add_delta}
+# Relative width at which a search for epsilon stops.
+EPSILON_TOLERANCE = 1e-7
+LARGEST_EPSILON = 1e4
+# Lattices are not finer, nor coarser.
+FINEST, COARSEST = 0.02, 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A law of sums: bounds delta at every epsilon in one direction."""
+
+    law: SumLaw
+    common: float
+    direction: Direction
+    side: Side
+
+    def delta(self, epsilon: float) -> float:
+        """A bound on delta(epsilon), on the side of the law."""
+        law = self.law
+        value = PRICES[self.direction](law.s, law.q, common=self.common, epsilon=epsilon)
+        if self.side is Side.UPPER:
+            return min(float(value + law.charge) * (1 + ROUNDING), 1.0)
+        return value * (1 - ROUNDING)
+
+    def epsilon(self, delta: float) -> float:
+        """A bound on epsilon(delta); infinite if none below 10,000 is enough."""
+        if self.delta(0.0) <= delta:
+            return 0.0
+        high = 1.0
+        while self.delta(high) > delta:
+            high *= 2
+            if high > LARGEST_EPSILON:
+                return math.inf
+        low, high = bracket(
+            lambda e: self.delta(e) <= delta,
+            high / 2 if high > 1 else 0.0,
+            high,
+            tolerance=EPSILON_TOLERANCE,
+        )
+        return high if self.side is Side.UPPER else low
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A mixture, and how it came about, with the laws that were computed so far."""
+
+    name: str
+    mixture: ChainMixture
+    _laws: dict[tuple[object, ...], SumLaw] = field(default_factory=dict)
+    _surrogates: list[Candidate] = field(default_factory=list)
+
+    def cut_open(self) -> Candidate:
+        """The same on a line: no bound for a ring, but close, quick, and in the same order."""
+        if not self.mixture.ring:
+            return self
+        if self._surrogates == []:
+            self._surrogates.append(Candidate(self.name, replace(self.mixture, ring=False)))
+        return self._surrogates[0]
+
+    def affordable(self, direction: Direction, *, tail: float, most: float) -> float:
+        """The smallest fineness whose work is within bounds."""
+
+        def fits(fineness: float) -> bool:
+            remove = direction == "remove"
+            return work(self.mixture, remove=remove, fineness=fineness, tail=tail) <= most
+
+        if not fits(COARSEST):
+            return COARSEST
+        return bracket(fits, FINEST, COARSEST, tolerance=0.02)[1]
+
+    def reading(self, direction: Direction, *, side: Side, fineness: float, tail: float) -> Reading:
+        """The law at a fineness, computed once."""
+        key = (direction, side, fineness, tail)
+        if key not in self._laws:
+            self._laws[key] = sum_law(
+                self.mixture, remove=direction == "remove", side=side, fineness=fineness, tail=tail
+            )
+        return Reading(self._laws[key], self.mixture.common, direction, side)

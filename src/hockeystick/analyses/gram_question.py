@@ -1,0 +1,60 @@
+"""What a bound from Gram matrices is asked, and what it finds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from hockeystick.analyses.gram_candidates import Candidate, Reading
+from hockeystick.errors import PrecisionError
+from hockeystick.evaluation import DELTA_FACTOR, SMALLEST_EPSILON, Direction
+from hockeystick.profile import Profile
+
+__all__ = ["Found", "Question"]
+
+# By how much epsilon, and log delta, are too large, over the square of the fineness: about.
+EPSILON_EXCESS, DELTA_EXCESS = 0.08, 1.0
+LOWER_ACCURACY = 0.01
+
+
+class Question(NamedTuple):
+    """The epsilon at a delta, or the delta at an epsilon, with the tail that may be cut."""
+
+    delta: float | None
+    epsilon: float | None
+    tail: float
+
+    def read(self, reading: Reading) -> float:
+        """The number that a law gives."""
+        if self.delta is not None:
+            return reading.epsilon(self.delta)
+        return reading.delta(self.epsilon or 0.0)
+
+    def expected(self, value: float, finer: float) -> float:
+        """What a value may become if the square of the fineness changes by `finer`."""
+        if self.delta is not None:
+            return value * (1 + EPSILON_EXCESS * finer)
+        return value * math.exp(DELTA_EXCESS * finer)
+
+    def lower_of(self, profile: Profile, direction: Direction) -> float:
+        """The number from below that a profile gives."""
+        asked: dict[str, Any] = {"directions": (direction,), "accuracy": LOWER_ACCURACY}
+        try:
+            if self.delta is not None:
+                return profile.epsilon_bounds(self.delta, **asked).lower
+            return profile.delta_bounds(self.epsilon or 0.0, **asked).lower
+        except PrecisionError as error:
+            return error.lower
+
+    def scale(self, value: float) -> float:
+        """What an accuracy is relative to; delta moves faster than epsilon."""
+        return max(value, SMALLEST_EPSILON) if self.delta is not None else DELTA_FACTOR * value
+
+
+class Found(NamedTuple):
+    """A number with the direction, the candidate and the fineness that gave it."""
+
+    value: float
+    direction: Direction
+    candidate: Candidate
+    fineness: float

@@ -1,0 +1,302 @@
+"""The method `gram`: never below a simulated run, never above from below."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+
+BUDGETS = (1e4, 1e5)
+STRATEGIES = {
+    "bsr": (hs.strategies.bsr(6, 4), 6),
+    "bsr, two epochs": (hs.strategies.bsr(10, 5), 5),
+    "bisr": (hs.strategies.bisr(8, 3), 8),
+    "bisr, three epochs": (hs.strategies.bisr(12, 2), 4),
+    "band_mf": (hs.strategies.band_mf(12, 4), 6),
+    "coefficients": (hs.strategies.from_coefficients([1.0, 0.2, 0.8], steps=7), 5),
+    "dense matrix": (hs.strategies.from_matrix(np.tril(np.arange(1.0, 37.0).reshape(6, 6))), 6),
+}
+
+
+def plan_of(strategy, bins):
+    """The strategy's steps under balls-in-bins."""
+    return hs.Plan(sampling=hs.BallsInBins(bins=bins), steps=strategy.steps, strategy=strategy)
+
+
+def noise_of(plan, *, factor=1.0):
+    """A multiple of the longest mean."""
+    gram = plan.strategy.gram(spacing=plan.sampling.bins)
+    return factor * math.sqrt(float(np.diagonal(gram).max()))
+
+
+def gram_of(plan, noise, *, direction="both", budget=1e6):
+    """The guarantee of the method."""
+    return hs.account(
+        plan, noise_multiplier=noise, method="gram", direction=direction, budget=budget
+    )
+
+
+def seen(plan, noise, *, direction, epsilons, seed=1):
+    """Bands around delta in one direction; each misses with less than a chance of 1e-7."""
+    found = hs.estimate_profile(
+        plan, noise_multiplier=noise, epsilons=epsilons, direction=direction,
+        draws=20_000, miss=1e-7, seed=seed,
+    )  # fmt: skip
+    return found[direction]
+
+
+def assert_delta_is_sound(plan, noise, *, direction, budget, seed=1):
+    """delta(0.3) from both sides; returns whether the band says anything."""
+    answer = gram_of(plan, noise, direction=direction, budget=budget).answer(epsilon=0.3)
+    (band,) = seen(plan, noise, direction=direction, epsilons=[0.3], seed=seed)
+    assert answer.value >= band.low
+    assert answer.lower is None or answer.lower <= band.high
+    return band.low > 0
+
+
+def assert_epsilon_is_sound(plan, noise, *, direction, budget, seed=1):
+    """epsilon(0.02) from both sides; returns whether the band says anything."""
+    answer = gram_of(plan, noise, direction=direction, budget=budget).answer(delta=0.02)
+    lowest = answer.lower or 0.0
+    upper, lower = seen(
+        plan, noise, direction=direction, epsilons=[answer.value, lowest], seed=seed
+    )
+    assert upper.low <= 0.02
+    assert lowest == 0 or lower.high >= 0.02
+    return lower.low > 0
+
+
+CHECKS = {"delta": assert_delta_is_sound, "epsilon": assert_epsilon_is_sound}
+
+
+@pytest.mark.parametrize("budget", [1e4, pytest.param(3e5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_against_simulated_runs(name, check, direction, budget):
+    """Neither bound is on the wrong side of the bands, at coarse budgets as well."""
+    plan = plan_of(*STRATEGIES[name])
+    assert CHECKS[check](plan, noise_of(plan), direction=direction, budget=budget)
+
+
+def random_strategy(rng, steps):
+    """Any kind of non-negative strategy, some with a single far band or one full row."""
+    bands = int(rng.integers(2, min(steps, 6) + 1))
+    far = np.eye(steps) + rng.uniform(0.5, 2.0) * np.eye(steps, k=-int(rng.integers(1, steps)))
+    row = rng.uniform(0.1, 1.0) * np.eye(steps)
+    row[-1] = np.sort(rng.uniform(0.1, 1.0, steps))[::-1]
+    made = [
+        lambda: hs.strategies.bsr(steps, bands),
+        lambda: hs.strategies.bisr(steps, bands),
+        lambda: hs.strategies.from_coefficients(np.append(1.0, rng.random(bands - 1)), steps=steps),
+        lambda: hs.strategies.from_matrix(np.eye(steps) + np.tril(rng.random((steps, steps)), -1)),
+        lambda: hs.strategies.from_matrix(far),
+        lambda: hs.strategies.from_matrix(row),
+    ]
+    return made[int(rng.integers(len(made)))]()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+def test_random_plans_against_simulated_runs(seed):
+    """Ten plans of 2 to 8 bins, whole epochs or not, both directions, two budgets."""
+    rng = np.random.default_rng([7, seed])
+    told = 0
+    for case in range(10):
+        bins = int(rng.integers(2, 9))
+        steps = int(rng.integers(max(2, bins // 2), 2 * bins + 1))
+        plan = plan_of(random_strategy(rng, steps), bins)
+        noise = noise_of(plan, factor=float(rng.uniform(0.5, 2.0)))
+        for direction in ("remove", "add"):
+            for budget, check in zip(BUDGETS, rng.permutation(list(CHECKS)), strict=True):
+                told += CHECKS[check](plan, noise, direction=direction, budget=budget, seed=case)
+    assert told >= 20
+
+
+# Coefficients, epochs and bins for which each kind of majorant is the best, with a noise factor.
+SHAPES = {
+    "ring": (hs.strategies.from_coefficients(np.ones(8), steps=96), 32, 1.0),
+    "arc": (hs.strategies.bsr(36, 3), 12, 1.0),
+    "every 2 bins": (hs.strategies.from_coefficients(np.ones(8), steps=96), 32, 0.5),
+    "every 4 bins": (hs.strategies.from_coefficients(np.ones(16), steps=64), 64, 0.5),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_kind_of_majorant(shape, direction):
+    """Rings, arcs and every so-many-th bin: each decides somewhere, and is sound there."""
+    strategy, bins, factor = SHAPES[shape]
+    plan = plan_of(strategy, bins)
+    noise = noise_of(plan, factor=factor)
+    decided = gram_of(plan, noise, direction="remove", budget=1e4).answer(epsilon=0.3)
+    assert decided.details["majorant"] == shape
+    assert assert_delta_is_sound(plan, noise, direction=direction, budget=1e4)
+    assert assert_epsilon_is_sound(plan, noise, direction=direction, budget=1e4)
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_a_single_far_band(direction):
+    """Bins nine apart share much, all others nothing: the lower bound must not exceed the truth."""
+    plan = plan_of(hs.strategies.from_matrix(np.eye(14) + 2.0 * np.eye(14, k=-9)), 14)
+    assert assert_delta_is_sound(plan, noise_of(plan), direction=direction, budget=1e4)
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize("last", [1.0, 0.3])
+def test_all_bins_share_one_row(last, direction):
+    """A common part, constant or falling, and nothing else between bins: no chain at all."""
+    matrix = 0.5 * np.eye(6)
+    matrix[-1] = np.linspace(1.0, last, 6)
+    plan = plan_of(hs.strategies.from_matrix(matrix), 6)
+    assert assert_delta_is_sound(plan, noise_of(plan), direction=direction, budget=1e4)
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+def test_fewer_steps_than_bins(direction):
+    """Some examples never take part: still an upper bound, and a smaller one than if all did."""
+    strategy = hs.strategies.bsr(4, 3)
+    plan = plan_of(strategy, 7)
+    noise = noise_of(plan, factor=0.7)
+    assert assert_delta_is_sound(plan, noise, direction=direction, budget=1e4)
+    everyone = gram_of(plan_of(strategy, 4), noise, direction=direction, budget=1e4)
+    assert gram_of(plan, noise, direction=direction, budget=1e4).delta(0.3) < everyone.delta(0.3)
+
+
+@pytest.mark.parametrize("bins", [1, 2, 5])
+def test_independent_noise_is_exact(bins):
+    """With the identity the matrix is diagonal: the numbers are those of `profile`."""
+    plan = plan_of(hs.strategies.identity(2 * bins), bins)
+    exact = hs.account(plan, noise_multiplier=1.3, method="profile")
+    claim = gram_of(plan, 1.3)
+    assert claim.answer(delta=1e-5)[:2] == exact.answer(delta=1e-5)[:2]
+    assert claim.answer(epsilon=0.5)[:2] == exact.answer(epsilon=0.5)[:2]
+    assert claim.kind == "proven"
+
+
+def test_the_profile_is_a_bound():
+    """In both directions, at many epsilons, against bands, and never below the lower bound."""
+    plan = plan_of(*STRATEGIES["bsr"])
+    noise = noise_of(plan)
+    claim = gram_of(plan, noise, budget=1e4)
+    epsilons = [0.0, 0.1, 0.3, 0.6, 1.0]
+    for direction in ("remove", "add"):
+        bands = seen(plan, noise, direction=direction, epsilons=epsilons)
+        one_way = claim.profile if direction == "remove" else claim.profile.reverse()
+        for epsilon, band in zip(epsilons, bands, strict=True):
+            assert one_way.delta(epsilon) >= band.low
+    assert claim.profile.epsilon(1e-3) >= claim.answer(delta=1e-3).lower
+
+
+@pytest.mark.slow
+def test_composition():
+    """Two runs together: more than either, at most what adding up gives, above a simulation."""
+    plan = plan_of(*STRATEGIES["bsr, two epochs"])
+    noise = noise_of(plan, factor=1.5)
+    claim = gram_of(plan, noise)
+    both = claim.compose(claim)
+    assert both.kind == "proven"
+    for delta in (1e-2, 1e-4):
+        assert claim.epsilon(delta) < both.epsilon(delta)
+        assert both.epsilon(delta) <= 2.05 * claim.profile.epsilon(delta / 2)
+    gram = plan.strategy.gram(spacing=plan.sampling.bins) / noise**2
+    for epsilon in (0.3, 1.0):
+        value, error = composed_twice(gram, epsilon, draws=40_000)
+        assert value > 8 * error
+        assert both.delta(epsilon) >= value - 6 * error
+
+
+def composed_twice(gram, epsilon, *, draws):
+    """delta of two independent runs in the direction remove: a mean and its standard error."""
+    rng = np.random.default_rng(5)
+    root = np.linalg.cholesky(gram)
+    ratio = np.ones(draws)
+    for _ in range(2):
+        chosen = rng.integers(len(gram), size=draws)
+        exponents = rng.normal(size=(draws, len(gram))) @ root.T - np.diagonal(gram) / 2
+        ratio *= np.exp(exponents + gram[chosen]).mean(axis=1)
+    payoff = np.maximum(1 - math.exp(epsilon) / ratio, 0.0)
+    return payoff.mean(), payoff.std() / math.sqrt(draws)
+
+
+@pytest.mark.slow
+def test_auto_is_never_worse():
+    """With "auto" this method is one of several, and the smallest number is given."""
+    plan = plan_of(*STRATEGIES["bisr"])
+    noise = noise_of(plan)
+    auto = hs.account(plan, noise_multiplier=noise, budget=1e6)
+    alone = gram_of(plan, noise, budget=1e6)
+    assert "gram" in hs.methods(plan)
+    assert auto.epsilon(1e-4) <= alone.epsilon(1e-4)
+    assert auto.delta(0.5) <= alone.delta(0.5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bsr", "dense matrix", "band_mf"])
+def test_more_noise_is_better(name):
+    """epsilon falls with the noise, up to one per cent, over two orders of magnitude."""
+    plan = plan_of(*STRATEGIES[name])
+    noises = [noise_of(plan, factor=0.3 * 1.25**i) for i in range(16)]
+    epsilons = [gram_of(plan, noise, budget=1e5).epsilon(1e-5) for noise in noises]
+    assert np.all(np.isfinite(epsilons))
+    for more, less in itertools.pairwise(epsilons):
+        assert less <= 1.01 * more
+
+
+@pytest.mark.parametrize("scheme", [hs.Poisson(rate=0.1), hs.MinSep(rate=0.5, separation=3)])
+def test_other_schemes_are_refused(scheme):
+    """The sentence names both the scheme that is analysed and the one that was given."""
+    plan = hs.Plan(sampling=scheme, steps=6, strategy=hs.strategies.bsr(6, 3))
+    assert "gram" not in hs.methods(plan)
+    with pytest.raises(hs.errors.UnsupportedPlan, match=f"balls-in-bins.*{scheme.name}"):
+        gram_of(plan, 1.0)
+
+
+def test_other_mechanisms_are_refused():
+    """A mechanism of one's own has no Gram matrix."""
+    own = hs.Profile.laplace(scale=1.0)
+    plan = hs.Plan(sampling=hs.BallsInBins(bins=3), steps=3, mechanism=own)
+    with pytest.raises(hs.errors.UnsupportedPlan, match="Gaussian mechanism"):
+        hs.account(plan, method="gram")
+
+
+def integrated(gram, epsilon, *, step=0.02, reach=10.0):
+    """delta of two bins in both directions, by a trapezoidal rule in the plane of the two means."""
+    root = np.linalg.cholesky(gram)
+    z = np.arange(-reach, reach + math.sqrt(gram.max()), step)
+    density = np.exp(-z * z / 2) * step / math.sqrt(2 * math.pi)
+    first, second = (
+        density_ratio(row[0] * z[:, None] + row[1] * z, square)
+        for row, square in zip(root, np.diagonal(gram), strict=True)
+    )
+    ratio = (first + second) / 2
+    remove = density @ np.maximum(ratio - math.exp(epsilon), 0.0) @ density
+    add = density @ np.maximum(1 - math.exp(epsilon) * ratio, 0.0) @ density
+    return {"remove": float(remove), "add": float(add)}
+
+
+def density_ratio(product, square):
+    """Of a shifted normal law to one around 0."""
+    return np.exp(product - square / 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("factor", [0.4, 1.0, 3.0])
+@pytest.mark.parametrize("coefficients", [[1.0, 0.1], [1.0, 0.9, 0.8, 0.7], [1.0, 0.0, 0.0, 2.0]])
+def test_two_bins_at_small_deltas(coefficients, factor):
+    """Where no simulation reaches: deltas from 0.1 to 1e-10 between the bounds, both directions."""
+    plan = plan_of(hs.strategies.from_coefficients(coefficients, steps=4), 2)
+    noise = noise_of(plan, factor=factor)
+    gram = plan.strategy.gram(spacing=2) / noise**2
+    for epsilon in (0.5, 2.0, 6.0):
+        for direction, delta in integrated(gram, epsilon).items():
+            if delta < 1e-10:
+                continue
+            answer = gram_of(plan, noise, direction=direction, budget=1e4).answer(epsilon=epsilon)
+            assert answer.lower <= delta * (1 + 1e-3)
+            assert answer.value >= delta * (1 - 1e-3)
