@@ -73,6 +73,7 @@ def assert_epsilon_is_sound(plan, noise, *, direction, budget, seed=1):
 CHECKS = {"delta": assert_delta_is_sound, "epsilon": assert_epsilon_is_sound}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [1e4, pytest.param(3e5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("direction", ["remove", "add"])
 @pytest.mark.parametrize("check", CHECKS)

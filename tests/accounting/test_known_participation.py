@@ -309,6 +309,7 @@ def test_where_the_law_is_not_known(examples):
         known(plan, 9.0)
 
 
+@pytest.mark.slow
 def test_long_runs_are_left_to_closed_forms():
     """A billion steps are not gone through one by one, and still have numbers."""
     plan = hs.Plan(sampling=MinSep(rate=1e-9, separation=4), steps=10**9)

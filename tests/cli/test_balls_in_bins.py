@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 import hockeystick as hs
 from cli.conftest import Command
 
@@ -11,6 +13,7 @@ RUN = ["--sampling", "balls-in-bins", "--bins", "8", "--steps", "24", "--strateg
 ASK = ["--bands", "3", "--noise-multiplier", "4", "--delta", "1e-5", "--accuracy", "0.05"]
 
 
+@pytest.mark.slow
 def test_all_methods_with_times_and_details(command: Command) -> None:
     """Every proven method has a row with its time, and says how it found its number."""
     outcome = command("epsilon", *RUN, *ASK, "--method", "all", "--json")

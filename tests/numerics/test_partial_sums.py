@@ -178,6 +178,7 @@ EDGES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("remove", DIRECTIONS)
 @pytest.mark.parametrize(("pair", "fineness"), EDGES)
 def test_limiting_cases_are_enclosed(pair, fineness, remove):
@@ -275,6 +276,7 @@ def test_random_mixtures_of_three_agree_with_quadrature(remove):
         assert enclosed(values, expected, slack=1e-5), pair
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("remove", DIRECTIONS)
 @pytest.mark.parametrize("ring", [False, True])
 @pytest.mark.parametrize("tail", [0.3, 1e-2, 1e-4])

@@ -173,6 +173,7 @@ def test_simulation(warm):
         assert abs(math.expm1(logs[order]) - values.mean()) < 4 * error < 0.1 * values.mean()
 
 
+@pytest.mark.slow
 def test_budget():
     """A smaller budget knows fewer orders, and the same about those."""
     pulls = column_products(strategies.bsr(200, bands=4), 4) / 4
