@@ -165,10 +165,15 @@ def draft(
 def _proven_noise(
     plan: Plan, epsilon: float, direction: str, budget: float
 ) -> Callable[[float], float]:
-    """A noise that needs no test, for the delta that remains."""
+    """A noise that needs no test, for the delta that remains: where the search for less starts."""
     return lambda delta: (
         calibrate(
-            plan, epsilon=epsilon, delta=delta, direction=direction, accuracy=0.01, budget=budget
+            plan,
+            epsilon=epsilon,
+            delta=delta,
+            direction=direction,
+            accuracy=COARSE_ACCURACY,
+            budget=COARSE_BUDGET * budget,
         ).noise_multiplier
     )
 

@@ -163,7 +163,7 @@ class _Programme:
             b_ub=-sign * (transform @ self.lags) - least,
             method="highs",
         )
-        if found.x is None:
+        if found.x is None or not np.isfinite(found.x).all():
             return None
         # Also what an imperfect solution says may be used: its spectrum is computed in full.
         solution = np.maximum(found.x, 0.0)

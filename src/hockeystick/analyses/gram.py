@@ -7,6 +7,8 @@ independent noise the matrix is diagonal and nothing has to be enlarged.
 
 from __future__ import annotations
 
+import math
+
 from hockeystick.analyses.gram_bound import GramBound
 from hockeystick.analyses.method import Method, Request
 from hockeystick.guarantee import Analysis
@@ -19,6 +21,8 @@ from hockeystick.subsampled_source import taking_part
 __all__ = ["METHOD"]
 
 MOST_BINS = 4_000
+# "auto" does not wait for more bins: a number takes minutes.
+MOST_BINS_OF_AUTO = 1_500
 
 
 def _objection(plan: Plan) -> str | None:
@@ -29,6 +33,13 @@ def _objection(plan: Plan) -> str | None:
     if min(plan.sampling.bins, plan.steps) > MOST_BINS:
         return f"it runs over all bins, of which there may be at most {MOST_BINS:,}"
     return None
+
+
+def _cost(plan: Plan) -> float:
+    """Within any budget, up to a number of bins."""
+    assert isinstance(plan.sampling, BallsInBins)
+    few = min(plan.sampling.bins, plan.steps) <= MOST_BINS_OF_AUTO
+    return 0.0 if few or missing_pair(plan) is None else math.inf
 
 
 def _analyse(request: Request) -> Analysis:
@@ -53,4 +64,5 @@ METHOD = Method(
     objection=_objection,
     analyse=_analyse,
     second_to="profile",
+    cost=_cost,
 )
