@@ -7,6 +7,7 @@ from functools import cache, partial, reduce
 from itertools import islice
 
 import settings as s  # beside harness.py
+from our_plans import gram_plan
 
 import hockeystick as hs
 from hockeystick._numerics.ring import exact_moments
@@ -95,18 +96,10 @@ def bins(c):
     return None, divergence, [divergence]
 
 
-def _gram_plan():
-    """Bins with correlated noise, which the three participants of `gram` are asked about."""
-    c = s.GRAM
-    steps = c["bins"] * c["epochs"]
-    strategy = hs.strategies.bsr(steps, bands=c["bands"])
-    return hs.Plan(sampling=hs.BallsInBins(bins=c["bins"]), steps=steps, strategy=strategy)
-
-
 def gram():
     """One epsilon, from above; nothing is remembered between calls."""
     c = s.GRAM
-    guarantee = hs.account(_gram_plan(), noise_multiplier=c["noise"], method="gram")
+    guarantee = hs.account(gram_plan(), noise_multiplier=c["noise"], method="gram")
     return None, guarantee.epsilon(c["delta"])
 
 
@@ -116,7 +109,7 @@ def gram_noise():
     c = s.GRAM
     asked = {name: c[name] for name in ("epsilon", "delta", "accuracy")}
     ours, other = (
-        hs.calibrate(_gram_plan(), method=method, **asked).noise_multiplier
+        hs.calibrate(gram_plan(), method=method, **asked).noise_multiplier
         for method in ("gram", "renyi")
     )
     return None, ours / other, [ours, other]

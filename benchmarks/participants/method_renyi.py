@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import settings as s  # beside harness.py
+from our_plans import gram_plan
 
 import hockeystick as hs
 
 
-def _plan():
-    c = s.GRAM
-    steps = c["bins"] * c["epochs"]
-    strategy = hs.strategies.bsr(steps, bands=c["bands"])
-    return hs.Plan(sampling=hs.BallsInBins(bins=c["bins"]), steps=steps, strategy=strategy)
-
-
 def gram():
     """One epsilon; nothing is remembered between calls."""
-    guarantee = hs.account(_plan(), noise_multiplier=s.GRAM["noise"], method="renyi")
+    guarantee = hs.account(gram_plan(), noise_multiplier=s.GRAM["noise"], method="renyi")
     return None, guarantee.epsilon(s.GRAM["delta"])
 
 

@@ -228,7 +228,10 @@ def _next(
     holds: tuple[float, float] | None,
 ) -> float:
     """The next log noise: along the slope, inside the bracket, at most a factor of 8 away."""
-    step = (aim - point[1]) / slope if math.isfinite(point[1]) else -math.inf
+    # An epsilon of 0 is too much noise, an infinite one too little.
+    step = (
+        (aim - point[1]) / slope if math.isfinite(point[1]) else math.copysign(math.inf, point[1])
+    )
     wanted = point[0] + min(max(step, -math.log(8)), math.log(8))
     if fails is None or holds is None:
         return wanted

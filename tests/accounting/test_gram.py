@@ -301,3 +301,32 @@ def test_two_bins_at_small_deltas(coefficients, factor):
             answer = gram_of(plan, noise, direction=direction, budget=1e4).answer(epsilon=epsilon)
             assert answer.lower <= delta * (1 + 1e-3)
             assert answer.value >= delta * (1 - 1e-3)
+
+
+def many_epochs():
+    """Six bins that take part sixty times: at noise 1 nothing hides the example."""
+    return hs.Plan(
+        sampling=hs.BallsInBins(bins=6), steps=360, strategy=hs.strategies.bsr(360, bands=3)
+    )
+
+
+@pytest.mark.parametrize("noise", [0.5, 1.0])
+@pytest.mark.parametrize("delta", [1e-5, 1e-150])
+def test_low_noise_is_never_worse_than_a_known_bin(noise, delta):
+    """Where lattices leave floating point, or lose too much, the bin counts as known."""
+    found, known = (
+        hs.account(many_epochs(), noise_multiplier=noise, method=method, budget=1e4).epsilon(delta)
+        for method in ("gram", "gaussian")
+    )
+    assert math.isfinite(found)
+    assert 0.5 * known <= found <= known * (1 + 1e-9)
+
+
+@pytest.mark.slow
+def test_calibration_finds_its_way_from_low_noise():
+    """The search starts at noise 1, far below the answer."""
+    found = hs.calibrate(
+        many_epochs(), epsilon=2.0, delta=1e-5, method="gram", budget=1e5, accuracy=0.01
+    )
+    assert found.noise_multiplier > 10
+    assert 1.9 <= found.guarantee.epsilon(1e-5) <= 2.0

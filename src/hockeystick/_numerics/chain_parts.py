@@ -47,8 +47,11 @@ def starts(task: Task, chain: Chain) -> tuple[FloatArray, FloatArray, float]:
     weights, charge = transition(
         task, np.zeros(1), mixture.chain, nodes, float(mixture.amplitudes[0])
     )
-    growth = math.exp(min(float(nodes[-1]), 700.0)) if task.remove else 1.0
-    return nodes, weights[0], float(charge[0]) * growth
+    if task.remove:
+        # At most e^top for each; logs, because the factor alone may overflow.
+        with np.errstate(divide="ignore", over="ignore"):
+            charge = np.exp(np.log(charge) + nodes[-1])
+    return nodes, weights[0], float(charge[0])
 
 
 def own_parts(task: Task, amplitude: float) -> Parts:

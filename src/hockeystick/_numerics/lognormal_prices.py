@@ -18,16 +18,18 @@ def remove_delta(s: FloatArray, q: FloatArray, *, common: float, epsilon: float)
     """sum q E(s e^(N - common/2) - e^epsilon)+ with N ~ N(0, common)."""
     s, q = s[s > 0], q[s > 0]
     if common <= 0:
-        return float(q @ np.maximum(s - math.exp(epsilon), 0.0))
+        return float((q * s) @ -np.expm1(np.minimum(epsilon - np.log(s), 0.0)))
     return float((q * s) @ _gaussian_deltas(math.sqrt(common), epsilon - np.log(s)))
 
 
 def add_delta(s: FloatArray, q: FloatArray, *, common: float, epsilon: float) -> float:
     """sum q E(1 - e^epsilon s e^(N - common/2))+ with N ~ N(0, common)."""
-    if common <= 0:
-        return float(q @ np.maximum(1.0 - math.exp(epsilon) * s, 0.0))
     positive = s > 0
-    deltas = _gaussian_deltas(math.sqrt(common), epsilon + np.log(s[positive]))
+    loss = epsilon + np.log(s[positive])
+    if common > 0:
+        deltas = _gaussian_deltas(math.sqrt(common), loss)
+    else:
+        deltas = -np.expm1(np.minimum(loss, 0.0))
     return float(q[positive] @ deltas) + float(q[~positive].sum())
 
 

@@ -33,6 +33,8 @@ def prune(
         for ends in range(2):
             for k in range(size):
                 j = k if ends == 0 else size - 1 - k
+                if table[x, j] == 0.0:
+                    continue
                 value = table[x, j] * (worth[x] + slope * sums[j])
                 if value > tiny:
                     break

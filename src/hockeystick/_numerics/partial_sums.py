@@ -66,10 +66,12 @@ def sum_law(
             partial(run.advance, i, step, terms[index], parts) for index, run in enumerate(runs)
         )
     laws = [run.law() for run in runs]
+    for law, weight in zip(laws, weights.tolist(), strict=True):
+        charge += weight * law.charge
     return SumLaw(
         np.concatenate([law.s for law in laws]),
         np.concatenate([weight * law.q for law, weight in zip(laws, weights, strict=True)]),
-        charge + sum(weight * law.charge for law, weight in zip(laws, weights, strict=True)),
+        math.inf if math.isnan(charge) else charge,
     )
 
 
@@ -159,9 +161,11 @@ class _Run:
     def _prune(self, nodes: FloatArray) -> None:
         """Forget masses that cannot matter; an upper bound is charged for them."""
         remove = self.task.remove
-        worth = (
-            np.exp(np.maximum(nodes, 0.0) + max(self.start, 0.0)) if remove else np.ones(nodes.size)
-        )
+        worth = np.ones(nodes.size)
+        if remove:
+            # Infinite where it overflows: such masses are kept.
+            with np.errstate(over="ignore"):
+                worth = np.exp(np.maximum(nodes, 0.0) + max(self.start, 0.0))
         tiny = self.task.tail * PRUNED
         lost = _kernels().prune(self.table, self.sums, worth, float(remove), tiny)
         self.charge += lost if self.task.upper else 0.0
@@ -174,11 +178,13 @@ class _Run:
         if not self.task.remove:
             self.charge += float((step.charge + step.lost) @ mass)
             return
-        start = math.exp(max(self.start, 0.0))
-        most = start * math.exp(min(float(step.nodes[-1]), 700.0))
-        self.charge += most * float(step.charge @ mass)
-        self.charge += start * float(step.lost_worth @ mass)
-        self.charge += float(step.lost @ (self.table @ self.sums))
+        with np.errstate(over="ignore", invalid="ignore"):
+            start = np.exp(max(self.start, 0.0))
+            exits = start * np.exp(step.nodes[-1]) * (step.charge @ mass)
+            lost = start * (step.lost_worth @ mass) + step.lost @ (self.table @ self.sums)
+        # What is beyond floating point says nothing.
+        total = float(exits + lost)
+        self.charge += math.inf if math.isnan(total) else total
 
     def _grid(self, increments: FloatArray, weights: FloatArray, left: float) -> FloatArray:
         """A grid of S + left that suits the sums after this bin."""

@@ -34,7 +34,8 @@ class GramBelow:
             direction, side=Side.LOWER, fineness=fineness, tail=question.tail
         )
         return max(
-            question.read(reading), *(question.lower_of(one, direction) for one in self._simple)
+            question.read(reading),
+            *(question.bounds_of(one, (direction,)).lower for one in self._simple),
         )
 
     @cached_property

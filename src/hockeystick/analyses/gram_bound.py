@@ -21,6 +21,7 @@ from hockeystick.analyses.gram_question import Found, Question
 from hockeystick.analyses.gram_targets import candidates
 from hockeystick.analyses.price_profile import Prices, profile_of_prices
 from hockeystick.evaluation import Bounds, Direction
+from hockeystick.expressions.gaussian import Gaussian
 from hockeystick.profile import Profile
 
 __all__ = ["GramBound"]
@@ -36,7 +37,7 @@ ALMOST = 1.1
 RING_EXCESS, CLOSE_CALL = 1.6, 1.02
 # Tails that are cut, relative to delta.
 TAIL, FIRST_TAILS = 1e-6, (1e-12, 1e-20, 1e-40, 1e-80, 1e-160)
-# Where the participation of the example can hardly be hidden, nothing is computed.
+# Where the participation of the example can hardly be hidden, its bin may as well be known.
 LARGEST_SIGNAL = 150.0
 # The profile: its smallest delta, corners on either side, and the deltas it is made for.
 SMALLEST_DELTA, CORNERS, PROFILE_DELTAS = 1e-20, 300, (1e-3, 1e-6, 1e-12)
@@ -72,6 +73,8 @@ class GramBound:
 
     def as_profile(self) -> Profile:
         """The convex envelope of the bounds at many epsilons, in both directions."""
+        if self._is_loud:
+            return self._known_bin
         return profile_of_prices(self._prices("remove"), self._prices("add"))
 
     def explain(
@@ -96,14 +99,20 @@ class GramBound:
         """The best bound from below of the worst direction."""
         tail = TAIL * delta if delta is not None else FIRST_TAILS[1]
         question = Question(delta, epsilon, tail)
+        if self._is_loud:
+            return 0.0
         return max(self._below.number(question, direction) for direction in directions)
 
     def _bounds(
         self, question: Question, directions: Sequence[Direction], accuracy: float
     ) -> Bounds:
-        """The worst direction; one that is below another already is not looked at closely."""
-        if float(self._kernel.max()) > LARGEST_SIGNAL:
-            return Bounds(0.0, math.inf if question.delta is not None else 1.0)
+        """The worst direction; one that is below another already is not looked at closely.
+
+        Never above what is known if the bin were revealed.
+        """
+        known = question.bounds_of(self._known_bin, directions).upper
+        if self._is_loud:
+            return Bounds(0.0, known)
         worst: Found | None = None
         for direction in directions:
             found = self._same_majorant(question, direction, worst)
@@ -111,6 +120,8 @@ class GramBound:
                 found = self._upper(question, direction, accuracy)
             worst = found if worst is None else max(worst, found, key=lambda one: one.value)
         assert worst is not None
+        if worst.value > known:
+            return Bounds(0.0, known)
         self._deciding[question[:2]] = worst
         return Bounds(0.0, worst.value)
 
@@ -180,6 +191,16 @@ class GramBound:
         return Found(question.read(reading), direction, candidate, fineness)
 
     @cached_property
+    def _known_bin(self) -> Profile:
+        """The Gaussian mechanism of the longest mean: dominates whichever bin it is."""
+        return Profile(Gaussian(math.sqrt(float(np.diagonal(self._kernel).max()))))
+
+    @property
+    def _is_loud(self) -> bool:
+        """Whether lattices would leave floating point."""
+        return float(self._kernel.max()) > LARGEST_SIGNAL
+
+    @cached_property
     def _candidates(self) -> list[Candidate]:
         return candidates(self._kernel)
 
@@ -198,7 +219,15 @@ class GramBound:
                     direction, side=Side.UPPER, fineness=found.fineness, tail=question.tail
                 )
             )
-        end = min(one.epsilon(SMALLEST_DELTA) for one in readings)
-        loss = np.linspace(0.0, max(end, 1e-3) if math.isfinite(end) else 1.0, CORNERS)
-        delta = [min(one.delta(float(at)) for one in readings) for at in loss]
+        (known, ends) = self._known_bin, [one.epsilon(SMALLEST_DELTA) for one in readings]
+        asked: Sequence[Direction] = (direction,)
+        last = known.epsilon_bounds(SMALLEST_DELTA, directions=asked, accuracy=PROFILE_ACCURACY)
+        loss = np.linspace(0.0, max(min(*ends, last.upper), 1e-3), CORNERS)
+        delta = [
+            min(
+                known.delta_bounds(at, directions=asked, accuracy=PROFILE_ACCURACY).upper,
+                *(one.delta(at) for one in readings),
+            )
+            for at in loss.tolist()
+        ]
         return loss, np.array(delta)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from hockeystick.analyses.gram_candidates import Candidate, Reading
 from hockeystick.errors import PrecisionError
-from hockeystick.evaluation import DELTA_FACTOR, SMALLEST_EPSILON, Direction
+from hockeystick.evaluation import DELTA_FACTOR, SMALLEST_EPSILON, Bounds, Direction
 from hockeystick.profile import Profile
 
 __all__ = ["Found", "Question"]
 
 # By how much epsilon, and log delta, are too large, over the square of the fineness: about.
 EPSILON_EXCESS, DELTA_EXCESS = 0.08, 1.0
-LOWER_ACCURACY = 0.01
+PROFILE_ACCURACY = 0.01
 
 
 class Question(NamedTuple):
@@ -36,15 +37,15 @@ class Question(NamedTuple):
             return value * (1 + EPSILON_EXCESS * finer)
         return value * math.exp(DELTA_EXCESS * finer)
 
-    def lower_of(self, profile: Profile, direction: Direction) -> float:
-        """The number from below that a profile gives."""
-        asked: dict[str, Any] = {"directions": (direction,), "accuracy": LOWER_ACCURACY}
+    def bounds_of(self, profile: Profile, directions: Sequence[Direction]) -> Bounds:
+        """The number that a profile gives, from both sides."""
+        asked: dict[str, Any] = {"directions": directions, "accuracy": PROFILE_ACCURACY}
         try:
             if self.delta is not None:
-                return profile.epsilon_bounds(self.delta, **asked).lower
-            return profile.delta_bounds(self.epsilon or 0.0, **asked).lower
+                return profile.epsilon_bounds(self.delta, **asked)
+            return profile.delta_bounds(self.epsilon or 0.0, **asked)
         except PrecisionError as error:
-            return error.lower
+            return Bounds(error.lower, error.upper)
 
     def scale(self, value: float) -> float:
         """What an accuracy is relative to; delta moves faster than epsilon."""
