@@ -122,8 +122,9 @@ def test_random_plans_against_simulated_runs(seed):
 SHAPES = {
     "ring": (hs.strategies.from_coefficients(np.ones(8), steps=96), 32, 1.0),
     "arc": (hs.strategies.bsr(36, 3), 12, 1.0),
-    "every 2 bins": (hs.strategies.from_coefficients(np.ones(8), steps=96), 32, 0.5),
+    "every 2 bins": (hs.strategies.from_coefficients(np.ones(8), steps=96), 32, 0.7),
     "every 4 bins": (hs.strategies.from_coefficients(np.ones(16), steps=64), 64, 0.5),
+    "known bin": (hs.strategies.from_coefficients(np.ones(8), steps=96), 32, 0.3),
 }
 
 

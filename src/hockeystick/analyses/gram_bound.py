@@ -42,6 +42,8 @@ LARGEST_SIGNAL = 150.0
 # The profile: its smallest delta, corners on either side, and the deltas it is made for.
 SMALLEST_DELTA, CORNERS, PROFILE_DELTAS = 1e-20, 300, (1e-3, 1e-6, 1e-12)
 PROFILE_ACCURACY = 0.01
+# How a bound from the longest mean alone is called.
+KNOWN_BIN = "known bin"
 
 
 class GramBound:
@@ -83,7 +85,7 @@ class GramBound:
         """The majorant that decided, from what was computed for the answer."""
         worst = self._deciding.get((delta, epsilon))
         if worst is None:
-            return {}
+            return {"majorant": KNOWN_BIN}
         mixture = worst.candidate.mixture
         return {
             "direction": worst.direction,
