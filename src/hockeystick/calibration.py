@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,8 +10,10 @@ from hockeystick import _validate as check
 from hockeystick.accounting import DEFAULT_BUDGET, account
 from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.analyses.refusals import refusal
-from hockeystick.errors import CalibrationError, InvalidParameter, UnsupportedPlan
+from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.guarantee import Guarantee
+from hockeystick.noise_guess import noise_guess
+from hockeystick.noise_secant import Start, noise_secant
 from hockeystick.plan import Plan
 
 if TYPE_CHECKING:
@@ -21,15 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Calibration", "calibrate", "draft"]
 
-# The range of noise multipliers that is searched.
-SMALLEST_NOISE, LARGEST_NOISE = 1e-3, 1e7
 # The search walks to the neighbourhood at low accuracy and finishes at high accuracy.
 COARSE_ACCURACY, FINE_ACCURACY = 0.02, 2e-4
 # The share of the budget for each evaluation on the way.
 COARSE_BUDGET = 0.1
 # epsilon of the answer is within this relative distance below the target, or the accuracy.
 TOLERANCE = 2e-4
-MOST_EVALUATIONS = 80
 
 
 @dataclass(frozen=True)
@@ -126,13 +124,18 @@ def calibrate(
     if start is None:
         coarse = max(COARSE_ACCURACY, accuracy)
         part = COARSE_BUDGET * budget
-        near = _search(lambda s: price(s, coarse, part), target, start=1.0, tolerance=2 * coarse)
+        guess = noise_guess(plan, epsilon=target, delta=delta)
+        near = noise_secant(
+            lambda s: price(s, coarse, part), target, start=Start(guess), tolerance=2 * coarse
+        )
     else:
-        near = check.positive("start", start)
+        near = Start(check.positive("start", start))
     tolerance = max(TOLERANCE, accuracy)
-    noise = _search(lambda s: price(s, accuracy, budget), target, start=near, tolerance=tolerance)
-    guarantee = guarantee_at(noise, accuracy, budget)
-    return Calibration(noise, guarantee, target, delta, evaluations)
+    settled = noise_secant(
+        lambda s: price(s, accuracy, budget), target, start=near, tolerance=tolerance
+    )
+    guarantee = guarantee_at(settled.noise, accuracy, budget)
+    return Calibration(settled.noise, guarantee, target, delta, evaluations)
 
 
 def draft(
@@ -176,66 +179,3 @@ def _proven_noise(
             budget=COARSE_BUDGET * budget,
         ).noise_multiplier
     )
-
-
-def _search(
-    price: Callable[[float], float], target: float, *, start: float, tolerance: float
-) -> float:
-    """A noise with (1 - tolerance) target <= epsilon <= target, by a safeguarded secant search.
-
-    `fails` and `holds` always bracket the answer once both are known; a step of the secant that
-    would leave the bracket, or that does not shrink it, is replaced by its geometric middle. A
-    bound may jump, where another analysis becomes the best one: a bracket that is narrower than
-    half the tolerance ends the search as well.
-    """
-    aim = math.log(target * (1 - tolerance / 2))
-    fails: tuple[float, float] | None = None
-    holds: tuple[float, float] | None = None
-    slope = -1.0
-    noise = start
-    for _ in range(MOST_EVALUATIONS):
-        epsilon = price(noise)
-        point = (math.log(noise), math.log(epsilon) if epsilon > 0 else -math.inf)
-        if epsilon <= target:
-            holds = point
-            if epsilon >= target * (1 - tolerance) or noise <= SMALLEST_NOISE:
-                return noise
-        else:
-            fails = point
-            if noise >= LARGEST_NOISE:
-                raise CalibrationError(
-                    f"No noise multiplier up to {LARGEST_NOISE:g} reaches epsilon = {target:g}."
-                )
-        if fails is not None and holds is not None:
-            if holds[0] - fails[0] < tolerance / 2:
-                return math.exp(holds[0])
-            slope = _slope(fails, holds, slope)
-        noise = math.exp(_next(point, aim, slope, fails, holds))
-        noise = min(max(noise, SMALLEST_NOISE), LARGEST_NOISE)
-    raise CalibrationError(f"The search for epsilon = {target:g} did not settle.")
-
-
-def _slope(fails: tuple[float, float], holds: tuple[float, float], previous: float) -> float:
-    rise = holds[1] - fails[1]
-    return rise / (holds[0] - fails[0]) if math.isfinite(rise) and rise < 0 else previous
-
-
-def _next(
-    point: tuple[float, float],
-    aim: float,
-    slope: float,
-    fails: tuple[float, float] | None,
-    holds: tuple[float, float] | None,
-) -> float:
-    """The next log noise: along the slope, inside the bracket, at most a factor of 8 away."""
-    # An epsilon of 0 is too much noise, an infinite one too little.
-    step = (
-        (aim - point[1]) / slope if math.isfinite(point[1]) else math.copysign(math.inf, point[1])
-    )
-    wanted = point[0] + min(max(step, -math.log(8)), math.log(8))
-    if fails is None or holds is None:
-        return wanted
-    margin = 0.02 * (holds[0] - fails[0])
-    if fails[0] + margin < wanted < holds[0] - margin:
-        return wanted
-    return wanted if abs(wanted - holds[0]) < margin else (fails[0] + holds[0]) / 2
