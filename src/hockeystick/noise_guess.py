@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from hockeystick.plan import Plan
+from hockeystick.strategies import Strategy
 
 __all__ = ["noise_guess"]
 
@@ -18,17 +19,24 @@ def noise_guess(plan: Plan, *, epsilon: float, delta: float) -> float:
     Gaussian mechanism. With little, a participation can be told, and what sampling hides is which
     one it was: that of a Gaussian mechanism whose epsilon is larger by log(1 / rate).
     """
-    strategy = plan.strategy
+    together, longest = _lengths(plan.strategy)
     rate = min(plan.sampling.expected_batch_size(1_000_000) / 1e6, 1.0)
-    mean = rate * float((strategy.summed_columns(spacing=1) ** 2).sum()) ** 0.5
     most = plan.sampling.most_participations(plan.steps)
     participations = min(max(rate * plan.steps, 1.0), most)
-    length = float(strategy.column_norms.max()) * math.sqrt(participations)
+    length = longest * math.sqrt(participations)
     guess = max(
-        mean / _gaussian_parameter(epsilon, delta),
+        rate * together / _gaussian_parameter(epsilon, delta),
         length / _gaussian_parameter(epsilon + math.log(1 / rate), delta),
     )
-    return float(min(max(guess, SMALLEST), LARGEST))
+    return min(max(guess, SMALLEST), LARGEST)
+
+
+def _lengths(strategy: Strategy) -> tuple[float, float]:
+    """Of all columns together, and of the longest; a run of any length has independent noise."""
+    if strategy.is_identity:
+        return math.sqrt(strategy.steps), 1.0
+    together = math.sqrt(float((strategy.summed_columns(spacing=1) ** 2).sum()))
+    return together, float(strategy.column_norms.max())
 
 
 def _gaussian_parameter(epsilon: float, delta: float) -> float:
