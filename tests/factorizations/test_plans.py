@@ -130,7 +130,7 @@ def test_more_bands_than_groups():
 
 def test_other_schemes_reveal_the_participation():
     """Without an analysis of their own only `gaussian` is left."""
-    scheme = hs.RandomAllocation(picks=1, out_of=10)
+    scheme = hs.RandomAllocation(picks=2, out_of=10)
     plan = hs.Plan(sampling=scheme, steps=40, strategy=strategies.bsr(40, 4))
     assert list(hs.methods(plan)) == ["gaussian"]
 

@@ -77,14 +77,14 @@ def lattices(task: Task, chain: Chain) -> list[FloatArray]:
 
 def step_into(task: Task, chain: Chain, states: list[FloatArray], i: int) -> Step:
     """From bin i - 1; into the first one from nothing."""
-    amplitude = float(task.mixture.amplitudes[i])
     nodes = states[i]
     fresh = float(chain.fresh[i - 1]) if i else float(chain.variance[0])
     mean = chain.pull[i - 1] * states[i - 1] if i else np.zeros(1)
     if nodes.size == 1:
         weights, charge = np.ones((mean.size, 1)), np.zeros(mean.size)
     else:
-        weights, charge = transition(task, mean, task.mixture.chain * fresh, nodes, amplitude)
+        variance = task.mixture.chain * fresh
+        weights, charge = transition(task, mean, variance, nodes, task.exponent(i))
     return _banded(task, weights, charge, nodes)
 
 
@@ -101,14 +101,13 @@ def _banded(task: Task, weights: FloatArray, charge: FloatArray, nodes: FloatArr
 
 
 def transition(
-    task: Task, mean: FloatArray, variance: float, nodes: FloatArray, amplitude: float
+    task: Task, mean: FloatArray, variance: float, nodes: FloatArray, exponent: float | None
 ) -> tuple[FloatArray, FloatArray]:
     """Weights from every mean to every node, and what each row has to charge.
 
     Upper: remove moves low states up and charges E(e^(Y - top) - 1)+; add moves high states down
     and charges the mass below. Lower: both are left out.
     """
-    exponent = task.exponent(amplitude)
     if not task.upper:
         reduced = variance - SHRINKAGE * float(nodes[1] - nodes[0]) ** 2
         if reduced <= 0:

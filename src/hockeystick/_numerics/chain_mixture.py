@@ -19,8 +19,8 @@ LARGEST_CORRELATION = 1 - 1e-6
 class ChainMixture:
     """Gram matrix `common` + A_i A_j (`chain` r_|i-j| + `own` [i = j]), already over sigma^2.
 
-    r are the correlations of a Markov chain on a ring or a line; the amplitudes A do not increase
-    and are at most 1.
+    r are the correlations of a Markov chain on a ring or a line; the amplitudes A are between 0
+    and 1.
     """
 
     common: float
@@ -31,15 +31,20 @@ class ChainMixture:
     ring: bool
 
     def __post_init__(self) -> None:
-        falls = bool(np.all(np.diff(self.amplitudes) <= 0))
-        inside = bool(self.amplitudes[0] <= 1 and self.amplitudes[-1] >= 0)
-        if not (0 <= self.rho <= LARGEST_CORRELATION and falls and inside):
-            raise ValueError("Correlations are below 1, and amplitudes fall from at most 1.")
+        inside = bool(np.all((self.amplitudes >= 0) & (self.amplitudes <= 1)))
+        if not (0 <= self.rho <= LARGEST_CORRELATION and inside):
+            raise ValueError("Correlations are below 1, and amplitudes are between 0 and 1.")
 
     @property
     def bins(self) -> int:
         """How many terms are averaged."""
         return self.amplitudes.size
+
+    @property
+    def exponents(self) -> FloatArray:
+        """The largest amplitude of each bin and the later ones: no term grows faster in a state."""
+        result: FloatArray = np.maximum.accumulate(self.amplitudes[::-1])[::-1]
+        return result
 
     @property
     def closes(self) -> bool:
@@ -73,6 +78,7 @@ class Task(NamedTuple):
         """Whether an upper bound is asked for."""
         return self.side is Side.UPPER
 
-    def exponent(self, amplitude: float) -> float | None:
-        """How a state is rounded: keeping its mean, or that of its exponential."""
-        return None if self.remove else amplitude if amplitude > 0 else 1.0
+    def exponent(self, i: int) -> float | None:
+        """How the state of bin i is rounded: keeping its mean, or that of its exponential."""
+        fastest = float(self.mixture.exponents[i])
+        return None if self.remove else fastest if fastest > 0 else 1.0

@@ -41,12 +41,10 @@ def starts(task: Task, chain: Chain) -> tuple[FloatArray, FloatArray, float]:
         return np.zeros(1), np.ones(1), 0.0
     share = float(np.mean(chain.start**2))
     nodes = _part_nodes(task, mixture.chain, START_STEP / math.sqrt(share))
-    exponent = task.exponent(float(mixture.amplitudes[0]))
+    exponent = task.exponent(0)
     if not task.upper:
         return *merged(mixture.chain, nodes, exponent=exponent), 0.0
-    weights, charge = transition(
-        task, np.zeros(1), mixture.chain, nodes, float(mixture.amplitudes[0])
-    )
+    weights, charge = transition(task, np.zeros(1), mixture.chain, nodes, exponent)
     if task.remove:
         # At most e^top for each; logs, because the factor alone may overflow.
         with np.errstate(divide="ignore", over="ignore"):

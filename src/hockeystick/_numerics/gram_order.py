@@ -49,10 +49,10 @@ def best_majorant(target: LagBounds, variance: float, boldness: float) -> ChainM
 def best_minorant(target: LagBounds, variance: float, boldness: float) -> ChainMixture:
     """A mixture below the target, over the variance of the noise.
 
-    What bins have in common does not fall with the amplitudes, so it has to be below the last.
+    What bins have in common does not fall with the amplitudes, so it has to be below the smallest.
     """
     found = _best(target, variance, boldness, _Programme.below)
-    return replace(found, common=found.common * float(target.amplitudes[-1]) ** 2)
+    return replace(found, common=found.common * float(target.amplitudes.min()) ** 2)
 
 
 def _best(

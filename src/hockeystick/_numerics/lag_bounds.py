@@ -10,7 +10,7 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray
 
-__all__ = ["LagBounds", "cover", "floor", "ring_cover"]
+__all__ = ["LagBounds", "cover", "floor", "is_ring", "ring_cover"]
 
 # Distances at which the entries are below this share of the diagonal do not make a ring.
 NO_RING = 1e-9
@@ -18,7 +18,7 @@ NO_RING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class LagBounds:
-    """K_ij is at most (or at least) A_i A_j values[|i - j|]; amplitudes A do not increase.
+    """K_ij is at most (or at least) A_i A_j values[|i - j|]; amplitudes A are between 0 and 1.
 
     On a ring values are the same at the distances d and bins - d, and bins that are close across
     the end count as neighbours.
@@ -40,8 +40,9 @@ class LagBounds:
         return float(self.amplitudes @ self.values[d] @ self.amplitudes)
 
     def thinned(self, spacing: int) -> LagBounds:
-        """For every `spacing`-th bin; on a ring it has to divide their number."""
-        return replace(self, values=self.values[::spacing], amplitudes=self.amplitudes[::spacing])
+        """For every `spacing`-th bin, whichever the first; it has to divide their number."""
+        highest = self.amplitudes.reshape(-1, spacing).max(axis=1)
+        return replace(self, values=self.values[::spacing], amplitudes=highest)
 
     def cut_open(self, dropped: int) -> LagBounds:
         """For an arc of a ring without amplitudes: all but `dropped` neighbouring bins."""
@@ -54,7 +55,7 @@ def cover(gram: FloatArray) -> LagBounds:
 
     Columns near the end of a run are cut off, so the diagonal falls there.
     """
-    ring = _is_ring(gram)
+    ring = is_ring(gram)
     bounds = [_bounds(gram, a, ring, np.max) for a in (_falling(gram), np.ones(gram.shape[0]))]
     return min(bounds, key=lambda one: one.total)
 
@@ -67,7 +68,7 @@ def ring_cover(gram: FloatArray) -> LagBounds:
 def floor(gram: FloatArray) -> LagBounds:
     """Lower bounds on a line: what bins have in common across the end is left out."""
     bins = gram.shape[0]
-    near = np.arange(bins) <= (bins // 2 if _is_ring(gram) else bins)
+    near = np.arange(bins) <= (bins // 2 if is_ring(gram) else bins)
     bounds = [_bounds(gram, a, False, np.min) for a in (_falling(gram), np.ones(bins))]
     bounds = [replace(one, values=np.where(near, one.values, 0.0)) for one in bounds]
     return max(bounds, key=lambda one: one.total)
@@ -81,7 +82,7 @@ def _falling(gram: FloatArray) -> FloatArray:
     return result
 
 
-def _is_ring(gram: FloatArray) -> bool:
+def is_ring(gram: FloatArray) -> bool:
     """Whether the first and the last bin have more in common than the middle one with either."""
     b = gram.shape[0]
     return bool(b > 2 and gram[0, -1] > gram[0, b // 2] + NO_RING * gram[0, 0])

@@ -9,51 +9,46 @@ from __future__ import annotations
 
 import math
 
-from hockeystick.analyses.gram_bound import GramBound
+from hockeystick.analyses.gram_schemes import SCHEMES
 from hockeystick.analyses.method import Method, Request
 from hockeystick.guarantee import Analysis
 from hockeystick.pairs import dominating_pair, missing_pair, step_of
-from hockeystick.pairs.mixtures import bin_mixture, missing_mixture
 from hockeystick.plan import Plan
-from hockeystick.sampling import BallsInBins
-from hockeystick.subsampled_source import taking_part
 
 __all__ = ["METHOD"]
 
-MOST_BINS = 4_000
 # "auto" does not wait for more bins: a number takes minutes.
 MOST_BINS_OF_AUTO = 1_500
 
 
 def _objection(plan: Plan) -> str | None:
-    missing = missing_mixture(plan)
-    if missing is not None:
-        return missing
-    assert isinstance(plan.sampling, BallsInBins)
-    if min(plan.sampling.bins, plan.steps) > MOST_BINS:
-        return f"it runs over all bins, of which there may be at most {MOST_BINS:,}"
-    return None
+    scheme = SCHEMES.get(type(plan.sampling))
+    if scheme is None:
+        known = " and ".join(sorted(one.name for one in SCHEMES))
+        return f"it is an analysis of {known}, not of {plan.sampling.name}"
+    return scheme.objection(plan)
 
 
 def _cost(plan: Plan) -> float:
     """Within any budget, up to a number of bins."""
-    assert isinstance(plan.sampling, BallsInBins)
-    few = min(plan.sampling.bins, plan.steps) <= MOST_BINS_OF_AUTO
+    few = SCHEMES[type(plan.sampling)].terms(plan) <= MOST_BINS_OF_AUTO
     return 0.0 if few or missing_pair(plan) is None else math.inf
 
 
 def _analyse(request: Request) -> Analysis:
     """O(bins^1.5) for each of the states of a chain; several majorants for each number."""
-    if missing_pair(request.plan) is None:
-        pair = dominating_pair(request.plan, step_of(request.plan, request.noise_multiplier))
+    plan = request.plan
+    if missing_pair(plan) is None:
+        pair = dominating_pair(plan, step_of(plan, request.noise_multiplier))
         return Analysis(METHOD.name, METHOD.kind, pair.profile, tight=pair.tight)
-    mixture = bin_mixture(request.plan, request.noise_multiplier)
-    bound = GramBound(mixture.kernel, request.budget)
-    source = taking_part(bound, mixture.share)
-    if mixture.share < 1:
-        return Analysis(METHOD.name, METHOD.kind, source, tight=False)
+    found = SCHEMES[type(plan.sampling)].bounded(request)
     return Analysis(
-        METHOD.name, METHOD.kind, source, tight=False, explain=bound.explain, below=bound.below
+        METHOD.name,
+        METHOD.kind,
+        found.source,
+        tight=False,
+        explain=found.explain,
+        below=found.below,
     )
 
 

@@ -27,8 +27,8 @@ from hockeystick.profile import Profile
 __all__ = ["GramBound"]
 
 # Parts of the budget, in operations: for a coarse look, for a number, and for one from below. They
-# are for so many bins; more bins get more.
-COARSE_WORK, FINE_WORK, LOWER_WORK, PLAIN_BINS = 0.3, 6.0, 0.5, 100
+# are for so many bins; more bins get more, up to a multiple.
+COARSE_WORK, FINE_WORK, LOWER_WORK, PLAIN_BINS, MOST_OF_BUDGET = 0.3, 6.0, 0.5, 100, 7.0
 FIRST_FINENESS, REFINEMENT = 1.2, 0.6
 STILL_TO_COME = REFINEMENT**2 / (1 - REFINEMENT**2)
 # Nothing is gained by a lattice that is hardly finer.
@@ -53,7 +53,7 @@ class GramBound:
 
     def __init__(self, kernel: FloatArray, budget: float) -> None:
         self._kernel = kernel
-        self._budget = budget * max(1.0, kernel.shape[0] / PLAIN_BINS)
+        self._budget = budget * min(max(1.0, kernel.shape[0] / PLAIN_BINS), MOST_OF_BUDGET)
         self._answers: dict[tuple[object, ...], Found] = {}
         self._deciding: dict[tuple[float | None, float | None], Found] = {}
 

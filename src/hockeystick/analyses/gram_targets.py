@@ -13,6 +13,7 @@ import numpy as np
 from hockeystick._numerics.gram_order import best_majorant
 from hockeystick._numerics.lag_bounds import LagBounds, cover, ring_cover
 from hockeystick._numerics.law import FloatArray
+from hockeystick._numerics.paid_cover import paid_cover
 from hockeystick.analyses.gram_candidates import Candidate
 
 __all__ = ["candidates", "targets"]
@@ -25,11 +26,13 @@ BOLDNESS, FARTHEST, LEAST = (0.35, 0.6, 1.0, 1.6), 4.0, 0.15
 SPACINGS, CLOSE, FEWEST_BINS = (2, 3, 4), 0.45, 16
 # An arc of a ring leaves out bins until the rest are this far below the diagonal, if they are few.
 NEGLIGIBLE, MOST_DROPPED = 0.02, 0.2
+# The sum of bounds that lower some entries, relative to that of bounds that do not.
+MUCH_LESS = 0.98
 
 
 def targets(kernel: FloatArray) -> dict[str, LagBounds]:
     """By name."""
-    whole = cover(kernel)
+    whole = _whole(kernel)
     found = {"ring" if whole.ring else "line": whole}
     if whole.ring:
         plain = ring_cover(kernel)
@@ -52,6 +55,12 @@ def candidates(kernel: FloatArray) -> list[Candidate]:
             one = best_majorant(target, 1.0, bold * boldness)
             kept[name, one.rho, one.common, one.chain, one.own] = Candidate(name, one)
     return list(kept.values())
+
+
+def _whole(kernel: FloatArray) -> LagBounds:
+    """Bounds on all entries; those that pay for some on the diagonal only if much is gained."""
+    plain, paid = cover(kernel), paid_cover(kernel)
+    return paid if paid.total < MUCH_LESS * plain.total else plain
 
 
 def _neighbours(values: FloatArray) -> int:

@@ -22,8 +22,9 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import PrecisionError
 from hockeystick.plan import Plan
 from hockeystick.sampling import BallsInBins
+from hockeystick.strategies import Strategy
 
-__all__ = ["BinMixture", "bin_mixture", "missing_mixture"]
+__all__ = ["BinMixture", "bin_mixture", "finite_kernel", "missing_mixture"]
 
 # A Gram matrix of this many bins takes half a gigabyte.
 MOST_BINS = 8_000
@@ -54,9 +55,9 @@ class BinMixture:
     @cached_property
     def kernel(self) -> FloatArray:
         """Inner products of the means, over the variance of the noise."""
-        with np.errstate(all="ignore"):
-            gram = self.plan.strategy.gram(spacing=self.bins)
-            return self._finite(gram / self.noise_multiplier / self.noise_multiplier)
+        return finite_kernel(
+            self.plan.strategy, spacing=self.bins, noise_multiplier=self.noise_multiplier
+        )
 
     @cached_property
     def levels(self) -> FloatArray:
@@ -64,18 +65,26 @@ class BinMixture:
         with np.errstate(all="ignore"):
             columns = self.plan.strategy.summed_columns(spacing=self.bins)
             levels = columns / self.noise_multiplier
-            self._finite(levels * levels)
+            _finite(levels * levels, self.noise_multiplier)
             return levels
 
-    def _finite(self, array: FloatArray) -> FloatArray:
-        if np.isfinite(array).all():
-            return array
-        raise PrecisionError(
-            f"Noise multiplier {self.noise_multiplier:g} is too small beside the strategy for "
-            "floating point: no bound was computed.",
-            lower=0.0,
-            upper=math.inf,
-        )
+
+def finite_kernel(strategy: Strategy, *, spacing: int, noise_multiplier: float) -> FloatArray:
+    """Inner products of the summed columns, over the variance of the noise."""
+    with np.errstate(all="ignore"):
+        gram = strategy.gram(spacing=spacing)
+        return _finite(gram / noise_multiplier / noise_multiplier, noise_multiplier)
+
+
+def _finite(array: FloatArray, noise_multiplier: float) -> FloatArray:
+    if np.isfinite(array).all():
+        return array
+    raise PrecisionError(
+        f"Noise multiplier {noise_multiplier:g} is too small beside the strategy for "
+        "floating point: no bound was computed.",
+        lower=0.0,
+        upper=math.inf,
+    )
 
 
 def missing_mixture(plan: Plan) -> str | None:
