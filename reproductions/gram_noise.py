@@ -24,7 +24,7 @@ __all__ = ["LOWER", "Effort", "draw", "main"]
 
 LOWER = "gram, from below"
 # How close searched noises come, in epsilon; one noise takes `conditional` many seconds.
-TOLERANCES = {"gram": 2e-3, "renyi": 2e-3, "conditional": 0.02, LOWER: 2e-3}
+TOLERANCES = {"gram": 5e-3, "renyi": 2e-3, "conditional": 0.05, LOWER: 5e-3}
 # The bound from below does not depend on how closely the one from above is looked at.
 CARELESS = 0.2
 SEED = 20260116
@@ -38,7 +38,7 @@ class Effort(NamedTuple):
     budget: float
 
 
-FULL = Effort((0.5, 1.0, 2.0, 4.0, 8.0), (0.5, 2.0, 8.0), budget=1e8)
+FULL = Effort((0.5, 1.0, 2.0, 4.0, 8.0), (0.5, 8.0), budget=3e7)
 SMALL = Effort((2.0,), (2.0,), budget=2e5)
 
 
