@@ -10,7 +10,8 @@ import sys, time
 start = time.process_time()
 import hockeystick
 seconds = time.process_time() - start
-heavy = {"numba", "scipy.special", "matplotlib", "torch", "jax", "dp_accounting", "typer", "rich"}
+heavy = {"numba", "scipy.special", "matplotlib", "torch", "jax", "dp_accounting", "sqlalchemy"}
+heavy |= {"typer", "rich"}
 print(seconds, sorted(heavy & set(sys.modules)))
 """
 

@@ -31,6 +31,7 @@ from hockeystick.sampling import (
 )
 
 if TYPE_CHECKING:
+    from hockeystick import fdp, filters, ledger
     from hockeystick.comparison.compare import Compared, compare
     from hockeystick.estimation import (
         Estimate,
@@ -59,6 +60,7 @@ _ON_DEMAND = {
     "estimate_profiles": "estimation",
     "verify": "verification",
 }
+_PACKAGES_ON_DEMAND = ("fdp", "filters", "ledger")
 
 __all__ = [
     "Attribution",
@@ -92,6 +94,9 @@ __all__ = [
     "estimate_noise",
     "estimate_profile",
     "estimate_profiles",
+    "fdp",
+    "filters",
+    "ledger",
     "methods",
     "strategies",
     "verify",
@@ -100,6 +105,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """The names that are loaded on demand."""
+    if name in _PACKAGES_ON_DEMAND:
+        return import_module(f"hockeystick.{name}")
     if name not in _ON_DEMAND:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = getattr(import_module(f"hockeystick.{_ON_DEMAND[name]}"), name)

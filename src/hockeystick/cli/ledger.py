@@ -1,0 +1,98 @@
+"""`hockeystick ledger`: show, audit and export what filters have spent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hockeystick.cli.json_output import print_json
+from hockeystick.cli.ledger_file import check_export_file, write_export
+from hockeystick.cli.ledger_objects import audit_object, budget_object
+from hockeystick.cli.ledger_table import print_audits, print_budgets, print_entries
+from hockeystick.cli.options import OUTPUT, Json
+from hockeystick.ledger import audit as audit_ledger
+from hockeystick.ledger import read_ledger
+
+__all__ = ["ledger"]
+
+ledger = typer.Typer()
+
+Where = Annotated[
+    str,
+    typer.Argument(help="A file, or a postgresql:// URL.", metavar="LEDGER", show_default=False),
+]
+Name = Annotated[str | None, typer.Option(help="One budget only; all by default.")]
+
+
+@ledger.callback()
+def about() -> None:
+    """What privacy filters have spent: show, audit, export."""
+
+
+@ledger.command()
+def show(
+    where: Where,
+    *,
+    name: Name = None,
+    last: Annotated[
+        int, typer.Option(min=0, help="With --name, how many of the latest entries are shown.")
+    ] = 20,
+    json: Json = False,
+) -> None:
+    """Budgets with what is spent and left; with --name also the latest entries."""
+    records = read_ledger(where, name=name)
+    shown = 0 if name is None else last
+    if json:
+        print_json({"ledger": [budget_object(record, last=shown) for record in records]})
+        return
+    print_budgets(records)
+    for record in records[: min(shown, 1)]:
+        print_entries(record, last=last)
+
+
+@ledger.command()
+def audit(
+    where: Where,
+    *,
+    name: Name = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="Also price the steps that were run, at this delta: a diagnostic."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Check that entries add up and stay within their budgets; exit status 1 if not."""
+    audits = audit_ledger(where, name=name, delta=delta)
+    if json:
+        print_json({"audits": [audit_object(one) for one in audits]})
+    else:
+        print_audits(audits)
+    _fail_if([problem for one in audits for problem in one.problems])
+
+
+@ledger.command()
+def export(
+    where: Where,
+    *,
+    output: Annotated[
+        Path,
+        typer.Option(
+            help="The .json or .csv file to write.", metavar="FILE", rich_help_panel=OUTPUT
+        ),
+    ],
+    name: Name = None,
+) -> None:
+    """Write all entries to a JSON or CSV file."""
+    check_export_file("output", output)
+    records = read_ledger(where, name=name)
+    write_export(records, output)
+    entries = sum(len(record.entries) for record in records)
+    typer.echo(f"{entries:,} entries of {len(records):,} budgets written to {output}")
+
+
+def _fail_if(problems: Sequence[str]) -> None:
+    if problems:
+        raise typer.Exit(1)

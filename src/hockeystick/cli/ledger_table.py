@@ -1,0 +1,108 @@
+"""Budgets, entries and audits for people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from hockeystick.cli.ledger_objects import DIAGNOSTIC
+from hockeystick.cli.table import stdout
+from hockeystick.ledger import Audit, BudgetRecord
+from hockeystick.report.numbers import count_text, lower_text, upper_text
+
+__all__ = ["print_audits", "print_budgets", "print_entries"]
+
+# Open reservations that are listed; the others are counted.
+LISTED = 20
+LEFT = ("name", "filter", "kind", "status", "reserved at (UTC)", "request")
+
+
+def print_budgets(records: Sequence[BudgetRecord]) -> None:
+    """A row for each budget."""
+    table = _table("name", "filter", "kind", "budget", "spent", "left", "run", "open", "cancelled")
+    for record in records:
+        table.add_row(
+            record.name,
+            str(record.description.get("filter", "")),
+            record.kind,
+            f"{record.budget:.6g}",
+            upper_text(record.spent),
+            lower_text(record.budget - record.spent),
+            *(count_text(record.count(one)) for one in ("committed", "reserved", "cancelled")),
+        )
+    console = stdout()
+    console.print(table, soft_wrap=False)
+    for record in records:
+        for warning in record.warnings:
+            console.print(f"{record.name}: warning: {warning}", style="bold yellow")
+
+
+def print_entries(record: BudgetRecord, *, last: int) -> None:
+    """The latest entries of a budget."""
+    shown = record.entries[max(len(record.entries) - last, 0) :]
+    table = _table("number", "charge", "status", "reserved at (UTC)", "request")
+    for entry in shown:
+        table.add_row(
+            str(entry.number),
+            upper_text(entry.charge),
+            entry.status,
+            f"{entry.reserved_at:%Y-%m-%d %H:%M:%S}",
+            json.dumps(entry.request).strip("{}").replace('"', ""),
+        )
+    console = stdout()
+    console.print(
+        f"the last {count_text(len(shown))} of {count_text(len(record.entries))} entries",
+        style="bold",
+    )
+    console.print(table, soft_wrap=False)
+
+
+def print_audits(audits: Sequence[Audit]) -> None:
+    """A paragraph for each budget."""
+    console = stdout()
+    for audit in audits:
+        _print_audit(console, audit)
+
+
+def _print_audit(console: Console, audit: Audit) -> None:
+    verdict, style = ("NOT SOUND", "bold red") if audit.problems else ("sound", "bold green")
+    spent = f"{upper_text(audit.spent)} of {audit.budget:.6g} spent"
+    console.print(f"{audit.name}: {verdict}, {spent}", style=style)
+    for warning in audit.warnings:
+        console.print(f"  warning: {warning}", style="bold yellow")
+    for problem in audit.problems:
+        console.print(f"  problem: {problem}", style="red")
+    if audit.open_entries:
+        number = count_text(len(audit.open_entries))
+        console.print(f"  {number} reserved and never committed; they stay counted:")
+    for entry in audit.open_entries[:LISTED]:
+        console.print(
+            f"    entry {entry.number}: charge {upper_text(entry.charge)}, "
+            f"{_age(entry.age)} old, process {entry.pid} on {entry.host}"
+        )
+    if len(audit.open_entries) > LISTED:
+        console.print(f"    and {count_text(len(audit.open_entries) - LISTED)} more")
+    if audit.realised is not None:
+        found = audit.realised
+        price = "not priced" if found.epsilon is None else f"epsilon {upper_text(found.epsilon)}"
+        note = f" ({found.note})" if found.note else ""
+        console.print(
+            f"  {count_text(found.steps)} realised steps: {price} at delta {found.delta:g}{note}"
+        )
+        console.print(f"    {DIAGNOSTIC}", style="dim")
+
+
+def _age(age: timedelta) -> str:
+    return str(timedelta(seconds=int(age.total_seconds())))
+
+
+def _table(*titles: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for title in titles:
+        table.add_column(title, justify="left" if title in LEFT else "right", overflow="fold")
+    return table

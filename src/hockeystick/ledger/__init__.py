@@ -1,0 +1,25 @@
+"""Where privacy spending is kept: in memory, in a file, or in a database."""
+
+from __future__ import annotations
+
+from hockeystick.ledger.auditing import Audit, OpenEntry, audit
+from hockeystick.ledger.failures import LedgerError
+from hockeystick.ledger.opening import open_store
+from hockeystick.ledger.realised import Realised
+from hockeystick.ledger.records import BudgetRecord, EntryRecord, read_ledger
+from hockeystick.ledger.store import Entry, MemoryStore, Store
+
+__all__ = [
+    "Audit",
+    "BudgetRecord",
+    "Entry",
+    "EntryRecord",
+    "LedgerError",
+    "MemoryStore",
+    "OpenEntry",
+    "Realised",
+    "Store",
+    "audit",
+    "open_store",
+    "read_ledger",
+]

@@ -1,0 +1,91 @@
+"""Whether the entries of a ledger add up, and what they would cost if they were known before."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from hockeystick import _validate as check
+from hockeystick.ledger.realised import Realised, price
+from hockeystick.ledger.records import BudgetRecord, EntryRecord, read_ledger
+
+__all__ = ["Audit", "OpenEntry", "audit"]
+
+
+class OpenEntry(NamedTuple):
+    """A reservation that was neither committed nor cancelled; it stays counted."""
+
+    number: int
+    charge: float
+    age: timedelta
+    host: str
+    pid: int
+
+
+class Audit(NamedTuple):
+    """What an audit of one budget found; it is sound if there are no problems."""
+
+    name: str
+    description: Mapping[str, object]
+    budget: float
+    spent: float
+    problems: Sequence[str]
+    warnings: Sequence[str]
+    open_entries: Sequence[OpenEntry]
+    realised: Realised | None
+
+
+def audit(where: str | Path, *, name: str | None = None, delta: float | None = None) -> list[Audit]:
+    """Check every budget of a ledger, or the named one.
+
+    The entries must sum to the running total, the total must be within the budget, and the numbers
+    must have no gaps. With a delta, the steps that were run (or may have been) are also priced as
+    if they had been fixed beforehand: a diagnostic, because filters exist for steps that were not.
+    """
+    if delta is not None:
+        delta = check.small_probability("delta", delta)
+    return [_audit(record, delta) for record in read_ledger(where, name=name)]
+
+
+def _audit(record: BudgetRecord, delta: float | None) -> Audit:
+    now = datetime.now(UTC)
+    return Audit(
+        name=record.name,
+        description=record.description,
+        budget=record.budget,
+        spent=record.spent,
+        problems=list(_problems(record)),
+        warnings=record.warnings,
+        open_entries=[
+            OpenEntry(entry.number, entry.charge, now - entry.reserved_at, entry.host, entry.pid)
+            for entry in record.entries
+            if entry.status == "reserved"
+        ],
+        realised=None if delta is None else price(_counted(record), delta=delta),
+    )
+
+
+def _counted(record: BudgetRecord) -> list[EntryRecord]:
+    return [entry for entry in record.entries if entry.status != "cancelled"]
+
+
+def _problems(record: BudgetRecord) -> Iterator[str]:
+    for line in record.damage:
+        yield f"The file is damaged: {line}."
+    total = math.fsum(entry.charge for entry in _counted(record))
+    if total != record.spent:
+        yield f"The entries sum to {total!r}, but the running total is {record.spent!r}."
+    if not max(total, record.spent) <= record.budget:
+        yield f"{max(total, record.spent)!r} was spent of a budget of {record.budget!r}."
+    if [entry.number for entry in record.entries] != list(range(1, record.reservations + 1)):
+        yield (
+            f"The numbers of the {len(record.entries)} entries are not 1 to {record.reservations}."
+        )
+    for entry in record.entries:
+        if not 0 <= entry.charge <= record.budget:
+            yield f"Entry {entry.number} has the charge {entry.charge!r}."
+        if (entry.status == "committed") != (entry.committed_at is not None):
+            yield f"Entry {entry.number} is {entry.status}, but its time of commitment says else."

@@ -1,0 +1,36 @@
+"""Requests and descriptions as plain JSON values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from hockeystick.errors import InvalidParameter
+from hockeystick.ledger.failures import LedgerError
+
+__all__ = ["as_text", "from_text", "plain_json"]
+
+
+def as_text(values: Mapping[str, object], *, name: str = "request") -> str:
+    """The values as JSON text with sorted keys; what JSON cannot say is refused."""
+    try:
+        return json.dumps(dict(values), allow_nan=False, sort_keys=True)
+    except (TypeError, ValueError):
+        allowed = "a mapping of names to finite numbers, text, lists and mappings"
+        raise InvalidParameter(name, allowed, values) from None
+
+
+def from_text(text: str) -> Mapping[str, object]:
+    """What `as_text` wrote."""
+    try:
+        values = json.loads(text)
+    except (TypeError, ValueError):
+        values = None
+    if not isinstance(values, dict):
+        raise LedgerError(f"The ledger is damaged: {text!r:.80} is not a JSON object.")
+    return values
+
+
+def plain_json(values: Mapping[str, object]) -> Mapping[str, object]:
+    """A copy of the values that is the same in memory as read from a file."""
+    return from_text(as_text(values))

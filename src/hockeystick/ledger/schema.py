@@ -1,0 +1,46 @@
+"""The two tables of a ledger.
+
+Checks of the database repeat what the code promises: no program that writes to these tables can
+spend more than the budget or use a number twice.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+__all__ = ["budgets", "entries", "metadata"]
+
+metadata = sa.MetaData()
+
+budgets = sa.Table(
+    "hockeystick_budgets",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("description", sa.Text, nullable=False),  # JSON with sorted keys
+    sa.Column("budget", sa.Double, nullable=False),
+    sa.Column("spent", sa.Double, nullable=False),  # charges reserved and committed
+    sa.Column("reservations", sa.BigInteger, nullable=False),  # the largest number of an entry
+    sa.Column("created", sa.Text, nullable=False),  # times are ISO 8601 in UTC
+    sa.CheckConstraint("spent >= 0 AND spent <= budget", name="hockeystick_within_budget"),
+)
+
+entries = sa.Table(
+    "hockeystick_entries",
+    metadata,
+    sa.Column("budget", sa.Text, sa.ForeignKey(budgets.c.name), primary_key=True),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("charge", sa.Double, nullable=False),
+    sa.Column("request", sa.Text, nullable=False),  # JSON
+    sa.Column("status", sa.Text, nullable=False),
+    sa.Column("reserved_at", sa.Text, nullable=False),
+    sa.Column("committed_at", sa.Text),
+    sa.Column("host", sa.Text, nullable=False),
+    sa.Column("pid", sa.BigInteger, nullable=False),
+    # The upper end keeps out NaN and, in SQLite, text.
+    sa.CheckConstraint(
+        "charge >= 0 AND charge <= 1.7976931348623157e308", name="hockeystick_charge"
+    ),
+    sa.CheckConstraint(
+        "status IN ('reserved', 'committed', 'cancelled')", name="hockeystick_status"
+    ),
+)

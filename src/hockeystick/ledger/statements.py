@@ -1,0 +1,47 @@
+"""What is asked of the tables, built once: building a statement costs more than running it."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from hockeystick.ledger.schema import budgets, entries
+
+__all__ = [
+    "ADD_BUDGET",
+    "ADD_ENTRY",
+    "CREATION_LOCK",
+    "ENTRIES",
+    "FIND_BUDGET",
+    "LOCK_BUDGET",
+    "MARK",
+    "SPENT",
+    "STATUS",
+    "UPDATE_BUDGET",
+]
+
+_this_budget = budgets.c.name == sa.bindparam("of")
+_this_entry = (entries.c.budget == sa.bindparam("of")) & (entries.c.number == sa.bindparam("at"))
+
+ADD_BUDGET = budgets.insert()
+ADD_ENTRY = entries.insert()
+FIND_BUDGET = sa.select(budgets).where(_this_budget)
+# SQLite has no row locks and needs none: its transactions hold the whole file.
+LOCK_BUDGET = FIND_BUDGET.with_for_update()
+SPENT = sa.select(budgets.c.spent).where(_this_budget)
+UPDATE_BUDGET = (
+    budgets.update()
+    .where(_this_budget)
+    .values(spent=sa.bindparam("to"), reservations=sa.bindparam("last"))
+)
+ENTRIES = (
+    sa.select(entries).where(entries.c.budget == sa.bindparam("of")).order_by(entries.c.number)
+)
+STATUS = sa.select(entries.c.status).where(_this_entry)
+MARK = (
+    entries.update()
+    .where(_this_entry & (entries.c.status == "reserved"))
+    .values(status=sa.bindparam("to"), committed_at=sa.bindparam("when"))
+    .returning(entries.c.charge)
+)
+# A number that only this library locks, so that two processes do not create tables at once.
+CREATION_LOCK = sa.select(sa.func.pg_advisory_xact_lock(0x686F636B6579))

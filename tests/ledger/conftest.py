@@ -1,0 +1,71 @@
+"""Ledgers to test with: in memory, in a file, and on a server."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hockeystick.ledger import MemoryStore, Store, open_store
+from ledger.server import MISSING, programs, quick_directory, running_server
+
+DESCRIPTION = {"filter": "renyi", "kind": "proven", "epsilon": 2.0, "delta": 1e-5, "order": 8}
+POSTGRES = pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.slow])
+
+NewStore = Callable[[float], Store]
+_names = (f"budget-{number}" for number in itertools.count(1))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The mark of tests that need a server."""
+    config.addinivalue_line("markers", "postgres: needs a PostgreSQL server")
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """A real server, started once."""
+    installed = programs()
+    if installed is None:
+        pytest.skip(MISSING)
+    with running_server(installed) as url:
+        yield url
+
+
+@pytest.fixture
+def directory() -> Iterator[Path]:
+    """A directory for ledgers with many transactions."""
+    path = quick_directory()
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture(params=["sqlite", POSTGRES])
+def where(request: pytest.FixtureRequest, directory: Path) -> str:
+    """Where a durable ledger is."""
+    if request.param == "sqlite":
+        return str(directory / "ledger.db")
+    return str(request.getfixturevalue("postgres_url"))
+
+
+@pytest.fixture
+def name() -> str:
+    """A budget that no other test has used."""
+    return next(_names)
+
+
+@pytest.fixture(params=["memory", "sqlite", POSTGRES])
+def new_store(request: pytest.FixtureRequest, directory: Path, name: str) -> NewStore:
+    """A function that makes a store with the given budget."""
+    if request.param == "memory":
+        return MemoryStore
+    place = str(directory / "ledger.db")
+    if request.param == "postgres":
+        place = str(request.getfixturevalue("postgres_url"))
+
+    def new(budget: float) -> Store:
+        return open_store(place, name=name, budget=budget, description=DESCRIPTION)
+
+    return new

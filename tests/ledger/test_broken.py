@@ -1,0 +1,119 @@
+"""Files and servers that fail: one clear sentence, and nothing uncounted."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from hockeystick.ledger import LedgerError, engines
+from ledger.test_opening import opened
+from ledger.workers import CHARGE, Place, decide, engine_of
+
+
+def one_sentence(error):
+    """The message is one line that names the file and ends with a full stop."""
+    text = str(error.value)
+    assert "\n" not in text
+    assert text.endswith(".")
+    assert "ledger.db" in text
+    return True
+
+
+def test_a_file_of_something_else(tmp_path):
+    """It is left as it was."""
+    path = tmp_path / "ledger.db"
+    path.write_text("not a database " * 100)
+    with pytest.raises(LedgerError, match="file is not a database") as error:
+        opened(path)
+    assert one_sentence(error)
+    assert path.read_text() == "not a database " * 100
+
+
+def test_a_damaged_file(tmp_path):
+    """Pages of noise are found at the latest when they are read."""
+    path = tmp_path / "ledger.db"
+    store = opened(path)
+    for _ in range(50):
+        store.reserve(lambda spent: (2.0**-10, {"text": "x" * 100}))
+    store.close()
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xa5" * (path.stat().st_size - 4096))
+    with pytest.raises(LedgerError, match="cannot be used") as error:
+        opened(path).history()
+    assert one_sentence(error)
+
+
+def test_a_file_that_may_not_be_written(tmp_path):
+    """There is no place for the log beside it: an honest refusal, as root and as others."""
+    (tmp_path / "ledger.db-wal").mkdir()
+    with pytest.raises(LedgerError, match=r"unable to open|disk I/O error") as error:
+        opened(tmp_path / "ledger.db")
+    assert one_sentence(error)
+
+
+def test_a_file_that_cannot_be_written(tmp_path):
+    """The disk is full: nothing is reserved."""
+    path = tmp_path / "ledger.db"
+    store = opened(path)
+    with engine_of(store).connect() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(LedgerError, match="full") as error:
+        store.reserve(lambda spent: (0.5, {"text": "x" * 100_000}))
+    assert one_sentence(error)
+    assert store.spent() == 0.0
+
+
+def test_a_ledger_that_was_deleted(directory, name):
+    """A store does not go on with an empty budget in its place."""
+    path = directory / "ledger.db"
+    store = opened(path, name)
+    store.close()
+    for file in directory.glob("ledger.db*"):
+        file.unlink()
+    with pytest.raises(LedgerError) as error:
+        store.reserve(lambda spent: (0.5, {}))
+    assert one_sentence(error)
+
+
+def test_a_busy_file(tmp_path, monkeypatch):
+    """Somebody who never ends a transaction is reported."""
+    monkeypatch.setattr(engines, "PATIENCE_SECONDS", 0.05)
+    path = tmp_path / "ledger.db"
+    store = opened(path)
+    with sqlite3.connect(path, isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerError, match="locked") as error:
+            store.reserve(lambda spent: (0.5, {}))
+        other.execute("ROLLBACK")
+    other.close()
+    assert one_sentence(error)
+    assert store.reserve(lambda spent: (0.5, {})).number == 1
+
+
+@pytest.mark.postgres
+@pytest.mark.slow
+def test_lost_connections(postgres_url, name, monkeypatch):
+    """A connection that the server ended while it rested is replaced; otherwise it is an error."""
+    psycopg = pytest.importorskip("psycopg")
+    store = Place(postgres_url, name, 1.0).open()
+
+    def end_connections():
+        """What a restart of the server does."""
+        with psycopg.connect(postgres_url) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE application_name = 'hockeystick'"
+            )
+
+    store.reserve(decide)
+    end_connections()
+    with pytest.raises(LedgerError, match="cannot be used"):
+        store.reserve(decide)
+    assert store.reserve(decide).number == 2
+    end_connections()
+    monkeypatch.setattr(engines, "REST_SECONDS", 0)
+    assert store.reserve(decide).number == 3
+    assert store.spent() == 3 * CHARGE

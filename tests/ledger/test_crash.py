@@ -1,0 +1,87 @@
+"""Processes are killed at every point, and what is left is counted."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from hockeystick.ledger import audit
+from ledger.workers import (
+    CHARGE,
+    Place,
+    cancel_until_written,
+    decide,
+    exit_code_of,
+    reserve_in_a_fork,
+    run_until,
+)
+
+pytestmark = pytest.mark.slow
+
+LEFT = {
+    "before reserve": [],
+    "inside reserve": [],
+    "before the reservation is written": [],
+    "after reserve": ["reserved"],
+    "after run": ["reserved"],
+    "before the commitment is written": ["reserved"],
+    "after commit": ["committed"],
+}
+
+
+@pytest.fixture
+def place(where, name):
+    """A budget for four requests."""
+    return Place(where, name, 4 * CHARGE)
+
+
+def check_sound(place):
+    """The audit finds nothing."""
+    (found,) = audit(place.where, name=place.name)
+    assert not found.problems
+    return found
+
+
+@pytest.mark.parametrize("point", LEFT)
+def test_kill(place, point):
+    """What may have been run is counted, what was not reserved is not, and others go on."""
+    assert exit_code_of(run_until, place, point) == -signal.SIGKILL
+    store = place.open()
+    assert [entry.status for entry in store.history()] == LEFT[point]
+    assert store.spent() == CHARGE * len(LEFT[point])
+    check_sound(place)
+    entry = store.reserve(decide)
+    assert entry.number == 1 + len(LEFT[point])
+    store.commit(entry.number)
+    assert check_sound(place).spent == CHARGE * (1 + len(LEFT[point]))
+
+
+def test_kill_before_a_cancellation_is_written(place):
+    """The charge is not given back."""
+    store = place.open()
+    store.reserve(decide)
+    assert exit_code_of(cancel_until_written, place) == -signal.SIGKILL
+    assert store.spent() == CHARGE
+    assert store.history()[0].status == "reserved"
+    check_sound(place)
+
+
+def test_an_entry_of_a_dead_process_can_be_settled(place):
+    """Another process commits or cancels it; the audit lists it until then."""
+    exit_code_of(run_until, place, "after reserve")
+    exit_code_of(run_until, place, "after run")
+    assert [entry.number for entry in check_sound(place).open_entries] == [1, 2]
+    store = place.open()
+    store.cancel(1)
+    store.commit(2)
+    found = check_sound(place)
+    assert not found.open_entries
+    assert found.spent == CHARGE
+
+
+def test_forked_processes_do_not_share_connections(place):
+    """Parent and child go on with the same store, and all four requests are counted."""
+    assert exit_code_of(reserve_in_a_fork, place) == 0
+    assert [entry.status for entry in place.open().history()] == ["committed"] * 4
+    assert check_sound(place).spent == 4 * CHARGE

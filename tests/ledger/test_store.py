@@ -1,0 +1,160 @@
+"""What every store promises, whatever it is kept in."""
+
+from __future__ import annotations
+
+import math
+import threading
+
+import pytest
+
+from hockeystick.errors import BudgetExceeded, InvalidParameter
+from hockeystick.ledger import MemoryStore
+
+
+def costing(charge, **request):
+    """A decision that asks for the same whatever was spent."""
+    return lambda spent: (charge, request)
+
+
+def test_reserve_counts_at_once(new_store):
+    """The reservation is in the sum and in the history before anything was run."""
+    store = new_store(1.0)
+    entry = store.reserve(costing(0.25, rate=0.1, noise_multiplier=2))
+    assert entry == (1, 0.25, {"rate": 0.1, "noise_multiplier": 2}, "reserved")
+    assert store.spent() == 0.25
+    assert list(store.history()) == [entry]
+
+
+def test_decide_sees_what_was_spent(new_store):
+    """It gets the sum of everything reserved and committed before."""
+    store = new_store(1.0)
+    seen = []
+    for charge in (0.5, 0.125, 0.25):
+        store.reserve(lambda spent, charge=charge: (seen.append(spent), (charge, {}))[1])
+    assert seen == [0.0, 0.5, 0.625]
+    assert [entry.number for entry in store.history()] == [1, 2, 3]
+
+
+def test_commit_twice_is_once(new_store):
+    """A commit that is repeated after a lost answer changes nothing."""
+    store = new_store(1.0)
+    number = store.reserve(costing(0.5)).number
+    store.commit(number)
+    store.commit(number)
+    assert store.spent() == 0.5
+    assert store.history()[0].status == "committed"
+
+
+def test_cancel_gives_back_once(new_store):
+    """The charge comes back exactly, and only once; the number is not used again."""
+    store = new_store(1.0)
+    store.reserve(costing(0.1))
+    before = store.spent()
+    number = store.reserve(costing(1 / 3)).number
+    store.cancel(number)
+    store.cancel(number)
+    assert store.spent() == before
+    assert store.history()[1].status == "cancelled"
+    assert store.reserve(costing(0.0)).number == 3
+
+
+def test_commit_and_cancel_exclude_each_other(new_store):
+    """What was run cannot be given back; what was given back cannot be run."""
+    store = new_store(1.0)
+    run, dropped = (store.reserve(costing(0.25)).number for _ in range(2))
+    store.commit(run)
+    store.cancel(dropped)
+    with pytest.raises(InvalidParameter, match=r"can still be cancelled \(this one is committed\)"):
+        store.cancel(run)
+    with pytest.raises(InvalidParameter, match=r"can still be committed \(this one is cancelled\)"):
+        store.commit(dropped)
+    assert store.spent() == 0.25
+
+
+@pytest.mark.parametrize("number", [0, 2, -1])
+def test_unknown_entries(new_store, number):
+    """There is nothing to commit or to cancel."""
+    store = new_store(1.0)
+    store.reserve(costing(0.25))
+    for change in (store.commit, store.cancel):
+        with pytest.raises(InvalidParameter, match="number must be the number of an entry"):
+            change(number)
+
+
+def test_no_more_than_the_budget(new_store):
+    """Even if decide is wrong about what is left; what is left can be spent to the last place."""
+    store = new_store(0.3)
+    store.reserve(costing(0.1))
+    with pytest.raises(BudgetExceeded):
+        store.reserve(costing(0.3))
+    store.reserve(lambda spent: (0.3 - spent, {}))
+    assert store.spent() == 0.3
+    with pytest.raises(BudgetExceeded):
+        store.reserve(costing(1e-300))
+    assert len(store.history()) == 2
+
+
+def test_nothing_is_kept_when_decide_raises(new_store):
+    """Its error comes through as it is, an OSError included."""
+    store = new_store(1.0)
+    for error in (BudgetExceeded("none left"), OSError("no such file")):
+
+        def decide(spent, error=error):
+            raise error
+
+        with pytest.raises(type(error), match=str(error)):
+            store.reserve(decide)
+    assert store.spent() == 0.0
+    assert not store.history()
+    assert store.reserve(costing(0.5)).number == 1
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), object(), {1, 2}])
+def test_requests_are_plain(new_store, value):
+    """What JSON cannot keep is refused, and nothing is reserved."""
+    store = new_store(1.0)
+    with pytest.raises(InvalidParameter, match="request must be a mapping"):
+        store.reserve(costing(0.5, value=value))
+    assert store.spent() == 0.0
+
+
+def test_requests_are_copied(new_store):
+    """Changing the mapping afterwards does not change the history."""
+    store = new_store(1.0)
+    request = {"rate": 0.5, "more": [1, 2]}
+    store.reserve(lambda spent: (0.5, request))
+    request["more"].append(3)
+    assert store.history()[0].request == {"rate": 0.5, "more": [1, 2]}
+
+
+@pytest.mark.slow
+def test_threads_share_a_store(new_store):
+    """Four threads, each with its reservations; no number twice, no charge lost."""
+    store = new_store(1.0)
+    found = []
+
+    def work():
+        """Fifty reservations, every second one given back."""
+        for step in range(50):
+            entry = store.reserve(costing(2.0**-9))
+            (store.cancel if step % 2 else store.commit)(entry.number)
+            found.append(entry.number)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == list(range(1, 201))
+    assert store.spent() == 100 * 2.0**-9
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_requests_in_memory():
+    """The sum is that of the charges, to the last bit."""
+    store = MemoryStore(1.0)
+    for step in range(100_000):
+        entry = store.reserve(costing(1e-5 / (1 + step % 7)))
+        store.commit(entry.number)
+    assert store.spent() == math.fsum(entry.charge for entry in store.history())
+    assert store.spent() == pytest.approx(1e5 * 1e-5 * (363 / 140) / 7, rel=1e-4)
