@@ -1,0 +1,85 @@
+"""The attack reading: how often a membership attack can be right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hockeystick import _validate as check
+from hockeystick._numerics.divergence import ROUNDING
+from hockeystick._numerics.law import FloatArray, Law
+from hockeystick.errors import InvalidParameter
+from hockeystick.evaluation import Bounds, Laws, Question, tail_below
+from hockeystick.fdp.trade_off import TradeOff
+from hockeystick.profile import DEFAULT_ACCURACY, Profile
+
+__all__ = ["true_positive_rate"]
+
+NATS = 8.0
+# At FPR 0 only cut tails are left; rates below this many of them are not resolved.
+TAILS_UNRESOLVED = 1e6
+FPR_OF_TAIL = 1e-15
+
+
+def true_positive_rate(
+    source: Profile | TradeOff,
+    *,
+    false_positive_rate: Any,
+    accuracy: float = DEFAULT_ACCURACY,
+) -> Any:
+    """The largest true positive rate at a false positive rate, for one number or an array.
+
+    1 - f(FPR): P is the output with the example, Q without it. By Neyman and Pearson the best
+    attack claims membership where the likelihood ratio is largest. `accuracy` is relative to the
+    rate itself, so that attacks at FPR 1e-6 are as well resolved as those at 0.1. An upper profile
+    or a lower bound on f gives an upper bound.
+    """
+    accuracy = check.relative_accuracy("accuracy", accuracy)
+    rates = check.vector("false_positive_rate", false_positive_rate, "in [0, 1]")
+    if not np.all((rates >= 0) & (rates <= 1)):
+        raise InvalidParameter("false_positive_rate", "in [0, 1]", false_positive_rate)
+    levels = np.atleast_1d(rates)
+    if isinstance(source, TradeOff):
+        powers = powers_from_law(source.law, levels)
+    else:
+        powers = _of_profile(source, levels, accuracy)
+    return float(powers[0]) if np.ndim(false_positive_rate) == 0 else powers.reshape(rates.shape)
+
+
+def powers_from_law(law: Law, alpha: FloatArray) -> FloatArray:
+    """The P-mass of the part with the largest ratios and Q-mass alpha, summed from its small end.
+
+    P at infinity is free. Where Q-masses underflow, the P-mass above them is free as well, which
+    only raises the answer.
+    """
+    q = np.concatenate(([0.0], np.cumsum(law.q[::-1])))
+    p = np.concatenate(([0.0], np.cumsum(law.p[::-1]))) + law.p_infinite
+    # np.interp needs increasing points: of several with one Q-mass the last one counts.
+    last = np.append(q[1:] > q[:-1], True)
+    powers: FloatArray = np.clip(np.interp(alpha, q[last], p[last]), alpha, 1.0)
+    return powers
+
+
+def _of_profile(profile: Profile, levels: FloatArray, accuracy: float) -> FloatArray:
+    found: dict[str, FloatArray] = {}
+    tail = tail_below(float(np.min(levels[levels > 0], initial=FPR_OF_TAIL)))
+
+    def read(laws: Laws) -> Bounds:
+        upper, lower = (powers_from_law(law, levels) for law in (laws.upper, laws.lower))
+        found["upper"] = np.minimum(upper * (1 + ROUNDING), 1.0)
+        found["lower"] = lower * (1 - ROUNDING)
+        scale = np.maximum(upper, TAILS_UNRESOLVED * tail)
+        return Bounds(0.0, float(np.max(np.abs(upper - lower) / scale, initial=0.0)))
+
+    profile.evaluator.answer(
+        Question(
+            name="the true positive rate",
+            read=read,
+            gap=lambda bounds: bounds.upper / accuracy,
+            tail=tail,
+            nats=NATS,
+            accuracy=accuracy,
+        )
+    )
+    return found[profile.bound]

@@ -1,0 +1,112 @@
+"""Moments of the privacy loss of the Poisson-sampled Gaussian, by quadrature and approximately."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from hockeystick import _validate as check
+from hockeystick._numerics.law import FloatArray
+from hockeystick.errors import InvalidParameter
+
+__all__ = ["LossMoments", "RegimeName", "SideMoments", "approximate_moments", "loss_moments"]
+
+RegimeName = Literal["small", "large"]
+# The Gaussians are cut this many standard deviations out: 1e-40 of their mass is beyond.
+REACH = 13.5
+STEP = 1e-3
+# Above this exponent e^z is the larger part by far, and overflows further on.
+LARGE_EXPONENT = 30.0
+# E|Z|^3 for a standard normal Z.
+THIRD_OF_NORMAL = math.sqrt(8 / math.pi)
+
+
+class SideMoments(NamedTuple):
+    """Mean, variance and third absolute central moment of the loss L = log dP/dQ."""
+
+    mean: float
+    variance: float
+    third: float
+
+
+@dataclass(frozen=True)
+class LossMoments:
+    """Both sides: outputs drawn from P (with the example) and from Q (without it)."""
+
+    p: SideMoments
+    q: SideMoments
+
+
+def loss_moments(*, rate: float, noise_multiplier: float, sensitivity: float = 1.0) -> LossMoments:
+    """Moments of L = log(1 - q + q e^(mu y - mu^2/2)) with mu = sensitivity / noise_multiplier.
+
+    P = (1 - q) N(0, 1) + q N(mu, 1), Q = N(0, 1). By the trapezoidal rule with steps of 1e-3, which
+    converges faster than any power for means and variances and to about 1e-10 for the third
+    moment, where |L - mean|^3 has a kink in its third derivative. Estimates, not bounds. Cost:
+    about 30,000 + 1,000 mu evaluations.
+    """
+    rate = check.sampling_rate("rate", rate)
+    noise_multiplier = check.positive("noise_multiplier", noise_multiplier)
+    mu = check.positive("sensitivity", sensitivity) / noise_multiplier
+    if not mu <= 1e3:
+        raise InvalidParameter("noise_multiplier", ">= sensitivity / 1000", noise_multiplier)
+    count = math.ceil((2 * REACH + mu) / STEP)
+    y = np.linspace(-REACH, mu + REACH, count + 1)
+    without = np.exp(-(y**2) / 2)
+    present = np.exp(-((y - mu) ** 2) / 2)
+    loss = _loss(rate, mu * (y - mu / 2))
+    return LossMoments(
+        p=_moments(loss, (1 - rate) * without + rate * present), q=_moments(loss, without)
+    )
+
+
+def approximate_moments(
+    *,
+    rate: float,
+    noise_multiplier: float,
+    sensitivity: float = 1.0,
+    regime: RegimeName = "small",
+) -> LossMoments:
+    """The leading terms of fdp_filters, Theorem 4.1; the third moments are those of its F.1, F.2.
+
+    Small rates: mean q^2 (e^(mu^2) - 1) / 2, variance twice that, third moment at most
+    q^3 (e^(3 mu^2) + 3 e^(mu^2) + 1). Large rates and much noise: q^2 mu^2 / 2, twice that, and at
+    most (2 - q^3) sqrt(8 / pi) mu^3. Approximations: they err on either side.
+    """
+    rate = check.sampling_rate("rate", rate)
+    noise_multiplier = check.positive("noise_multiplier", noise_multiplier)
+    mu = check.positive("sensitivity", sensitivity) / noise_multiplier
+    if regime not in ("small", "large"):
+        raise InvalidParameter("regime", "'small' or 'large'", regime)
+    if regime == "small":
+        with np.errstate(over="ignore"):
+            variance = rate**2 * float(np.expm1(mu * mu))
+            third = rate**3 * float(np.exp(3 * mu * mu) + 3 * np.exp(mu * mu) + 1)
+    else:
+        variance = (rate * mu) * (rate * mu)
+        third = (2 - rate**3) * THIRD_OF_NORMAL * (mu * mu * mu)
+    return LossMoments(
+        p=SideMoments(variance / 2, variance, third), q=SideMoments(-variance / 2, variance, third)
+    )
+
+
+def _loss(rate: float, exponent: FloatArray) -> FloatArray:
+    """log(1 - q + q e^z), accurate where it is tiny and finite where e^z overflows."""
+    if rate == 1.0:
+        return exponent
+    small = np.log1p(rate * np.expm1(np.minimum(exponent, LARGE_EXPONENT)))
+    with np.errstate(under="ignore"):
+        rest = (1 - rate) / rate * np.exp(-np.maximum(exponent, LARGE_EXPONENT))
+    large = math.log(rate) + exponent + np.log1p(rest)
+    return np.where(exponent > LARGE_EXPONENT, large, small)
+
+
+def _moments(loss: FloatArray, weights: FloatArray) -> SideMoments:
+    """Weighted moments; weights that sum to a number other than one are scaled."""
+    weights = weights / weights.sum()
+    mean = float(weights @ loss)
+    centred = loss - mean
+    return SideMoments(mean, float(weights @ centred**2), float(weights @ np.abs(centred) ** 3))

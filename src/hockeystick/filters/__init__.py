@@ -1,0 +1,27 @@
+"""Privacy filters: budgets for runs whose parameters are chosen while they run."""
+
+from __future__ import annotations
+
+from hockeystick.filters.approximate_gaussian import ApproximateGaussian
+from hockeystick.filters.audit import Audit
+from hockeystick.filters.base import Filter
+from hockeystick.filters.gaussian import Gaussian
+from hockeystick.filters.individual import Individual, IndividualStep
+from hockeystick.filters.individual_report import IndividualReport
+from hockeystick.filters.natural_fdp import NaturalFDP, NotAChain
+from hockeystick.filters.permit import Permit
+from hockeystick.filters.renyi import Renyi
+
+__all__ = [
+    "ApproximateGaussian",
+    "Audit",
+    "Filter",
+    "Gaussian",
+    "Individual",
+    "IndividualReport",
+    "IndividualStep",
+    "NaturalFDP",
+    "NotAChain",
+    "Permit",
+    "Renyi",
+]

@@ -1,0 +1,51 @@
+"""Families that are Blackwell chains by construction, and the number that orders their members."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hockeystick.expressions.base import Expression
+from hockeystick.profile import Profile
+
+__all__ = ["ChainUnit", "common_unit"]
+
+
+@dataclass(frozen=True)
+class ChainUnit:
+    """What members of a chain are measured in; the size of a product is the sum of the sizes.
+
+    `size` is None for profiles outside the chain; `whole` sizes are integers.
+    """
+
+    name: str
+    size: Callable[[Profile], float | None]
+    whole: bool
+
+
+def common_unit(family: Sequence[Profile]) -> ChainUnit | None:
+    """The unit in which all members can be measured, if there is one."""
+    candidates = [
+        ChainUnit("mu^2", _gaussian_size, whole=False),
+        _powers_of(family[0].expression.factors()[0][0]),
+    ]
+    for unit in candidates:
+        if all(unit.size(member) is not None for member in family):
+            return unit
+    return None
+
+
+def _gaussian_size(profile: Profile) -> float | None:
+    """mu^2: Gaussians are ordered by mu, and their squares add under composition."""
+    expression = profile.expression
+    return expression.order() ** 2 if expression.family == "gaussian" else None
+
+
+def _powers_of(base: Expression) -> ChainUnit:
+    """f^n, ordered by n: composing with anything never makes a test harder."""
+
+    def exponent(profile: Profile) -> float | None:
+        factors = profile.expression.factors()
+        return float(factors[0][1]) if len(factors) == 1 and factors[0][0] == base else None
+
+    return ChainUnit(f"runs of {base!r}", exponent, whole=True)

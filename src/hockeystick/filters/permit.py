@@ -1,0 +1,57 @@
+"""The permission to run one step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from hockeystick.ledger.store import Store
+
+__all__ = ["Permit"]
+
+
+@dataclass(frozen=True)
+class Permit:
+    """A reservation: its charge counts from now on.
+
+    The step may run with contributions clipped to `clip_scale` times the clip norm, and noise of
+    `noise_multiplier` times the unscaled clip norm. Afterwards `commit()`; if the mechanism did not
+    run, `cancel()` gives the charge back. As a context manager it commits on success; after an
+    exception the charge stays, because outputs may have been seen.
+    """
+
+    number: int
+    charge: float
+    clip_scale: float
+    steps: int
+    rate: float | None
+    noise_multiplier: float | None
+    sensitivity: float | None
+    store: Store = field(repr=False, compare=False)
+
+    @property
+    def effective_noise_multiplier(self) -> float | None:
+        """Noise over the largest contribution that is left after clipping."""
+        if self.noise_multiplier is None or self.sensitivity is None:
+            return None
+        return self.noise_multiplier / (self.sensitivity * self.clip_scale)
+
+    def commit(self) -> None:
+        """The step has run."""
+        self.store.commit(self.number)
+
+    def cancel(self) -> None:
+        """The step did not run, and nothing about it was seen: the charge is given back."""
+        self.store.cancel(self.number)
+
+    def __enter__(self) -> Permit:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.commit()

@@ -1,0 +1,121 @@
+"""Every adaptive strategy that a filter permits, on mechanisms with a few outcomes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import hockeystick as hs
+from hockeystick import filters
+from hockeystick.errors import BudgetExceeded
+
+Pair = tuple[np.ndarray, np.ndarray]
+Ask = Callable[[filters.Filter, int], object]
+
+
+def worst_delta(
+    pairs: Sequence[Pair],
+    *,
+    make: Callable[[], filters.Filter],
+    ask: Ask,
+    epsilon: float,
+    longest: int,
+) -> float:
+    """max over strategies of sum over outputs of (P - e^epsilon Q)+, by going through all of them.
+
+    After each output the adversary may choose any mechanism that the filter still permits.
+    """
+    gamma = math.exp(epsilon)
+
+    @cache
+    def permitted(chosen: tuple[int, ...]) -> bool:
+        f = make()
+        try:
+            for index in chosen:
+                ask(f, index)
+        except BudgetExceeded:
+            return False
+        return True
+
+    def value(chosen: tuple[int, ...], p: float, q: float) -> float:
+        best = max(p - gamma * q, 0.0)
+        if len(chosen) == longest:
+            assert not any(permitted((*chosen, index)) for index in range(len(pairs)))
+            return best
+        for index, (given, without) in enumerate(pairs):
+            after = (*chosen, index)
+            if permitted(after):
+                total = sum(value(after, p * a, q * b) for a, b in zip(given, without, strict=True))
+                best = max(best, total)
+        return best
+
+    return value((), 1.0, 1.0)
+
+
+def both_directions(pairs: Sequence[Pair]) -> list[list[Pair]]:
+    """The pairs as they are, and exchanged."""
+    return [list(pairs), [(q, p) for p, q in pairs]]
+
+
+DISCRETE: list[Pair] = [
+    (np.array([0.6, 0.4]), np.array([0.4, 0.6])),
+    (np.array([0.1, 0.9]), np.array([0.01, 0.99])),
+    (np.array([0.5, 0.3, 0.2]), np.array([0.25, 0.35, 0.4])),
+]
+
+
+@pytest.mark.parametrize(
+    ("order", "epsilon"), [(2.5, 1.5), (3.0, 1.0), (3.5, 1.0), (6.0, 0.5), (6.0, 1.0)]
+)
+def test_renyi_holds(order: float, epsilon: float) -> None:
+    """No strategy exceeds delta, in either direction, and the worst one is not far below it."""
+    delta = 0.1
+    found = []
+    for pairs in both_directions(DISCRETE):
+        profiles = [hs.Profile.from_pmfs(p, q) for p, q in pairs]
+        found.append(
+            worst_delta(
+                pairs,
+                make=lambda: filters.Renyi(epsilon=epsilon, delta=delta, order=order),
+                ask=lambda f, index, known=profiles: f.request(profile=known[index]),
+                epsilon=epsilon,
+                longest=6,
+            )
+        )
+    assert max(found) <= delta
+    assert max(found) >= 0.1 * delta
+
+
+def binned(mu: float, cuts: Sequence[float]) -> Pair:
+    """The bins of N(mu, 1) against those of N(0, 1): mu-GDP, being computed from its output."""
+    edges = np.array([-math.inf, *cuts, math.inf])
+    return np.diff(norm.cdf(edges - mu)), np.diff(norm.cdf(edges))
+
+
+NOISE = (1.1, 1.7, 3.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.7, 1.5])
+def test_gaussian_holds(epsilon: float) -> None:
+    """No strategy over binned Gaussians exceeds the profile of the budget, which is nearly reached.
+
+    Half the budget would not cover them.
+    """
+    mu = 1.2
+    pairs = [binned(1 / noise, (0.5 / noise - 0.8, 0.5 / noise + 0.8)) for noise in NOISE]
+    limit = hs.Profile.gaussian(noise_multiplier=1 / mu).delta(epsilon)
+    half = hs.Profile.gaussian(noise_multiplier=2 / mu).delta(epsilon)
+    for members in both_directions(pairs):
+        found = worst_delta(
+            members[:2],
+            make=lambda: filters.Gaussian(mu=mu),
+            ask=lambda f, index: f.request(noise_multiplier=NOISE[index], clip=False),
+            epsilon=epsilon,
+            longest=4,
+        )
+        assert half < found <= limit
