@@ -7,6 +7,7 @@ __all__ = [
     "CalibrationError",
     "HockeystickError",
     "InvalidParameter",
+    "LedgerError",
     "MissingExtra",
     "PrecisionError",
     "UnsupportedPlan",
@@ -61,6 +62,10 @@ class VerificationFailed(HockeystickError):
 
 class BudgetExceeded(HockeystickError):
     """A privacy filter has no budget left for the request."""
+
+
+class LedgerError(HockeystickError):
+    """A ledger cannot be read or written; the message says which one and why."""
 
 
 class MissingExtra(HockeystickError, ImportError):

@@ -163,7 +163,7 @@ def test_many_different_steps_are_merged_upwards(path):
     found = realised(path)
     total = math.fsum(noise**-2 for noise in noises)
     exact = hs.Profile.gaussian(noise_multiplier=total**-0.5).epsilon(DELTA)
-    assert "rounded to 2 digits" in found.note
+    assert "rounded on the safe side" in found.note
     assert exact <= found.epsilon <= 1.05 * exact
 
 

@@ -50,7 +50,7 @@ class ApproximateGaussian(Filter):
         self._regime, self.regime = chosen_regime(regime), regime
         super().__init__(
             budget=self.mu**2 / 2,
-            description={"filter": "ApproximateGaussian", "mu": self.mu, "regime": regime},
+            description={"mu": self.mu, "regime": regime},
             ledger=ledger,
             name=name,
         )

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from hockeystick.evaluation import Direction
-from hockeystick.expressions.composed import compose
+from hockeystick.fdp.realised import equal_steps_together, profile_of, stretch_of
 from hockeystick.fdp.schedules import Stretch
 from hockeystick.filters.asked import as_number
 from hockeystick.guarantee import Guarantee, directions_for
 from hockeystick.ledger.store import Entry
 from hockeystick.profile import DEFAULT_ACCURACY, Profile
 
-__all__ = ["DIAGNOSTIC", "Audit", "Compared", "audit_of", "profile_of", "schedule_of"]
+__all__ = ["DIAGNOSTIC", "Audit", "Compared", "audit_of"]
 
 DIAGNOSTIC = (
     "diagnostic only: the steps were chosen while the run went on, so the price of the realised "
     "schedule is no guarantee"
 )
 DELTAS = (1e-4, 1e-5, 1e-6, 1e-8)
-# More settings than this are rounded together, to the first of these relative widths that helps.
-MOST_SETTINGS, WIDTHS = 64, (1e-3, 5e-3, 0.02, 0.1)
 
 
 class Compared(NamedTuple):
@@ -90,8 +87,9 @@ def audit_of(
 ) -> Audit:
     """The audit of everything reserved or committed."""
     counted = [entry for entry in history if entry.status != "cancelled"]
-    schedule = schedule_of(counted)
     others = [entry for entry in counted if "profile" in entry.request]
+    stretches = [stretch_of(entry.request) for entry in counted if "profile" not in entry.request]
+    schedule = equal_steps_together(one for one in stretches if one is not None)
     known = [
         profiles[entry.number].self_compose(int(as_number(entry.request["steps"])))
         for entry in others
@@ -101,45 +99,6 @@ def audit_of(
         claim=claim,
         schedule=schedule,
         realised=profile_of(schedule, others=known),
-        unpriced=len(others) - len(known),
+        unpriced=len(others) - len(known) + stretches.count(None),
         directions=directions_for(direction),
     )
-
-
-def schedule_of(entries: Iterable[Entry]) -> tuple[Stretch, ...]:
-    """The sampled Gaussian steps, equal ones counted together, with their effective noise."""
-    counts: dict[tuple[float, float], int] = {}
-    for entry in entries:
-        request = entry.request
-        if "profile" in request:
-            continue
-        contribution = as_number(request["sensitivity"]) * as_number(request["clip_scale"])
-        key = (as_number(request["rate"]), as_number(request["noise_multiplier"]) / contribution)
-        counts[key] = counts.get(key, 0) + int(as_number(request["steps"]))
-    return tuple(Stretch(rate, noise, steps) for (rate, noise), steps in counts.items())
-
-
-def profile_of(schedule: Sequence[Stretch], *, others: Sequence[Profile] = ()) -> Profile | None:
-    """The composition of a schedule that is fixed in advance; None for an empty one."""
-    parts = [
-        (Profile.gaussian(noise_multiplier=noise).subsample(rate).expression, steps)
-        for rate, noise, steps in _rounded_together(schedule)
-    ]
-    parts += [(profile.expression, 1) for profile in others]
-    return Profile(compose(parts)) if parts else None
-
-
-def _rounded_together(schedule: Sequence[Stretch]) -> Sequence[Stretch]:
-    """Few settings: rates are rounded up and noise down, so that a bound stays one."""
-    for width in WIDTHS:
-        if len(schedule) <= MOST_SETTINGS:
-            break
-        counts: dict[tuple[float, float], int] = {}
-        for rate, noise, steps in schedule:
-            key = (
-                min(math.exp(width * math.ceil(math.log(rate) / width)), 1.0),
-                math.exp(width * math.floor(math.log(noise) / width)),
-            )
-            counts[key] = counts.get(key, 0) + steps
-        schedule = [Stretch(*key, steps) for key, steps in counts.items()]
-    return schedule

@@ -49,7 +49,8 @@ class Filter(ABC):
         ledger: str | Path | None,
         name: str,
     ) -> None:
-        self._store = _open(ledger, name=name, budget=budget, description=description)
+        described = {"filter": type(self).__name__, "kind": self.kind, **description}
+        self._store = _open(ledger, name=name, budget=budget, description=described)
         self._budget = budget
         self._prices: dict[Hashable, float] = {}
         # Profiles have no text from which they could be built again.

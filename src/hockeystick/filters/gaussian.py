@@ -31,7 +31,7 @@ class Gaussian(Filter):
         self.mu = check.positive("mu", mu)
         super().__init__(
             budget=self.mu**2 * (1 - ROUNDING),
-            description={"filter": "Gaussian", "mu": self.mu},
+            description={"mu": self.mu},
             ledger=ledger,
             name=name,
         )

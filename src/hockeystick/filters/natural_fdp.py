@@ -67,7 +67,7 @@ class NaturalFDP(Filter):
             self.product_rounding = 0.0
         super().__init__(
             budget=size if unit.whole else size * (1 - ROUNDING),
-            description={"filter": "NaturalFDP", "unit": unit.name, "budget": repr(budget)},
+            description={"unit": unit.name, "budget": repr(budget)},
             ledger=ledger,
             name=name,
         )

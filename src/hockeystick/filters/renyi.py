@@ -65,7 +65,6 @@ class Renyi(Filter):
         super().__init__(
             budget=budget_at_order(self.order, epsilon, delta),
             description={
-                "filter": "Renyi",
                 "epsilon": epsilon,
                 "delta": delta,
                 "order": self.order,

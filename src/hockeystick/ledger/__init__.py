@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from hockeystick.errors import LedgerError
 from hockeystick.ledger.auditing import Audit, OpenEntry, audit
-from hockeystick.ledger.failures import LedgerError
 from hockeystick.ledger.opening import open_store
 from hockeystick.ledger.realised import Realised
 from hockeystick.ledger.records import BudgetRecord, EntryRecord, read_ledger

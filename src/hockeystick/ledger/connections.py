@@ -11,8 +11,8 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
+from hockeystick.errors import LedgerError
 from hockeystick.ledger.engines import READ_ONLY, location, make_engine
-from hockeystick.ledger.failures import LedgerError
 
 __all__ = ["Connections"]
 

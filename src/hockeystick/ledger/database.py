@@ -10,11 +10,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from hockeystick.errors import InvalidParameter
+from hockeystick.errors import InvalidParameter, LedgerError
 from hockeystick.ledger import statements
 from hockeystick.ledger.amounts import admit
 from hockeystick.ledger.connections import Connections
-from hockeystick.ledger.failures import LedgerError
 from hockeystick.ledger.requests import as_text, from_text
 from hockeystick.ledger.schema import metadata
 from hockeystick.ledger.store import Decision, Entry, must_change

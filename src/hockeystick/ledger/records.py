@@ -7,8 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hockeystick.errors import InvalidParameter
-from hockeystick.ledger.failures import LedgerError
+from hockeystick.errors import InvalidParameter, LedgerError
 from hockeystick.ledger.requests import from_text
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from hockeystick.errors import InvalidParameter
-from hockeystick.ledger.failures import LedgerError
+from hockeystick.errors import InvalidParameter, LedgerError
 
 __all__ = ["as_text", "from_text", "plain_json"]
 

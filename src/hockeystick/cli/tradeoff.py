@@ -1,0 +1,152 @@
+"""`hockeystick tradeoff`."""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from hockeystick.accounting import account
+from hockeystick.analyses.method import MONTE_CARLO
+from hockeystick.cli.gather import gathered
+from hockeystick.cli.options import (
+    OUTPUT,
+    QUESTION,
+    AccountingOptions,
+    Json,
+    NoiseMultiplier,
+    PlanOptions,
+)
+from hockeystick.cli.plans import described, plan_from
+from hockeystick.cli.pricing import ALL
+from hockeystick.cli.table import plan_text
+from hockeystick.cli.tradeoff_output import Reading, print_reading, print_reading_json
+from hockeystick.errors import InvalidParameter
+from hockeystick.guarantee import Guarantee
+from hockeystick.profile import DEFAULT_ACCURACY, Profile
+from hockeystick.report.figure import check_figure_file, save_figure
+from hockeystick.report.numbers import upper_text
+from hockeystick.report.progress import progress
+
+__all__ = ["tradeoff"]
+
+RATES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1)
+# f is drawn from a polygon that is at most this far below it.
+DRAWING_ACCURACY = 1e-3
+
+FalsePositiveRate = Annotated[
+    list[float] | None,
+    typer.Option(
+        help="Where the attack is read, in [0, 1]; may be given several times.",
+        rich_help_panel=QUESTION,
+    ),
+]
+Slack = Annotated[
+    float,
+    typer.Option(
+        help="The second mu may be exceeded by this delta, in (0, 1).", rich_help_panel=QUESTION
+    ),
+]
+Plot = Annotated[
+    Path | None,
+    typer.Option(
+        help="Write f, its symmetrised form and the attack to a .png, .svg or .pdf file.",
+        metavar="FILE",
+        rich_help_panel=OUTPUT,
+    ),
+]
+
+
+@gathered
+def tradeoff(
+    run: PlanOptions,
+    *,
+    noise_multiplier: NoiseMultiplier,
+    accounting: AccountingOptions,
+    false_positive_rate: FalsePositiveRate = None,
+    slack: Slack = 1e-6,
+    plot: Plot = None,
+    json: Json = False,
+) -> None:
+    """What a membership attack on a run can find: the trade-off function and its readings."""
+    plan = plan_from(run)
+    if accounting.method in (ALL, MONTE_CARLO):
+        raise InvalidParameter("method", "auto or one method with a whole curve", accounting.method)
+    if plot is not None:
+        check_figure_file("plot", plot)
+    described_plan = described(plan, run)
+    with progress("Pricing ...") as update:
+        guarantee = account(
+            plan,
+            noise_multiplier=noise_multiplier,
+            method=accounting.method,
+            direction=accounting.direction,
+            accuracy=accounting.accuracy_or(DEFAULT_ACCURACY),
+            budget=accounting.budget,
+        )
+        rates = false_positive_rate or list(RATES)
+        reading = _read(guarantee, rates, slack, accounting.accuracy_or(DEFAULT_ACCURACY))
+        if plot is not None:
+            update("Drawing ...")
+            title = f"{plan_text(described_plan)}, noise multiplier {noise_multiplier:g}"
+            _draw(guarantee, plot, title=title, reading=reading)
+    question = {
+        "noise_multiplier": noise_multiplier,
+        "direction": accounting.direction,
+        "slack": slack,
+        **accounting.unusual(),
+    }
+    if json:
+        print_reading_json(described_plan, question, guarantee, reading, plot)
+    else:
+        print_reading(described_plan, question, guarantee, reading, plot)
+
+
+def _profiles(guarantee: Guarantee) -> list[Profile]:
+    """The profile in each direction that the guarantee is about."""
+    remove = guarantee.profile
+    each = {"remove": remove, "add": remove.reverse()}
+    return [each[direction] for direction in guarantee.directions]
+
+
+def _read(guarantee: Guarantee, rates: list[float], slack: float, accuracy: float) -> Reading:
+    """The worse direction everywhere."""
+    from hockeystick.fdp import tightest_mu, true_positive_rate
+
+    start = time.perf_counter()
+    profiles = _profiles(guarantee)
+    powers = [
+        true_positive_rate(profile, false_positive_rate=rates, accuracy=accuracy)
+        for profile in profiles
+    ]
+    plain = max((tightest_mu(profile) for profile in profiles), key=lambda found: found.mu)
+    relaxed = max(tightest_mu(profile, slack=slack).mu for profile in profiles)
+    return Reading(
+        rates=rates,
+        powers=np.max(powers, axis=0).tolist(),
+        mu=plain.mu,
+        reason=plain.reason,
+        slack=slack,
+        mu_with_slack=relaxed,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _draw(guarantee: Guarantee, path: Path, *, title: str, reading: Reading) -> None:
+    from hockeystick.fdp import from_profile, gdp
+    from hockeystick.report.tradeoff_figure import tradeoff_figure
+
+    curve = from_profile(_profiles(guarantee)[0], accuracy=DRAWING_ACCURACY)
+    mu = reading.mu_with_slack
+    figure = tradeoff_figure(
+        curve,
+        title=title,
+        both_directions=len(guarantee.directions) > 1,
+        gaussian=gdp(mu) if math.isfinite(mu) else None,
+        gaussian_label=f"Gaussian, μ = {upper_text(mu, 3)} (up to δ = {reading.slack:g})",
+    )
+    save_figure(figure, path)

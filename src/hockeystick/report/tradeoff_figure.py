@@ -1,0 +1,116 @@
+"""The figure of a trade-off function: both errors of an attack, and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from hockeystick.fdp import GaussianTradeOff, TradeOff, true_positive_rate
+from hockeystick.report.figure import FAINT, INK, curve_style, log_axes, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["tradeoff_figure"]
+
+ALPHA = np.concatenate((np.geomspace(1e-6, 1e-2, 200), np.linspace(1e-2, 1.0, 400)[1:]))
+SMALLEST_RATE = 1e-6
+RATES = np.geomspace(SMALLEST_RATE, 1.0, 400)
+GUESSING, GREY = "guessing", "#8C8C8C"
+
+
+class Curve(NamedTuple):
+    """One line of the figure, as type II errors and as true positive rates."""
+
+    label: str
+    beta: Callable[[Any], Any]
+    power: Callable[[Any], Any]
+
+
+def tradeoff_figure(
+    tradeoff: TradeOff,
+    *,
+    title: str,
+    both_directions: bool = True,
+    gaussian: GaussianTradeOff | None = None,
+    gaussian_label: str = "Gaussian",
+) -> Figure:
+    """Two panels: f with its symmetrised form, and the attack reading on logarithmic axes.
+
+    `tradeoff` is a lower bound on f, so that the lines on the right are upper bounds on what an
+    attack can find. Without `both_directions` the symmetrised form is left out. `gaussian` is a
+    G_mu to compare with, and `gaussian_label` what it is.
+    """
+    curves = [_polygon("f", tradeoff)]
+    if both_directions:
+        curves.append(_polygon("symmetrised", tradeoff.symmetrize()))
+    if gaussian is not None:
+        curves.append(Curve(gaussian_label, gaussian, _power_of(gaussian)))
+    figure = new_figure(width=9.6, height=4.6)
+    left, right = figure.subplots(1, 2)
+    _errors(left, curves)
+    _attack(right, curves)
+    figure.suptitle(title, x=0.01, horizontalalignment="left", fontsize=11, color=INK)
+    handles, labels = left.get_legend_handles_labels()
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=len(labels),
+        frameon=False,
+        fontsize=9,
+        labelcolor=INK,
+    )
+    return figure
+
+
+def _polygon(label: str, tradeoff: TradeOff) -> Curve:
+    return Curve(
+        label, tradeoff, lambda rates: true_positive_rate(tradeoff, false_positive_rate=rates)
+    )
+
+
+def _power_of(gaussian: GaussianTradeOff) -> Callable[[Any], Any]:
+    """1 - G_mu(FPR) = G_mu inverted at both ends: accurate for small rates by symmetry."""
+    from scipy.special import ndtr, ndtri
+
+    return lambda rates: ndtr(ndtri(rates) + gaussian.mu)
+
+
+def _errors(axes: Axes, curves: list[Curve]) -> None:
+    """Type II against type I error; the diagonal is perfect privacy."""
+    axes.plot([0, 1], [1, 0], color=GREY, linewidth=1.2, label=GUESSING)
+    levels = np.concatenate(([0.0], ALPHA))
+    for number, curve in enumerate(curves):
+        colour, dashes = curve_style(number)
+        axes.plot(
+            levels,
+            curve.beta(levels),
+            color=colour,
+            linestyle=dashes,
+            linewidth=2.0,
+            label=curve.label,
+        )
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    axes.set_xlabel("false positive rate", color=INK)
+    axes.set_ylabel("false negative rate (lower bound)", color=INK)
+    axes.set_axisbelow(True)
+    axes.grid(visible=True, color=FAINT, linewidth=0.8)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(INK)
+    axes.tick_params(colors=INK, labelsize=9)
+
+
+def _attack(axes: Axes, curves: list[Curve]) -> None:
+    """True against false positives, both logarithmic."""
+    axes.plot(RATES, RATES, color=GREY, linewidth=1.2, label=GUESSING)
+    for number, curve in enumerate(curves):
+        colour, dashes = curve_style(number)
+        axes.plot(RATES, curve.power(RATES), color=colour, linestyle=dashes, linewidth=2.0)
+    log_axes(axes)
+    axes.set(xlim=(SMALLEST_RATE, 1), ylim=(SMALLEST_RATE, 1))
+    axes.set_xlabel("false positive rate", color=INK)
+    axes.set_ylabel("true positive rate (upper bound)", color=INK)
