@@ -61,7 +61,8 @@ class Curve:
 class Drawing:
     """A figure of a paper, computed anew. `setting` holds its parameters.
 
-    `log_x` and `marked` are about looks only and not written with the numbers.
+    `log_x`, `log_y`, `marked` and `vertical` (where a thin line is drawn) are about looks only and
+    not written with the numbers.
     """
 
     name: str
@@ -71,7 +72,9 @@ class Drawing:
     setting: dict[str, float]
     curves: list[Curve]
     log_x: bool = True
+    log_y: bool = True
     marked: bool = True
+    vertical: float | None = None
 
     def print(self) -> None:
         """A table with a column for each x, or for some of them."""
@@ -97,7 +100,8 @@ class Drawing:
     def content(self) -> dict[str, Any]:
         """What is written as JSON; None where there is no bound."""
         content = asdict(self)
-        del content["log_x"], content["marked"]
+        for looks in ("log_x", "log_y", "marked", "vertical"):
+            del content[looks]
         for line in content["curves"]:
             line["y"] = [value if math.isfinite(value) else None for value in line["y"]]
             if line["error"] is None:
@@ -106,8 +110,9 @@ class Drawing:
 
     def draw(self, axes: Axes) -> None:
         """The diagram, into empty axes, without a legend."""
+        least = 0.0 if self.log_y else -math.inf
         for i, line in enumerate(self.curves):
-            points = [(x, y) for x, y in zip(line.x, line.y, strict=True) if 0 < y < math.inf]
+            points = [(x, y) for x, y in zip(line.x, line.y, strict=True) if least < y < math.inf]
             if line.error is not None:
                 axes.errorbar(line.x, line.y, line.error, label=line.label, **ESTIMATE)
             elif points:
@@ -116,6 +121,10 @@ class Drawing:
         log_axes(axes)
         if not self.log_x:
             axes.set_xscale("linear")
+        if not self.log_y:
+            axes.set_yscale("linear")
+        if self.vertical is not None:
+            axes.axvline(self.vertical, color=INK, linewidth=0.8, linestyle=":", zorder=1)
         axes.set_title(self.title, loc="left", fontsize=10, color=INK)
         axes.set_xlabel(self.x_label, color=INK)
         axes.set_ylabel(self.y_label, color=INK)

@@ -43,7 +43,7 @@ def test_show(run, path):
     status, output, _ = run("show", path)
     assert status == 0
     row = next(line for line in output.splitlines() if "run-1" in line).split()
-    assert row == ["run-1", "renyi", "proven", "0.5", "0.40001", "0.099999", "3", "1", "1"]
+    assert row == ["run-1", "renyi", "proven", "0.50000", "0.40001", "0.099999", "3", "1", "1"]
     assert "run-2: warning: This filter is asymptotic" in output
     table = [line for line in output.splitlines() if "warning" not in line]
     assert max(map(len, table)) <= 80
@@ -77,7 +77,7 @@ def test_audit(run, path):
     assert status == 0
     assert "run-1: sound" in output
     assert "entry 4: charge 0.1" in output
-    assert "4 realised steps: epsilon" in output
+    assert "realised steps: 4, epsilon" in output
     assert "diagnostic" in output
     assert "warning: This filter is asymptotic" in output
 

@@ -19,21 +19,26 @@ __all__ = ["print_audits", "print_budgets", "print_entries"]
 
 # Open reservations that are listed; the others are counted.
 LISTED = 20
+WHOLE = ("name", "kind", "budget", "spent", "left", "run", "open", "cancelled")
 LEFT = ("name", "filter", "kind", "status", "reserved at (UTC)", "request")
 
 
 def print_budgets(records: Sequence[BudgetRecord]) -> None:
     """A row for each budget."""
-    table = _table("name", "filter", "kind", "budget", "spent", "left", "run", "open", "cancelled")
+    some_cancelled = any(record.count("cancelled") for record in records)
+    counted = {"run": "committed", "open": "reserved"}
+    if some_cancelled:
+        counted["cancelled"] = "cancelled"
+    table = _table("name", "filter", "kind", "budget", "spent", "left", *counted)
     for record in records:
         table.add_row(
             record.name,
             str(record.description.get("filter", "")),
             record.kind,
-            f"{record.budget:.6g}",
+            upper_text(record.budget),
             upper_text(record.spent),
             lower_text(record.budget - record.spent),
-            *(count_text(record.count(one)) for one in ("committed", "reserved", "cancelled")),
+            *(count_text(record.count(status)) for status in counted.values()),
         )
     console = stdout()
     console.print(table, soft_wrap=False)
@@ -71,7 +76,7 @@ def print_audits(audits: Sequence[Audit]) -> None:
 
 def _print_audit(console: Console, audit: Audit) -> None:
     verdict, style = ("NOT SOUND", "bold red") if audit.problems else ("sound", "bold green")
-    spent = f"{upper_text(audit.spent)} of {audit.budget:.6g} spent"
+    spent = f"{upper_text(audit.spent)} of {upper_text(audit.budget)} spent"
     console.print(f"{audit.name}: {verdict}, {spent}", style=style)
     for warning in audit.warnings:
         console.print(f"  warning: {warning}", style="bold yellow")
@@ -92,7 +97,7 @@ def _print_audit(console: Console, audit: Audit) -> None:
         price = "not priced" if found.epsilon is None else f"epsilon {upper_text(found.epsilon)}"
         note = f" ({found.note})" if found.note else ""
         console.print(
-            f"  {count_text(found.steps)} realised steps: {price} at delta {found.delta:g}{note}"
+            f"  realised steps: {count_text(found.steps)}, {price} at delta {found.delta:g}{note}"
         )
         console.print(f"    {DIAGNOSTIC}", style="dim")
 
@@ -104,5 +109,10 @@ def _age(age: timedelta) -> str:
 def _table(*titles: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for title in titles:
-        table.add_column(title, justify="left" if title in LEFT else "right", overflow="fold")
+        table.add_column(
+            title,
+            justify="left" if title in LEFT else "right",
+            overflow="fold",
+            no_wrap=title in WHOLE,
+        )
     return table
