@@ -19,11 +19,6 @@ NewStore = Callable[[float], Store]
 _names = (f"budget-{number}" for number in itertools.count(1))
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """The mark of tests that need a server."""
-    config.addinivalue_line("markers", "postgres: needs a PostgreSQL server")
-
-
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
     """A real server, started once."""
