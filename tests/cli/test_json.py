@@ -50,7 +50,8 @@ def test_the_object_follows_the_contract(command: Command, quantity: str, method
     for result in content["results"]:
         assert {"method", "kind", quantity, "lower", "seconds"} <= result.keys()
         assert result["seconds"] >= 0
-    assert content["best"] == min(content["results"], key=lambda result: result[quantity])
+    proven = [result for result in content["results"] if result["kind"] == "proven"]
+    assert content["best"] == min(proven, key=lambda result: result[quantity])
 
 
 def test_numbers_are_the_library_s(command: Command) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hockeystick._numerics.mixture_moments import DEFAULT_BUDGET
 from hockeystick.analyses import (
+    asymptotic_gdp,
     conditional,
     decomposition,
     gaussian,
@@ -29,5 +30,6 @@ METHODS: dict[str, Method] = {
         gram,
         decomposition,
         poisson_reduction,
+        asymptotic_gdp,
     )
 }

@@ -1,0 +1,66 @@
+"""`asymptotic-gdp`: Poisson sampling as one Gaussian mechanism, in the limit of many steps.
+
+The privacy loss of many sampled Gaussian steps tends to that of a Gaussian mechanism with
+mu^2 = steps rate^2 (e^(1/sigma^2) - 1) (Bu, Dong, Long & Su 2020; fdp_filters, Theorem 4.1). The
+limit has no proven error at a finite number of steps and usually reports too little (docs/errata),
+hence the kind "asymptotic", which "auto" never takes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import cast
+
+from hockeystick.analyses.method import Method, Request
+from hockeystick.errors import PrecisionError
+from hockeystick.expressions.gaussian import Gaussian
+from hockeystick.guarantee import Analysis
+from hockeystick.plan import Plan
+from hockeystick.profile import Profile
+from hockeystick.sampling import Poisson
+
+__all__ = ["METHOD"]
+
+# Beyond this mu the limit says nothing at any epsilon of interest.
+LARGEST_MU, LARGEST_EXPONENT = 1e3, 600.0
+
+
+def _objection(plan: Plan) -> str | None:
+    if plan.mechanism is not None:
+        return "it needs the Gaussian mechanism"
+    if plan.sampling.name != Poisson.name or plan.correlated:
+        return "it is a limit for Poisson sampling with independent noise"
+    if cast("Poisson", plan.sampling).max_participations is not None:
+        return "it is a limit for any number of participations"
+    return None
+
+
+def _analyse(request: Request) -> Analysis:
+    """Closed form."""
+    assert request.noise_multiplier is not None
+    rate = cast("Poisson", request.plan.sampling).rate
+    per_step = math.expm1(min(request.noise_multiplier**-2, LARGEST_EXPONENT))
+    mu = rate * math.sqrt(request.plan.steps * per_step)
+    if mu > LARGEST_MU:
+        raise PrecisionError(
+            f"Noise multiplier {request.noise_multiplier:g} is too small for the limit: its mu is "
+            f"above {LARGEST_MU:g}.",
+            lower=0.0,
+            upper=math.inf,
+        )
+    source = Profile(Gaussian(mu))
+    return Analysis(METHOD.name, METHOD.kind, source, tight=False, explain=_warning)
+
+
+def _warning(**_: object) -> dict[str, object]:
+    """For whoever reads the number."""
+    return {"warning": "a limit of many steps that often reports too little, no guarantee"}
+
+
+METHOD = Method(
+    name="asymptotic-gdp",
+    kind="asymptotic",
+    summary="a Gaussian mechanism in the limit of many steps; no guarantee",
+    objection=_objection,
+    analyse=_analyse,
+)
