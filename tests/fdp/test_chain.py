@@ -166,3 +166,9 @@ def test_bad_families_are_refused() -> None:
         blackwell_chain([response(1.0)], steps=0)
     with pytest.raises(InvalidParameter, match="slack"):
         blackwell_chain([response(1.0)], steps=2, slack=math.nan)
+
+
+def test_members_are_mechanisms() -> None:
+    """Numbers are none, not even several times the same one."""
+    with pytest.raises(InvalidParameter, match="family"):
+        blackwell_chain([3, 3], steps=2)  # type: ignore[list-item]

@@ -128,6 +128,7 @@ def test_an_attack_on_the_gaussian_mechanism() -> None:
     bound = true_positive_rate(Profile.gaussian(noise_multiplier=1.0), false_positive_rate=rates)
     assert np.all(bound >= expected)
     assert np.all(bound <= expected * (1 + 2e-3))
+    assert np.array_equal(true_positive_rate(gdp(1.0), false_positive_rate=rates), bound)
 
 
 def test_attacks_at_the_ends() -> None:
@@ -160,3 +161,5 @@ def test_rates_and_slacks_are_checked(value: float) -> None:
         gdp(value if value != 1.5 else math.inf)
     with pytest.raises(InvalidParameter, match="source"):
         tightest_mu(Profile.gaussian(noise_multiplier=1.0, bound="lower"))
+    with pytest.raises(InvalidParameter, match="source"):
+        tightest_mu(TradeOff([0.0, 0.5, 1.0], [1.0, 0.4, 0.0], bound="upper"))

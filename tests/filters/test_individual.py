@@ -155,6 +155,36 @@ def test_state_survives(tmp_path) -> None:
             other.load(path)
 
 
+@pytest.mark.parametrize("left", [[1.0, 2.0], [1.0, math.nan], [1.0, -0.5], [1.0, 1e-30]])
+def test_damaged_states_are_refused(left: list[float], tmp_path) -> None:
+    """No example gets more than its budget, or what is not a sum of charges."""
+    path = tmp_path / "state.npz"
+    f = filters.Individual.gaussian(examples=2, mu=1.0)
+    f.save(path)
+    with np.load(path) as kept:
+        parts = dict(kept)
+    np.savez(path, **{**parts, "remaining": np.array(left)})
+    with pytest.raises(InvalidParameter, match="path"):
+        f.load(path)
+    path.write_text("nothing")
+    for other in (path, tmp_path / "none"):
+        with pytest.raises(InvalidParameter, match="path"):
+            f.load(other)
+    assert np.all(f.remaining == f.budget)
+
+
+def test_budgets_and_clip_norms_out_of_range() -> None:
+    """Budgets that are 0 or infinite as numbers are refused; tiny clip norms are not."""
+    for mu in (1e-170, 1e200):
+        with pytest.raises(InvalidParameter, match="budget"):
+            filters.Individual.gaussian(examples=2, mu=mu)
+    f = filters.Individual.gaussian(examples=2, mu=10.0)
+    step = f.step([1e10, 0.0], noise_multiplier=1.0, clip_norm=1e-300)
+    assert f.spent[0] >= 1.0
+    assert 0 < step.factors[0] <= 1e-310
+    assert "gaussian" in repr(f)
+
+
 @pytest.mark.parametrize(
     "norms", [[1.0], [1.0, math.nan], [1.0, -1.0], [1.0, math.inf], [[1.0, 2.0]], ["a", "b"]]
 )

@@ -43,6 +43,9 @@ def test_context_manager_commits_or_keeps(make: Callable[..., filters.Filter]) -
         raise RuntimeError
     assert [entry.status for entry in f.history] == ["committed", "reserved"]
     assert math.isclose(f.spent, 2 * f.history[0].charge)
+    with f.request(noise_multiplier=10.0) as permit:
+        permit.cancel()
+    assert [entry.status for entry in f.history] == ["committed", "reserved", "cancelled"]
 
 
 @EVERY
@@ -103,6 +106,8 @@ def test_clip_can_be_refused(make: Callable[..., filters.Filter]) -> None:
         {"noise_multiplier": 1.0, "profile": GAUSSIAN},
         {"profile": GAUSSIAN, "rate": 0.5},
         {"profile": hs.Profile.gaussian(noise_multiplier=2.0, bound="lower")},
+        {"profile": 2.0},
+        {"noise_multiplier": 1.0, "steps": 10**400},
     ],
 )
 def test_wrong_requests(make: Callable[..., filters.Filter], wrong: dict[str, object]) -> None:
@@ -161,3 +166,21 @@ def test_time_of_a_hundred_thousand_requests() -> None:
         times.append(process_time())
     assert times[2] - times[1] < 3 * (times[1] - times[0])
     assert len(f.history) == 100_000
+
+
+@pytest.mark.parametrize("mu", [1e-200, 1e200])
+@pytest.mark.parametrize("make", [filters.Gaussian, filters.ApproximateGaussian])
+def test_budgets_out_of_range(make: Callable[..., filters.Filter], mu: float) -> None:
+    """A budget that is 0 or infinite as a number is refused."""
+    with pytest.raises(InvalidParameter, match="budget"):
+        make(mu=mu)
+
+
+def test_the_norm_to_clip_to() -> None:
+    """The longest contribution has both the sensitivity that was asked for and the last clip."""
+    f = filters.Gaussian(mu=0.5)
+    whole = f.request(noise_multiplier=4.0, sensitivity=0.5)
+    assert whole.clip_norm(3.0) == 1.5
+    last = f.request(noise_multiplier=0.1, sensitivity=0.5)
+    assert last.clip_norm(3.0) == pytest.approx(1.5 * last.clip_scale, rel=1e-15)
+    assert 3.0 * 0.1 / last.clip_norm(3.0) == pytest.approx(last.effective_noise_multiplier)

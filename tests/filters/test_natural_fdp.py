@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import hockeystick as hs
@@ -86,3 +87,35 @@ def test_empty_family() -> None:
     """Nothing to choose from."""
     with pytest.raises(InvalidParameter, match="family"):
         filters.NaturalFDP(family=[], budget=STEP)
+
+
+def test_lower_bounds_are_no_budgets() -> None:
+    """A profile from below is no privacy statement, neither as a member nor as the budget."""
+    below = hs.fdp.TradeOff([0.0, 0.5, 1.0], [1.0, 0.4, 0.0], bound="upper").to_profile()
+    above = hs.fdp.TradeOff([0.0, 0.5, 1.0], [1.0, 0.4, 0.0]).to_profile()
+    with pytest.raises(InvalidParameter, match="family"):
+        filters.NaturalFDP(family=[below], budget=below.self_compose(3))
+    with pytest.raises(InvalidParameter, match="budget"):
+        filters.NaturalFDP(family=[above], budget=below)
+    with pytest.raises(InvalidParameter, match="family"):
+        filters.NaturalFDP(family=[0.5], budget=above)  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("outcomes", [2, 1200])
+def test_mechanisms_that_look_alike_share_no_budget(outcomes: int, tmp_path) -> None:
+    """A ledger tells discrete pairs apart by all of their digits, however NumPy prints them."""
+    p = np.linspace(1.0, 2.0, outcomes) / np.linspace(1.0, 2.0, outcomes).sum()
+    moved = p.copy()
+    middle = slice(outcomes // 2 - 1, outcomes // 2 + 1)
+    moved[middle] += [-1e-10 / outcomes, 1e-10 / outcomes]
+    one, same, other = (hs.Profile.from_pmfs(x, p[::-1]) for x in (p, p, moved))
+    assert repr(one) == repr(other)
+    path = tmp_path / "ledger.db"
+    f = filters.NaturalFDP(family=[one], budget=one.self_compose(3), ledger=path)
+    f.request(profile=one)
+    assert len(f.unit.splitlines()) == 1
+    with np.printoptions(precision=2):
+        again = filters.NaturalFDP(family=[same], budget=same.self_compose(3), ledger=path)
+    assert again.spent == 1.0
+    with pytest.raises(InvalidParameter, match="description"):
+        filters.NaturalFDP(family=[other], budget=other.self_compose(3), ledger=path)

@@ -171,3 +171,31 @@ def test_profiles_without_a_curve_are_refused() -> None:
     with pytest.raises(UnsupportedPlan, match="divergence"):
         f.request(profile=hs.Profile.from_epsilon_delta(0.1, 1e-9))
     assert f.history == ()
+
+
+def test_infinite_prices_at_fractional_orders() -> None:
+    """Noise so small that mu^2 overflows costs everything; it is no reason to stumble."""
+    assert prices(4.5, 0.1, np.array([math.inf]))[0] == math.inf
+    f = filters.Renyi(epsilon=10.0, delta=1e-5, order=4.5)
+    with pytest.raises(BudgetExceeded):
+        f.request(rate=0.1, noise_multiplier=1e-200)
+
+
+@pytest.mark.parametrize("order", [1.2, 2.0, 3.7, 9.5])
+@pytest.mark.parametrize("rate", [0.01, 0.4, 0.95])
+def test_divergences_are_convex_in_the_square(order: float, rate: float) -> None:
+    """Chords between prices are bounds, at fractional orders too: the slope of the divergence."""
+    squares = np.geomspace(1e-3, 5.0, 60)
+    mu = np.sqrt(squares)[:, np.newaxis]
+    y = -12 + np.linspace(0.0, 1.0, 2001) * (24 + order * mu)
+    sampled = np.log(rate) + mu * y - mu**2 / 2
+    log_ratio = np.logaddexp(np.log1p(-rate), sampled)
+    log_weight = order * log_ratio - y**2 / 2
+    weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))
+    share = np.exp(2 * (sampled - log_ratio))
+    slope = order / 2 * (weight * share).sum(axis=1) / weight.sum(axis=1)
+    assert np.all(slope[1:] >= slope[:-1] * (1 - 1e-12))
+    # That it is the slope: the price grows as fast, up to the accuracy of the price itself.
+    grown = np.diff(prices(order, rate, squares)) / np.diff(squares)
+    assert np.all(grown >= slope[:-1] * (1 - 5e-3))
+    assert np.all(grown <= slope[1:] * (1 + 5e-3))

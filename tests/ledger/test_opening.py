@@ -147,7 +147,7 @@ def test_directories_are_no_ledgers(tmp_path):
         opened(tmp_path / "none" / "ledger.db")
 
 
-@pytest.mark.parametrize("name", ["", "x" * 201])
+@pytest.mark.parametrize("name", ["", "x" * 201, "a\0b", "\ud800", 3])
 def test_names_that_are_none(tmp_path, name):
     """A name is a short text."""
     with pytest.raises(InvalidParameter, match="name must be a text of 1 to 200 characters"):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 
+import numpy as np
 import pytest
 
-from hockeystick.errors import BudgetExceeded, InvalidParameter
+from hockeystick.errors import BudgetExceeded, InvalidParameter, LedgerError
 from hockeystick.ledger import MemoryStore
 
 
@@ -71,7 +73,7 @@ def test_commit_and_cancel_exclude_each_other(new_store):
     assert store.spent() == 0.25
 
 
-@pytest.mark.parametrize("number", [0, 2, -1])
+@pytest.mark.parametrize("number", [0, 2, -1, 10**30, 1.0, "1", None])
 def test_unknown_entries(new_store, number):
     """There is nothing to commit or to cancel."""
     store = new_store(1.0)
@@ -79,6 +81,15 @@ def test_unknown_entries(new_store, number):
     for change in (store.commit, store.cancel):
         with pytest.raises(InvalidParameter, match="number must be the number of an entry"):
             change(number)
+
+
+def test_numbers_of_numpy(new_store):
+    """An integer is an integer."""
+    store = new_store(1.0)
+    entries = [store.reserve(costing(0.25)) for _ in range(2)]
+    store.commit(np.int64(entries[0].number))
+    store.cancel(np.int32(entries[1].number))
+    assert [entry.status for entry in store.history()] == ["committed", "cancelled"]
 
 
 def test_no_more_than_the_budget(new_store):
@@ -158,3 +169,20 @@ def test_a_hundred_thousand_requests_in_memory():
         store.commit(entry.number)
     assert store.spent() == math.fsum(entry.charge for entry in store.history())
     assert store.spent() == pytest.approx(1e5 * 1e-5 * (363 / 140) / 7, rel=1e-4)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_process_spends_nothing_from_memory():
+    """Parent and child have a copy each: only one of them may spend."""
+    store = MemoryStore(1.0)
+    child = os.fork()
+    if child == 0:
+        try:
+            store.reserve(costing(0.5))
+        except LedgerError:
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    store.reserve(costing(1.0))

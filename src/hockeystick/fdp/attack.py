@@ -11,6 +11,7 @@ from hockeystick._numerics.divergence import ROUNDING
 from hockeystick._numerics.law import FloatArray, Law
 from hockeystick.errors import InvalidParameter
 from hockeystick.evaluation import Bounds, Laws, Question, tail_below
+from hockeystick.fdp.gaussian import GaussianTradeOff
 from hockeystick.fdp.trade_off import TradeOff
 from hockeystick.profile import DEFAULT_ACCURACY, Profile
 
@@ -23,7 +24,7 @@ FPR_OF_TAIL = 1e-15
 
 
 def true_positive_rate(
-    source: Profile | TradeOff,
+    source: Profile | TradeOff | GaussianTradeOff,
     *,
     false_positive_rate: Any,
     accuracy: float = DEFAULT_ACCURACY,
@@ -40,6 +41,8 @@ def true_positive_rate(
     if not np.all((rates >= 0) & (rates <= 1)):
         raise InvalidParameter("false_positive_rate", "in [0, 1]", false_positive_rate)
     levels = np.atleast_1d(rates)
+    if isinstance(source, GaussianTradeOff):
+        source = source.to_profile()
     if isinstance(source, TradeOff):
         powers = powers_from_law(source.law, levels)
     else:

@@ -62,6 +62,8 @@ def blackwell_chain(family: Sequence[Member], *, steps: int, slack: float = 1e-1
     members = tuple(family)
     if not members:
         raise InvalidParameter("family", "at least one mechanism", family)
+    if not all(isinstance(one, Member) for one in members):
+        raise InvalidParameter("family", "made of profiles and trade-off functions", family)
     known = _recognised(members, steps)
     if known is not None:
         return ChainTest(True, known, steps)

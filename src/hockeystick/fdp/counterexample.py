@@ -37,6 +37,12 @@ class Counterexample:
     height: float
     budget: float
 
+    def __repr__(self) -> str:
+        return (
+            f"Counterexample(first_step={self.first_step}, gamma={self.gamma:.6g}, "
+            f"height={self.height:.6g}, budget={self.budget:.6g})"
+        )
+
     @property
     def excess(self) -> float:
         """By how much the budget is exceeded, at least."""

@@ -50,7 +50,10 @@ class GaussianTradeOff:
         return float(value) if np.ndim(gamma) == 0 else value
 
     def tensor(self, other: GaussianTradeOff) -> GaussianTradeOff:
-        """The product: squares of mu add (fdp_filters, Proposition A.18)."""
+        """The product: squares of mu add (fdp_filters, Proposition A.18).
+
+        For the product with a piecewise-linear curve see `polygon`.
+        """
         return GaussianTradeOff(math.hypot(self.mu, other.mu))
 
     def power(self, count: int) -> GaussianTradeOff:

@@ -43,7 +43,8 @@ def tightest_mu(source: Profile | TradeOff | GaussianTradeOff, *, slack: float =
     slack = 0 that is mu-GDP. For polygons the answer is exact (see `mu_at_corners`); for a Profile
     it is the better of its structure and of its numerical law, which can help without slack only
     where losses are bounded. A subsampled Gaussian needs the mu of the unsampled one, because its
-    tail is that of the unsampled one; a small slack shows the amplification. Errs upwards.
+    tail is that of the unsampled one; a small slack shows the amplification. Errs upwards, so
+    curves that may be above the true one are refused; of an estimate it is an estimate.
     """
     slack = check.real("slack", slack, "in [0, 1)")
     if not 0 <= slack < 1:
@@ -51,6 +52,8 @@ def tightest_mu(source: Profile | TradeOff | GaussianTradeOff, *, slack: float =
     if isinstance(source, GaussianTradeOff):
         source = source.to_profile()
     if isinstance(source, TradeOff):
+        if source.bound == "upper":
+            raise InvalidParameter("source", "a trade-off function that is no upper bound", source)
         mu = mu_at_corners(source.law, slack=slack)
         return TightestMu(mu, slack, CORNERS if math.isfinite(mu) else AXIS)
     return _of_profile(source, slack)

@@ -129,6 +129,8 @@ class TradeOff(_View):
         Exact while the product of the numbers of corners is at most `tensor.MOST_PAIRS`; beyond
         that it is rounded with the arithmetic of `Profile`, downwards unless the bound is "upper".
         """
+        if not isinstance(other, TradeOff):
+            raise InvalidParameter("other", "a TradeOff (of gdp(mu), its polygon())", other)
         bound = joint_bound([self.bound, other.bound])
         law, rounded = tensor_law(self._law, other._law, upper=bound != "upper")
         return TradeOff.of_law(law, bound="lower" if rounded and bound == "exact" else bound)

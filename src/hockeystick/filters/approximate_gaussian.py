@@ -49,7 +49,7 @@ class ApproximateGaussian(Filter):
         self.mu = check.positive("mu", mu)
         self._regime, self.regime = chosen_regime(regime), regime
         super().__init__(
-            budget=self.mu**2 / 2,
+            budget=self.mu * self.mu / 2,
             description={"mu": self.mu, "regime": regime},
             ledger=ledger,
             name=name,

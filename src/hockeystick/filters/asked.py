@@ -12,6 +12,9 @@ from hockeystick.profile import Profile
 
 __all__ = ["Asked", "Sampled", "as_number", "checked_request"]
 
+# Counts beyond this are no longer exact as floating-point numbers.
+MOST_STEPS = 2**53
+
 
 @dataclass(frozen=True)
 class Sampled:
@@ -63,11 +66,13 @@ def checked_request(
     noise_multiplier: Any,
     sensitivity: Any,
     steps: Any,
-    profile: Profile | None,
+    profile: Any,
     clip: Any,
 ) -> Asked:
     """The request, if it is one: either a noise multiplier or a profile, never both."""
     steps, clip = check.positive_integer("steps", steps), check.boolean("clip", clip)
+    if steps > MOST_STEPS:
+        raise InvalidParameter("steps", f"at most {MOST_STEPS}", steps)
     if (noise_multiplier is None) == (profile is None):
         raise InvalidParameter(
             "noise_multiplier, profile", "exactly one of the two", (noise_multiplier, profile)
@@ -81,8 +86,8 @@ def checked_request(
         raise InvalidParameter(
             "rate, sensitivity", "left out where a profile is given", (rate, sensitivity)
         )
-    if profile.bound != "upper":
-        raise InvalidParameter("profile", "built with bound='upper'", profile)
+    if not isinstance(profile, Profile) or profile.bound != "upper":
+        raise InvalidParameter("profile", "a profile with bound='upper'", profile)
     return Asked(None, profile, steps, clip)
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+
+import numpy as np
 
 from hockeystick.expressions.base import Expression
 from hockeystick.profile import Profile
 
-__all__ = ["ChainUnit", "common_unit"]
+__all__ = ["ChainUnit", "common_unit", "exact_name"]
+
+# Longer descriptions, those of pairs with many atoms, are replaced by a digest of them.
+LONGEST_NAME = 120
 
 
 @dataclass(frozen=True)
@@ -48,4 +55,20 @@ def _powers_of(base: Expression) -> ChainUnit:
         factors = profile.expression.factors()
         return float(factors[0][1]) if len(factors) == 1 and factors[0][0] == base else None
 
-    return ChainUnit(f"runs of {base!r}", exponent, whole=True)
+    return ChainUnit(f"runs of {exact_name(base)}", exponent, whole=True)
+
+
+def exact_name(described: Expression | Profile) -> str:
+    """A name that two pairs share only if they are equal, whatever NumPy is told to print."""
+    with np.printoptions(
+        threshold=sys.maxsize,
+        linewidth=sys.maxsize,
+        floatmode="unique",
+        suppress=False,
+        sign="-",
+        formatter={},
+    ):
+        text = repr(described)
+    if len(text) <= LONGEST_NAME:
+        return text
+    return f"{text.partition('(')[0]} with SHA-256 {sha256(text.encode()).hexdigest()[:32]}"

@@ -42,7 +42,8 @@ def log_moment_bound(order: float, rate: float, mu: float) -> float:
     """
     end = order * mu + REACH
     step = min(STEP, STEP_OF_EXPONENT / max(order * mu, 1e-300))
-    if not (mu > 0 and (end + REACH) / step <= MOST_CELLS):
+    # No division: the step of an infinite mu is 0.
+    if not (mu > 0 and end + REACH <= MOST_CELLS * step):
         return math.inf
     edges = np.linspace(-REACH, end, math.ceil((end + REACH) / step) + 1)
     exponents = mu * (edges - mu / 2)

@@ -30,7 +30,7 @@ class Gaussian(Filter):
     ) -> None:
         self.mu = check.positive("mu", mu)
         super().__init__(
-            budget=self.mu**2 * (1 - ROUNDING),
+            budget=self.mu * self.mu * (1 - ROUNDING),
             description={"mu": self.mu},
             ledger=ledger,
             name=name,

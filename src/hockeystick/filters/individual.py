@@ -20,6 +20,7 @@ from hockeystick.filters.regimes import RegimeName, chosen_regime
 from hockeystick.filters.renyi import checked_order
 from hockeystick.filters.renyi_price import budget_at_order
 from hockeystick.guarantee import Analysis, Guarantee, Kind
+from hockeystick.ledger.amounts import checked_budget
 
 __all__ = ["Individual", "IndividualStep"]
 
@@ -52,7 +53,8 @@ class Individual:
     def __init__(self, *, examples: int, rule: Rule) -> None:
         self.rule = rule
         self.steps = 0
-        self._remaining = np.full(check.positive_integer("examples", examples), rule.budget)
+        budget = checked_budget(rule.budget)
+        self._remaining = np.full(check.positive_integer("examples", examples), budget)
 
     @classmethod
     def renyi(
@@ -102,7 +104,8 @@ class Individual:
         rate = check.sampling_rate("rate", rate)
         noise_multiplier = check.positive("noise_multiplier", noise_multiplier)
         clip_norm = check.positive("clip_norm", clip_norm)
-        clipped = np.minimum(norms / clip_norm, 1.0)
+        with np.errstate(over="ignore"):
+            clipped = np.minimum(norms / clip_norm, 1.0)
         largest = (1 / noise_multiplier) * (1 / noise_multiplier)
         if not 0 < largest < math.inf:
             raise InvalidParameter("noise_multiplier", "in (1e-150, 1e150)", noise_multiplier)
@@ -168,7 +171,11 @@ class Individual:
         return Guarantee((analysis,), note=note)
 
     def save(self, path: str | Path) -> None:
-        """Keep the state in a file, which is replaced in one piece; call it before a step runs."""
+        """Keep the state in a file, which is replaced in one piece.
+
+        Call it after `step` and before anything of that step is released: charges that are lost in
+        a crash would be spent twice.
+        """
         save_state(
             Path(path), rule=self.rule.describe(), remaining=self._remaining, steps=self.steps
         )
@@ -176,7 +183,14 @@ class Individual:
     def load(self, path: str | Path) -> None:
         """Continue from a file that was saved with the same rule and as many examples."""
         self._remaining, self.steps = load_state(
-            Path(path), rule=self.rule.describe(), examples=self.examples
+            Path(path), rule=self.rule.describe(), examples=self.examples, budget=self.budget
+        )
+
+    def __repr__(self) -> str:
+        rule = self.rule.describe()["rule"]
+        return (
+            f"Individual(rule={rule!r}, kind={self.kind!r}, examples={self.examples}, "
+            f"steps={self.steps})"
         )
 
     def _checked(self, norms: Any) -> FloatArray:

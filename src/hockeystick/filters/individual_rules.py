@@ -64,7 +64,7 @@ class GaussianRule:
     @property
     def budget(self) -> float:
         """mu^2."""
-        return self.mu**2 * (1 - ROUNDING)
+        return self.mu * self.mu * (1 - ROUNDING)
 
     @property
     def source(self) -> Source:
@@ -95,7 +95,7 @@ class ApproximateRule:
     @property
     def budget(self) -> float:
         """mu^2 / 2."""
-        return self.mu**2 / 2
+        return self.mu * self.mu / 2
 
     @property
     def source(self) -> Source:
@@ -121,8 +121,11 @@ class ApproximateRule:
 class RenyiRule:
     """Renyi divergences at one order add up (Feldman & Zrnic 2021), from a table of prices.
 
-    The price is convex in mu^2, so the chord between two nodes of the table is an upper bound, and
-    its inverse errs on the safe side too.
+    The divergence D is convex in s = mu^2 at every order a, so the chord between two nodes of the
+    table is an upper bound, and its inverse errs on the safe side too. Convex, because LR is a
+    martingale in s, LR = 1 - q + q e^(B_s - s/2): with c = a (a - 1) / 2, w = 1 - (1 - q) / LR and
+    means weighted with LR^a, Ito's formula gives (a - 1) D' = c E[w^2] and
+    (a - 1) D'' = c^2 Var[w^2] + c E[2 (a - 1) w^3 (1 - w) + w^2 (1 - w)^2] >= 0.
     """
 
     order: float
@@ -161,7 +164,8 @@ class RenyiRule:
             top = self._affordable(rate, largest)
             count = NODES if self.order.is_integer() else NODES_OF_FRACTIONS
             nodes = np.linspace(0.0, 1.0, count) ** 2 * top
-            values = prices(self.order, rate, nodes)
+            # Bounds at fractional orders need not increase by themselves; the inverse needs it.
+            values = np.maximum.accumulate(prices(self.order, rate, nodes))
             if top < largest:
                 # Whatever is longer costs more than any budget, and is clipped.
                 values[-1] = max(float(values[-1]), self.budget)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -23,15 +25,24 @@ def save_state(
         np.savez(file, rule=np.array(_text(rule)), remaining=remaining, steps=np.array(steps))
 
 
-def load_state(path: Path, *, rule: Mapping[str, object], examples: int) -> tuple[FloatArray, int]:
+def load_state(
+    path: Path, *, rule: Mapping[str, object], examples: int, budget: float
+) -> tuple[FloatArray, int]:
     """What is left for each example, and how many steps were charged."""
-    with np.load(path, allow_pickle=False) as kept:
-        known, remaining, steps = str(kept["rule"]), kept["remaining"], int(kept["steps"])
+    try:
+        with np.load(path, allow_pickle=False) as kept:
+            known, remaining, steps = str(kept["rule"]), kept["remaining"], int(kept["steps"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, BadZipFile):
+        raise InvalidParameter("path", "a file that `save` wrote", str(path)) from None
     if known != _text(rule):
         raise InvalidParameter("path", f"saved with the rule {_text(rule)}", known)
     if remaining.shape != (examples,):
         raise InvalidParameter("path", f"saved with {examples} examples", remaining.size)
-    return remaining.astype(np.float64), steps
+    remaining = remaining.astype(np.float64)
+    place = math.ulp(budget)
+    if not np.all((remaining >= 0) & (remaining <= budget) & (remaining % place == 0)):
+        raise InvalidParameter("path", f"an undamaged state, at most {budget!r} left", str(path))
+    return remaining, steps
 
 
 def _text(rule: Mapping[str, object]) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.fdp.chain import ChainTest, blackwell_chain
 from hockeystick.filters.asked import Sampled
 from hockeystick.filters.base import ROUNDING, Filter
-from hockeystick.filters.chain_units import common_unit
+from hockeystick.filters.chain_units import common_unit, exact_name
 from hockeystick.guarantee import Analysis, Guarantee
 from hockeystick.profile import Profile
 
@@ -51,9 +52,10 @@ class NaturalFDP(Filter):
         ledger: str | Path | None = None,
         name: str = "default",
     ) -> None:
-        members = tuple(family)
+        members = tuple(_upper("family", member) for member in family)
         if not members:
             raise InvalidParameter("family", "at least one profile", family)
+        budget = _upper("budget", budget)
         test = blackwell_chain(members, steps=check.positive_integer("steps", steps))
         unit = common_unit(members)
         if not test.holds or unit is None:
@@ -67,7 +69,7 @@ class NaturalFDP(Filter):
             self.product_rounding = 0.0
         super().__init__(
             budget=size if unit.whole else size * (1 - ROUNDING),
-            description={"unit": unit.name, "budget": repr(budget)},
+            description={"unit": unit.name, "budget": exact_name(budget)},
             ledger=ledger,
             name=name,
         )
@@ -92,6 +94,13 @@ class NaturalFDP(Filter):
         if self._unit.whole:
             return 0.0
         return math.sqrt(left) / step.mu * (1 - ROUNDING)
+
+
+def _upper(name: str, profile: Any) -> Profile:
+    """The profile, if what it says is a privacy statement."""
+    if not isinstance(profile, Profile) or profile.bound != "upper":
+        raise InvalidParameter(name, "made of profiles with bound='upper'", profile)
+    return profile
 
 
 def _refusal(test: ChainTest) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from types import TracebackType
 
+from hockeystick import _validate as check
 from hockeystick.ledger.store import Store
 
 __all__ = ["Permit"]
@@ -14,10 +15,11 @@ __all__ = ["Permit"]
 class Permit:
     """A reservation: its charge counts from now on.
 
-    The step may run with contributions clipped to `clip_scale` times the clip norm, and noise of
-    `noise_multiplier` times the unscaled clip norm. Afterwards `commit()`; if the mechanism did not
-    run, `cancel()` gives the charge back. As a context manager it commits on success; after an
-    exception the charge stays, because outputs may have been seen.
+    The step may run with no contribution longer than `sensitivity * clip_scale` times the clip norm
+    (see `clip_norm`), and noise of `noise_multiplier` times the clip norm itself. Afterwards
+    `commit()`; if the mechanism did not run, `cancel()` gives the charge back. As a context manager
+    it commits on success, unless it was cancelled inside; after an exception the charge stays,
+    because outputs may have been seen.
     """
 
     number: int
@@ -28,6 +30,7 @@ class Permit:
     noise_multiplier: float | None
     sensitivity: float | None
     store: Store = field(repr=False, compare=False)
+    _cancelled: bool = field(default=False, init=False, repr=False, compare=False)
 
     @property
     def effective_noise_multiplier(self) -> float | None:
@@ -36,6 +39,11 @@ class Permit:
             return None
         return self.noise_multiplier / (self.sensitivity * self.clip_scale)
 
+    def clip_norm(self, unscaled: float) -> float:
+        """The longest contribution that may join the step, for the run's own clip norm."""
+        unscaled = check.positive("unscaled", unscaled)
+        return unscaled * (1.0 if self.sensitivity is None else self.sensitivity) * self.clip_scale
+
     def commit(self) -> None:
         """The step has run."""
         self.store.commit(self.number)
@@ -43,6 +51,7 @@ class Permit:
     def cancel(self) -> None:
         """The step did not run, and nothing about it was seen: the charge is given back."""
         self.store.cancel(self.number)
+        object.__setattr__(self, "_cancelled", True)
 
     def __enter__(self) -> Permit:
         return self
@@ -53,5 +62,5 @@ class Permit:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is None:
+        if kind is None and not self._cancelled:
             self.commit()

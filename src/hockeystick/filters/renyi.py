@@ -29,8 +29,9 @@ class Renyi(Filter):
 
     The charge of a step is its Renyi divergence at the filter's order, the larger of both
     directions; the budget is the largest divergence that implies (epsilon, delta). The order is
-    fixed before the run: given, or the one that allows most steps of the expected kind, by default
-    full-batch Gaussian ones.
+    fixed before the run: given, or the one that allows most steps of the expected kind. Say what to
+    expect: the default is full batches, and the order that is best for those may allow few steps at
+    a small rate.
 
     Feldman & Zrnic 2021: E_Q[LR^a] is at most e^((a-1) budget) however the steps are chosen.
     Proven; prices are exact at integer orders and bounds between them. A price costs O(order), a

@@ -16,9 +16,12 @@ from hockeystick.ledger.amounts import admit
 from hockeystick.ledger.connections import Connections
 from hockeystick.ledger.requests import as_text, from_text
 from hockeystick.ledger.schema import metadata
-from hockeystick.ledger.store import Decision, Entry, must_change
+from hockeystick.ledger.store import Decision, Entry, checked_number, must_change
 
 __all__ = ["DatabaseStore"]
+
+# The largest integer that both databases hold.
+LARGEST_NUMBER = 2**63 - 1
 
 
 class DatabaseStore:
@@ -128,7 +131,7 @@ class DatabaseStore:
         self, connection: sa.Connection, number: int, *, status: str, when: str | None
     ) -> float:
         """The charge of the entry if it was reserved, 0 if it has the wanted status already."""
-        entry = {"of": self.name, "at": number}
+        entry = {"of": self.name, "at": checked_number(number, last=LARGEST_NUMBER)}
         changed = connection.execute(statements.MARK, {**entry, "to": status, "when": when})
         charge = changed.scalar_one_or_none()
         if charge is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hockeystick.errors import InvalidParameter
 from hockeystick.ledger.amounts import checked_budget
@@ -30,7 +30,14 @@ def open_store(
     from hockeystick.ledger.connections import Connections
     from hockeystick.ledger.database import DatabaseStore
 
-    if not 1 <= len(name) <= LONGEST_NAME:
-        raise InvalidParameter("name", f"a text of 1 to {LONGEST_NAME} characters", name)
+    if not _is_name(name):
+        raise InvalidParameter(
+            "name", f"a text of 1 to {LONGEST_NAME} characters that can be printed", name
+        )
     budget = checked_budget(budget)
     return DatabaseStore(Connections(where), name=name, budget=budget, description=description)
+
+
+def _is_name(name: Any) -> bool:
+    """Text that every database holds and every terminal shows."""
+    return isinstance(name, str) and 1 <= len(name) <= LONGEST_NAME and name.isprintable()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import operator
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from hockeystick.errors import InvalidParameter
+from hockeystick.errors import InvalidParameter, LedgerError
 from hockeystick.ledger.amounts import admit, checked_budget
 from hockeystick.ledger.requests import plain_json
 
-__all__ = ["Decision", "Entry", "MemoryStore", "Store", "must_change"]
+__all__ = ["Decision", "Entry", "MemoryStore", "Store", "checked_number", "must_change"]
 
 Decision = Callable[[float], tuple[float, Mapping[str, object]]]
 
@@ -48,6 +50,17 @@ class Store(Protocol):
         """All entries in order of reservation, the cancelled ones included."""
 
 
+def checked_number(number: Any, *, last: int) -> int:
+    """The number of an entry, as a Python integer from 1 to `last`."""
+    try:
+        index = operator.index(number)
+    except TypeError:
+        index = 0
+    if not 1 <= index <= last:
+        raise InvalidParameter("number", "the number of an entry", number)
+    return index
+
+
 def must_change(number: int, *, status: str, wanted: str) -> bool:
     """Whether an entry has to be written to get the wanted status; impossible changes raise."""
     if status == wanted:
@@ -61,18 +74,25 @@ def must_change(number: int, *, status: str, wanted: str) -> bool:
 class MemoryStore:
     """The store that is gone when the process ends; safe for threads, not for processes.
 
+    A child process has a copy, and would spend the budget once more: its requests are refused.
     Every charge is rounded up to a multiple of the budget's last place, so that all sums are exact.
     Cost: O(1) per call, except for `history`.
     """
 
     def __init__(self, budget: float) -> None:
         self.budget = checked_budget(budget)
+        self._owner = os.getpid()
         self._spent = 0.0
         self._entries: list[Entry] = []
         self._lock = threading.RLock()
 
     def reserve(self, decide: Decision) -> Entry:
         """A new entry, counted from now on."""
+        if os.getpid() != self._owner:
+            raise LedgerError(
+                f"The budget is kept in the memory of process {self._owner}, and process "
+                f"{os.getpid()} has a copy; a filter that is given a ledger can be shared."
+            )
         with self._lock:
             asked, request = decide(self._spent)
             charge = admit(asked, spent=self._spent, budget=self.budget)
@@ -99,8 +119,7 @@ class MemoryStore:
 
     def _change(self, number: int, wanted: str) -> None:
         with self._lock:
-            if not 1 <= number <= len(self._entries):
-                raise InvalidParameter("number", "the number of an entry", number)
+            number = checked_number(number, last=len(self._entries))
             entry = self._entries[number - 1]
             if not must_change(number, status=entry.status, wanted=wanted):
                 return
