@@ -38,7 +38,7 @@ class Effort(NamedTuple):
     budget: float
 
 
-FULL = Effort((0.5, 1.0, 2.0, 4.0, 8.0), (0.5, 8.0), budget=3e7)
+FULL = Effort((0.5, 2.0, 8.0), (0.5, 8.0), budget=1e7)
 SMALL = Effort((2.0,), (2.0,), budget=2e5)
 
 
@@ -70,11 +70,13 @@ def _panel(title: str, strategy: strategies.Strategy, bins: int, effort: Effort)
     """A diagram with a curve for each method."""
     plan = hs.Plan(sampling=hs.BallsInBins(bins=bins), steps=strategy.steps, strategy=strategy)
     gram = _proven(plan, "gram", effort.epsilons, effort.budget)
+    renyi = _proven(plan, "renyi", effort.epsilons, effort.budget)
+    near = renyi.y[renyi.x.index(effort.conditional[0])]
     curves = [
-        _proven(plan, "renyi", effort.epsilons, effort.budget),
+        renyi,
         gram,
         _from_below(plan, gram, effort.budget),
-        _proven(plan, "conditional", effort.conditional, effort.budget),
+        _proven(plan, "conditional", effort.conditional, effort.budget, start=near),
         _estimate(plan, gram),
     ]
     return Drawing(
@@ -92,7 +94,14 @@ def _panel(title: str, strategy: strategies.Strategy, bins: int, effort: Effort)
     )
 
 
-def _proven(plan: hs.Plan, method: str, epsilons: Sequence[float], budget: float) -> Curve:
+def _proven(
+    plan: hs.Plan,
+    method: str,
+    epsilons: Sequence[float],
+    budget: float,
+    *,
+    start: float | None = None,
+) -> Curve:
     """The noise that a method asks for; each search starts from the answer before it."""
     began = time.perf_counter()
     noises: list[float] = []
@@ -104,7 +113,7 @@ def _proven(plan: hs.Plan, method: str, epsilons: Sequence[float], budget: float
             method=method,
             accuracy=TOLERANCES[method],
             budget=budget,
-            start=noises[-1] if noises else None,
+            start=noises[-1] if noises else start,
         )
         noises.append(found.noise_multiplier)
     seconds = round(time.perf_counter() - began, 1)
