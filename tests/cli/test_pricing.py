@@ -57,6 +57,7 @@ def test_all_methods_are_asked_and_failures_kept() -> None:
         ("gaussian", None, "no noise is enough"),
         ("profile", 1.0, None),
         ("renyi", 1.0, None),
+        ("asymptotic-gdp", 1.0, None),
     ]
     assert told == ["Asking gaussian ...", "Asking profile ...", "Asking renyi ..."]
 
