@@ -8,6 +8,8 @@ from hockeystick.filters.base import Filter
 from hockeystick.filters.gaussian import Gaussian
 from hockeystick.filters.individual import Individual, IndividualStep
 from hockeystick.filters.individual_report import IndividualReport
+from hockeystick.filters.levy import Levy
+from hockeystick.filters.levy_process import LevyProcess
 from hockeystick.filters.natural_fdp import NaturalFDP, NotAChain
 from hockeystick.filters.permit import Permit
 from hockeystick.filters.renyi import Renyi
@@ -20,6 +22,8 @@ __all__ = [
     "Individual",
     "IndividualReport",
     "IndividualStep",
+    "Levy",
+    "LevyProcess",
     "NaturalFDP",
     "NotAChain",
     "Permit",
