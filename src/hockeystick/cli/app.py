@@ -12,6 +12,7 @@ from hockeystick.cli.calibrate import calibrate
 from hockeystick.cli.compare import compare
 from hockeystick.cli.delta import delta
 from hockeystick.cli.epsilon import epsilon
+from hockeystick.cli.filters import filters
 from hockeystick.cli.ledger import ledger
 from hockeystick.cli.tradeoff import tradeoff
 from hockeystick.cli.verify import verify
@@ -19,7 +20,7 @@ from hockeystick.cli.verify import verify
 __all__ = ["app"]
 
 app = typer.Typer(name="hockeystick", add_completion=False, pretty_exceptions_enable=False)
-for command in (epsilon, delta, calibrate, verify, compare, batches, tradeoff):
+for command in (epsilon, delta, calibrate, verify, compare, batches, tradeoff, filters):
     app.command()(command)
 app.add_typer(ledger, name="ledger")
 
