@@ -9,6 +9,7 @@ __all__ = [
     "InvalidParameter",
     "LedgerError",
     "MissingExtra",
+    "PlanMismatch",
     "PrecisionError",
     "UnsupportedPlan",
     "VerificationFailed",
@@ -66,6 +67,10 @@ class BudgetExceeded(HockeystickError):
 
 class LedgerError(HockeystickError):
     """A ledger cannot be read or written; the message says which one and why."""
+
+
+class PlanMismatch(HockeystickError):
+    """A run is about to do something else than the plan that was accounted."""
 
 
 class MissingExtra(HockeystickError, ImportError):

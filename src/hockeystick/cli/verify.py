@@ -22,6 +22,7 @@ from hockeystick.cli.plans import described, plan_from
 from hockeystick.cli.plotting import Spot
 from hockeystick.cli.pricing import Priced
 from hockeystick.cli.question import Question
+from hockeystick.cli.statement import or_statement
 from hockeystick.report.progress import Update, progress
 from hockeystick.verification import draws_to_verify
 from hockeystick.verification import verify as check_claim
@@ -29,6 +30,7 @@ from hockeystick.verification import verify as check_claim
 __all__ = ["verify"]
 
 
+@or_statement
 @gathered
 def verify(
     run: PlanOptions,
@@ -40,7 +42,11 @@ def verify(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Test the claim that a run is (epsilon, delta)-DP by draws; run it only if it is accepted."""
+    """Test the claim that a run is (epsilon, delta)-DP by draws; run it only if it is accepted.
+
+    The run, its noise, epsilon and delta are required, unless a privacy statement is given as a
+    file: then its number is recomputed, and the exit status is 1 if it does not hold.
+    """
     plan = plan_from(run)
     claim: dict[str, Any] = {
         "noise_multiplier": noise_multiplier,

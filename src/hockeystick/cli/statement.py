@@ -1,0 +1,125 @@
+"""`hockeystick verify FILE`: a privacy statement, recomputed."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.table import Table
+
+from hockeystick.cli.json_output import print_json
+from hockeystick.cli.table import stdout
+from hockeystick.errors import InvalidParameter
+from hockeystick.report.numbers import count_text, upper_text
+from hockeystick.report.progress import progress
+from hockeystick.training import Recheck, Statement, check_statement
+
+__all__ = ["or_statement"]
+
+FILE = "statement"
+StatementFile = Annotated[
+    Path | None,
+    typer.Argument(
+        help="A privacy statement (JSON), which is recomputed; no other option but --json then.",
+        metavar="FILE",
+        show_default=False,
+    ),
+]
+
+
+def or_statement(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with a file as an argument that takes the place of all its options.
+
+    Options that the command requires are then required only without the file.
+    """
+    known = inspect.signature(command).parameters
+    required = [name for name, one in known.items() if one.default is one.empty]
+    absent = {name: None if name in required else one.default for name, one in known.items()}
+
+    @wraps(command)
+    def either(**options: Any) -> None:
+        path = options.pop(FILE)
+        if path is None:
+            _require(required, options)
+            command(**options)
+            return
+        for name, value in options.items():
+            if name != "json" and value != absent[name]:
+                raise InvalidParameter(name, "left out with a statement", value)
+        recheck_file(path, json=options["json"])
+
+    argument = inspect.Parameter(
+        FILE, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=StatementFile
+    )
+    options = [one.replace(default=absent[name]) for name, one in known.items()]
+    either.__annotations__ = {one.name: one.annotation for one in (argument, *options)}
+    either.__signature__ = inspect.Signature([argument, *options])  # type: ignore[attr-defined]
+    return either
+
+
+def recheck_file(path: Path, *, json: bool) -> None:
+    """Recompute the statement in the file; exit status 1 if it does not hold."""
+    statement = _read(path)
+    with progress("Recomputing ..."):
+        recheck = check_statement(statement)
+    if json:
+        print_json(_as_object(statement, recheck))
+    else:
+        _print(statement, recheck)
+    if not recheck.holds:
+        raise typer.Exit(1)
+
+
+def _require(names: list[str], options: dict[str, Any]) -> None:
+    for name in names:
+        if options[name] is None:
+            raise typer.BadParameter.__mro__[1](f"Missing option '--{name.replace('_', '-')}'.")
+
+
+def _read(path: Path) -> Statement:
+    try:
+        return Statement.load(path)
+    except InvalidParameter as error:
+        raise typer.BadParameter(f"{path} is not a privacy statement: {error}") from None
+
+
+def _as_object(statement: Statement, recheck: Recheck) -> dict[str, Any]:
+    stated = {name: getattr(statement, name) for name in ("epsilon", "delta", "kind", "method")}
+    recomputed = {
+        "epsilon": recheck.epsilon,
+        "delta": statement.delta,
+        "kind": recheck.kind,
+        "method": recheck.method,
+    }
+    return {
+        "holds": recheck.holds,
+        "stated": {**stated, "priced_for": statement.priced_for, "versions": statement.versions},
+        "recomputed": recomputed,
+        "problems": list(recheck.problems),
+    }
+
+
+def _print(statement: Statement, recheck: Recheck) -> None:
+    console = stdout()
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for title in ("", "stated", "recomputed"):
+        table.add_column(title)
+    found = "-" if recheck.epsilon is None else upper_text(recheck.epsilon)
+    table.add_row("epsilon", upper_text(statement.epsilon), found)
+    table.add_row("delta", f"{statement.delta:g}", f"{statement.delta:g}")
+    table.add_row("kind", statement.kind, recheck.kind or "-")
+    table.add_row("method", statement.method, recheck.method or "-")
+    console.print(table, soft_wrap=False)
+    console.print(
+        f"{count_text(statement.taken_steps)} of {count_text(statement.planned_steps)} planned "
+        f"steps taken; priced for {statement.priced_for}"
+    )
+    console.print(f"adjacency: {statement.adjacency}; unit: {statement.unit}")
+    for problem in recheck.problems:
+        console.print(f"problem: {problem}", style="bold red")
+    console.print("the statement holds" if recheck.holds else "the statement does not hold")

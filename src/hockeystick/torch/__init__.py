@@ -1,0 +1,31 @@
+"""PyTorch runs whose batches and noise are those of a plan (extra `torch`: PyTorch and Opacus)."""
+
+from __future__ import annotations
+
+from hockeystick.errors import MissingExtra
+
+try:
+    import opacus  # noqa: F401 - only whether it is there
+    import torch  # noqa: F401
+except ImportError as error:
+    raise MissingExtra(
+        "Training in PyTorch needs torch and opacus; install them with the extra `torch`: "
+        "hockeystick[torch]."
+    ) from error
+
+from hockeystick.torch.batch_sampler import BatchSampler
+from hockeystick.torch.loader import Collate, PlanLoader
+from hockeystick.torch.noise_stream import NoiseStream
+from hockeystick.torch.optimizer import PlanOptimizer
+from hockeystick.torch.preparation import make_private
+from hockeystick.torch.run import PrivateRun
+
+__all__ = [
+    "BatchSampler",
+    "Collate",
+    "NoiseStream",
+    "PlanLoader",
+    "PlanOptimizer",
+    "PrivateRun",
+    "make_private",
+]

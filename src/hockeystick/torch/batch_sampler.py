@@ -1,0 +1,155 @@
+"""BatchSampler: the batches of a plan for PyTorch loaders."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import operator
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from torch.utils.data import Sampler
+
+from hockeystick.errors import InvalidParameter
+from hockeystick.plan import Plan
+from hockeystick.randomness import RandomSource, generator
+from hockeystick.sampling import Attribution, Indices
+from hockeystick.torch.portable import from_portable, to_portable
+
+__all__ = ["BatchSampler"]
+
+
+class BatchSampler(Sampler[list[int]]):
+    """The plan's batches as lists of indices, each handed out once: a loader's `batch_sampler`.
+
+    `examples` is their number, or for schemes that protect users the graph of examples and users.
+    A batch may be empty. An iteration goes on where the last one ended and stops after the plan's
+    steps: a second pass over the loader does not repeat batches. `rng` is what `plan.batches`
+    takes, and gives the same batches; of a generator only a seed is drawn.
+
+    `state_dict` and `load_state_dict` go on in another process, by drawing all batches again from
+    the start and leaving out those that were used. A state reveals who is in which batch and must
+    be kept as secret as the data. A loader with workers asks for batches in advance:
+    `state_dict(position=...)` then says how many were really used.
+    """
+
+    def __init__(
+        self, plan: Plan, *, examples: int | Attribution, rng: RandomSource = None
+    ) -> None:
+        if not isinstance(plan, Plan):
+            raise InvalidParameter("plan", "a Plan", plan)
+        self._plan = plan
+        self._graph = examples
+        self._source = _own_generator(rng).bit_generator
+        self._start = deepcopy(self._source.state)
+        self._position = 0
+        self._latest: Indices | None = None
+        self._live = self._from_start()
+
+    @property
+    def plan(self) -> Plan:
+        """Whose batches these are."""
+        return self._plan
+
+    @property
+    def position(self) -> int:
+        """How many batches were handed out."""
+        return self._position
+
+    def __len__(self) -> int:
+        return self._plan.steps - self._position
+
+    def __iter__(self) -> Iterator[list[int]]:
+        while self._position < self._plan.steps:
+            yield self.batch(self._position).tolist()
+
+    def batch(self, step: int) -> Indices:
+        """The batch of one step, counted from 0; the next iteration goes on after it.
+
+        The latest batch and the next cost what drawing one costs, others a new start.
+        """
+        step = _step_within(step, self._plan.steps - 1)
+        if step == self._position - 1 and self._latest is not None:
+            return self._latest.copy()
+        if step < self._position:
+            self._live, self._position = self._from_start(), 0
+        for _ in range(step - self._position):
+            next(self._live)
+        self._latest = next(self._live)
+        self._position = step + 1
+        return self._latest.copy()
+
+    def state_dict(self, *, position: int | None = None) -> dict[str, Any]:
+        """Everything needed to go on from here, or from another position."""
+        here = self._position if position is None else _step_within(position, self._plan.steps)
+        return {
+            "position": here,
+            "generator": to_portable(deepcopy(self._start)),
+            **self._description(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state; `InvalidParameter` if it is of another plan or other data."""
+        try:
+            for name, value in self._description().items():
+                if state[name] != value:
+                    raise InvalidParameter(
+                        "state", f"of a sampler with {name} {value}", state[name]
+                    )
+            position = _step_within(state["position"], self._plan.steps)
+            start = from_portable(state["generator"])
+            type(self._source)().state = start
+        except InvalidParameter:
+            raise
+        except (TypeError, ValueError, KeyError) as error:
+            raise InvalidParameter("state", "what `state_dict()` returned", type(state)) from error
+        self._start = start
+        self._live, self._position, self._latest = self._from_start(), 0, None
+        for _ in range(position):
+            next(self._live)
+        self._position = position
+
+    def _from_start(self) -> Iterator[Indices]:
+        source = type(self._source)()
+        source.state = deepcopy(self._start)
+        return self._plan.batches(examples=self._graph, rng=np.random.Generator(source))
+
+    def _description(self) -> dict[str, Any]:
+        """What two samplers must have in common to exchange states."""
+        graph = self._graph
+        return {
+            "scheme": json.dumps(self._plan.sampling.describe(), sort_keys=True),
+            "steps": self._plan.steps,
+            "examples": _digest(graph) if isinstance(graph, Attribution) else int(graph),
+        }
+
+
+def _own_generator(rng: RandomSource) -> np.random.Generator:
+    """A generator that nothing else draws from."""
+    if not isinstance(rng, (np.random.Generator, np.random.BitGenerator)):
+        return generator(rng)
+    # Its stream goes on elsewhere, so only a seed is taken from it.
+    words = generator(rng).integers(2**32, size=8, dtype=np.uint64).tolist()
+    return generator(np.random.SeedSequence(words, pool_size=8))
+
+
+def _digest(graph: Attribution) -> str:
+    """A text that two graphs share exactly if they are the same."""
+    digest = hashlib.sha256(str((graph.examples, graph.users)).encode())
+    digest.update(graph.starts.tobytes())
+    digest.update(graph.members.tobytes())
+    return digest.hexdigest()
+
+
+def _step_within(value: Any, most: int) -> int:
+    """An integer in [0, most]."""
+    allowed = f"an integer in [0, {most}]"
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InvalidParameter("step", allowed, value) from None
+    if not 0 <= number <= most:
+        raise InvalidParameter("step", allowed, value)
+    return number

@@ -1,0 +1,142 @@
+"""PlanLoader: a loader whose batches are the plan's, in physical parts if memory is short."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Sampler, default_collate
+
+from hockeystick.errors import InvalidParameter, PlanMismatch
+from hockeystick.torch.batch_sampler import BatchSampler
+from hockeystick.torch.progress import Piece, Progress
+
+__all__ = ["Collate", "PhysicalBatches", "PlanLoader", "check_options", "examples_of"]
+
+# What decides the batches, or their order, is the plan's.
+DECIDED = ("batch_size", "shuffle", "sampler", "batch_sampler", "drop_last", "in_order")
+
+
+class PhysicalBatches(Sampler[list[int]]):
+    """The index lists of the steps that are left, cut to at most `most` examples each.
+
+    What was cut waits in `waiting`, in order: a loader with workers asks for batches in advance.
+    """
+
+    def __init__(self, batches: BatchSampler, progress: Progress, *, most: int | None) -> None:
+        self._batches, self._progress, self._most = batches, progress, most
+        self.waiting: deque[Piece] = deque()
+
+    def __len__(self) -> int:
+        return self._progress.settings.plan.steps - self._progress.taken
+
+    def __iter__(self) -> Iterator[list[int]]:
+        self.waiting = deque()
+        return self._pieces(self.waiting)
+
+    def _pieces(self, waiting: deque[Piece]) -> Iterator[list[int]]:
+        for step in range(self._progress.taken, self._progress.settings.plan.steps):
+            batch = self._batches.batch(step)
+            count = 1 if self._most is None else max(-(-batch.size // self._most), 1)
+            for i, part in enumerate(np.array_split(batch, count)):
+                indices = torch.from_numpy(part)
+                waiting.append(Piece(step, indices, first=i == 0, last=i == count - 1))
+                yield part.tolist()
+
+
+class PlanLoader(DataLoader[Any]):
+    """The batches of all steps that are left, as a PyTorch loader; made by `make_private`.
+
+    One pass is the whole run: `itertools.islice(loader, 100)` takes a part of it, and a later pass
+    goes on where the last step was taken. If a filter governs the run, the pass also ends when no
+    further step is permitted. Empty batches are handed out as empty tensors and need a step too.
+    `len` is the number of steps that are left.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        *,
+        batches: BatchSampler,
+        progress: Progress,
+        most: int | None,
+        options: Mapping[str, Any],
+    ) -> None:
+        check_options(options)
+        self._progress = progress
+        settled = {**options, "collate_fn": Collate(dataset, options.get("collate_fn"))}
+        super().__init__(
+            dataset, batch_sampler=PhysicalBatches(batches, progress, most=most), **settled
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        examples = self._progress.settings.examples
+        if examples_of(self.dataset) != examples:
+            raise PlanMismatch(
+                f"The data set has {examples_of(self.dataset)} examples, but the run began with "
+                f"{examples}."
+            )
+        return self._pass(self._progress.begin_iteration())
+
+    def _pass(self, iteration: int) -> Iterator[Any]:
+        self._progress.check_pass(iteration)
+        batches = super().__iter__()
+        pieces: Any = self.batch_sampler
+        waiting = pieces.waiting
+        for batch in batches:
+            self._progress.check_pass(iteration)
+            if not self._progress.hand_out(waiting.popleft()):
+                return
+            yield batch
+
+
+class Collate:
+    """The collate function of the loader, which also makes empty batches."""
+
+    def __init__(self, dataset: Any, collate: Any = None) -> None:
+        self._collate = default_collate if collate is None else collate
+        # The shape of an example is public; what is in it is cut off.
+        self._empty = _emptied(self._collate([dataset[0]]))
+
+    def __call__(self, examples: list[Any]) -> Any:
+        """A batch of these examples, of none as well."""
+        return self._collate(examples) if examples else _emptied(self._empty)
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """`PlanMismatch` for options that would decide the batches."""
+    for name in DECIDED:
+        if name in options:
+            raise PlanMismatch(
+                f"The plan decides which batches are drawn: leave {name} out of the loader's "
+                "options (physical_batch_size limits what is in memory at once)."
+            )
+
+
+def examples_of(dataset: Any) -> int:
+    """How many examples there are."""
+    if isinstance(dataset, DataLoader):
+        raise PlanMismatch(
+            "The plan draws the batches: give the data set itself, not a loader with batches of "
+            "its own (shuffled batches of a fixed size are not what was accounted)."
+        )
+    try:
+        return len(dataset)
+    except TypeError:
+        raise InvalidParameter("dataset", "one with a length and indices", dataset) from None
+
+
+def _emptied(batch: Any) -> Any:
+    """The same structure without examples."""
+    if isinstance(batch, torch.Tensor):
+        return batch[:0].clone() if batch.ndim else batch
+    if isinstance(batch, Mapping):
+        return {name: _emptied(part) for name, part in batch.items()}
+    if isinstance(batch, (list, tuple)):
+        # A list of texts or numbers is one value for each example.
+        parts = [_emptied(p) for p in batch if isinstance(p, (torch.Tensor, Mapping, list, tuple))]
+        return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
+    return batch

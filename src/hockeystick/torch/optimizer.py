@@ -1,0 +1,200 @@
+"""PlanOptimizer: an optimizer whose gradients are clipped sums plus the plan's noise."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from hockeystick.errors import InvalidParameter, PlanMismatch
+from hockeystick.torch.clipping import Clipping
+from hockeystick.torch.noise_stream import NoiseStream
+from hockeystick.torch.progress import Progress
+from hockeystick.torch.saved import Saved
+
+__all__ = ["PlanOptimizer"]
+
+SETTINGS = ("noise_multiplier", "max_grad_norm", "expected_batch_size", "loss_reduction")
+# Parts of a state of PyTorch's own are called "state" and "param_groups".
+OURS = "hockeystick"
+
+
+class PlanOptimizer(torch.optim.Optimizer):
+    """Any PyTorch optimizer, fed with (sum of clipped gradients + noise) / expected batch size.
+
+    The noise is the plan's C^-1 Z, where Z has the standard deviation noise_multiplier *
+    max_grad_norm. `step` is called once for every batch of the run's loader; after a physical batch
+    that does not end a logical one it only adds to the sum. An empty batch needs no backward pass
+    and makes a step of noise alone. `state_dict` holds the noise and the place in the batches too:
+    it is as secret as the data. Made by `make_private`.
+    """
+
+    def __init__(
+        self,
+        original: torch.optim.Optimizer,
+        *,
+        progress: Progress,
+        clipping: Clipping,
+        noise: NoiseStream,
+        saved: Saved,
+    ) -> None:
+        # The base class is not set up: groups and state are those of the original.
+        self._original = original
+        self._progress, self._clipping, self._noise, self._saved = progress, clipping, noise, saved
+        self._parameters = trained_parameters(original)
+        self._sums: list[torch.Tensor] | None = None
+        self._stepping = False
+        original.register_step_pre_hook(self._refuse_other_steps)
+
+    # -- one step ---------------------------------------------------------------------------------
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Take the step of the batch that is out, or add its physical part to the sum."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        self._check_parameters()
+        piece, limit = self._progress.current()
+        with torch.no_grad():
+            sums = self._clipping.clipped_sums(self._parameters, piece, limit)
+            if piece.first or self._sums is None:
+                self._sums = sums
+            else:
+                for total, part in zip(self._sums, sums, strict=True):
+                    total.add_(part)
+            self._forget_gradients()
+            self._progress.piece_done()
+            if not piece.last:
+                return loss
+            self._release(self._sums)
+        return loss
+
+    def _release(self, sums: list[torch.Tensor]) -> None:
+        """Add the noise and update; the step is counted as soon as its noise is drawn."""
+        self._sums = None
+        noise = next(self._noise)
+        self._progress.step_done()
+        size = self.expected_batch_size
+        for parameter, total, own in zip(self._parameters, sums, noise, strict=True):
+            parameter.grad = total.add_(own).div_(size)
+        self._stepping = True
+        try:
+            self._original.step()
+        finally:
+            self._stepping = False
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Clear gradients; what earlier physical batches added to the sum stays."""
+        self._original.zero_grad(set_to_none)
+        for parameter in self._parameters:
+            parameter.grad_sample = None
+
+    def _forget_gradients(self) -> None:
+        for parameter in self._parameters:
+            parameter.grad = None
+            parameter.grad_sample = None
+
+    # -- saving -----------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """The original's state, and everything about the run after its last whole step."""
+        return {**self._original.state_dict(), OURS: self._saved.state(self._noise)}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from a saved state of the same run.
+
+        `PlanMismatch` for a state of another run or of an ordinary optimizer, and for one that is
+        behind this run: its noise would be used a second time.
+        """
+        theirs = dict(state_dict)
+        self._saved.restore(theirs.pop(OURS, None), self._noise)
+        self._original.load_state_dict(theirs)
+        self._sums = None
+        self._forget_gradients()
+
+    # -- what belongs to the original -------------------------------------------------------------
+
+    @property
+    def param_groups(self) -> list[dict[str, Any]]:
+        """The groups of the original optimizer; learning rates may change."""
+        return self._original.param_groups
+
+    @property
+    def state(self) -> defaultdict[torch.Tensor, Any]:
+        """The state of the original optimizer."""
+        return self._original.state
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The defaults of the original optimizer."""
+        return self._original.defaults
+
+    def __repr__(self) -> str:
+        return f"PlanOptimizer({self._original!r}, taken={self._progress.taken})"
+
+    # -- what may not change ----------------------------------------------------------------------
+
+    @property
+    def noise_multiplier(self) -> float:
+        """Standard deviation of Z over the clip norm."""
+        return self._progress.settings.noise_multiplier
+
+    @property
+    def max_grad_norm(self) -> float:
+        """The clip norm."""
+        return self._progress.settings.max_grad_norm
+
+    @property
+    def expected_batch_size(self) -> float:
+        """What sums are divided by: the plan's, not the size of the batch."""
+        return self._progress.settings.expected_batch_size
+
+    @property
+    def loss_reduction(self) -> str:
+        """How the criterion reduces the losses of a batch."""
+        return self._progress.settings.loss_reduction
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in SETTINGS or (name in self.__dict__ and name == "_original"):
+            raise PlanMismatch(
+                f"{name.lstrip('_')} cannot change during a run: the plan was accounted with "
+                f"{getattr(self, name)!r}, got {value!r}."
+            )
+        super().__setattr__(name, value)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Refused: the noise has the dimension of the parameters at the start."""
+        raise PlanMismatch("Parameters cannot be added to a private run.")
+
+    def signal_skip_step(self, do_skip: bool = True) -> None:
+        """Refused: Opacus' memory manager would make a loader of its own."""
+        raise PlanMismatch(
+            "The run cuts batches itself: give physical_batch_size to make_private instead."
+        )
+
+    def _check_parameters(self) -> None:
+        now = trained_parameters(self._original)
+        if len(now) != len(self._parameters) or any(
+            a is not b for a, b in zip(now, self._parameters, strict=True)
+        ):
+            raise PlanMismatch(
+                "The optimizer's trainable parameters are not those with which the run began."
+            )
+
+    def _refuse_other_steps(self, *_: Any) -> None:
+        if not self._stepping:
+            raise PlanMismatch(
+                "The optimizer that was given to make_private belongs to the run now; its own "
+                "step() would use gradients without noise."
+            )
+
+
+def trained_parameters(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+    """All parameters of the optimizer that require gradients, in its order."""
+    found = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
+    if not found:
+        raise InvalidParameter("optimizer", "one with trainable parameters", optimizer)
+    return found

@@ -1,0 +1,32 @@
+"""Training in plain NumPy, and the privacy statement of any run."""
+
+from __future__ import annotations
+
+from hockeystick.training.filtered import describe_filter, rate_for_filters
+from hockeystick.training.fit import Fitted, fit_linear, fit_logistic
+from hockeystick.training.gradients import LinearRegression, LogisticRegression
+from hockeystick.training.jax_bridge import JaxPrivacyExport, to_jax_privacy
+from hockeystick.training.recheck import Recheck, check_statement
+from hockeystick.training.record import RunRecord, versions_of
+from hockeystick.training.run import PrivateRun
+from hockeystick.training.stated import Statement
+from hockeystick.training.statement import statement
+
+__all__ = [
+    "Fitted",
+    "JaxPrivacyExport",
+    "LinearRegression",
+    "LogisticRegression",
+    "PrivateRun",
+    "Recheck",
+    "RunRecord",
+    "Statement",
+    "check_statement",
+    "describe_filter",
+    "fit_linear",
+    "fit_logistic",
+    "rate_for_filters",
+    "statement",
+    "to_jax_privacy",
+    "versions_of",
+]

@@ -1,0 +1,147 @@
+"""A plan as plain values from which it can be built again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from hockeystick._numerics.law import FloatArray
+from hockeystick.errors import InvalidParameter, UnsupportedPlan
+from hockeystick.plan import Plan
+from hockeystick.sampling import SCHEMES, Sampling
+from hockeystick.strategies import (
+    FACTORIZATIONS,
+    Strategy,
+    from_coefficients,
+    from_matrix,
+)
+
+__all__ = [
+    "digest_of",
+    "label_of",
+    "mislabelled",
+    "plan_from",
+    "require_gaussian",
+    "sampling_object",
+    "strategy_from",
+    "strategy_object",
+]
+
+VALUES = ("coefficients", "diagonals", "sha256")
+# Factorizations with a formula, whose numbers do not depend on an optimiser, and how far two
+# machines may differ in them.
+WITH_FORMULA, ROUNDING = ("identity", "bsr", "bisr"), 1e-12
+# Strategies that are named after the bandwidth of C.
+WITH_BANDS = ("band-mf", "coefficients", "matrix")
+NAMES = (*FACTORIZATIONS, "coefficients", "matrix")
+
+
+def sampling_object(sampling: Sampling) -> dict[str, Any]:
+    """The scheme by its name and parameters."""
+    return dict(sampling.describe())
+
+
+def strategy_object(strategy: Strategy) -> dict[str, Any]:
+    """The strategy by its name, its parameters, and the numbers in C with their digest.
+
+    The numbers are what counts: a Toeplitz matrix is kept as its coefficients, any other as its
+    diagonals. Python writes a float so that it reads back as the same one.
+    """
+    coefficients = strategy.coefficients
+    if coefficients is not None:
+        values: dict[str, Any] = {"coefficients": coefficients.tolist()}
+    else:
+        matrix = strategy.to_matrix()
+        diagonals = [np.diagonal(matrix, -lag).tolist() for lag in range(strategy.bands)]
+        values = {"diagonals": diagonals}
+    return {**strategy.describe(), **values, "sha256": digest_of(strategy)}
+
+
+def plan_from(*, scheme: Mapping[str, Any], strategy: Mapping[str, Any], steps: int) -> Plan:
+    """The plan that the objects describe; `InvalidParameter` if they describe none."""
+    parameters = {name: value for name, value in scheme.items() if name != "scheme"}
+    known = SCHEMES.get(str(scheme.get("scheme")))
+    if known is None:
+        raise InvalidParameter("scheme", f"one of {', '.join(SCHEMES)}", scheme.get("scheme"))
+    try:
+        sampling = known(**parameters)
+    except TypeError:
+        allowed = f"the parameters of {known.name} sampling"
+        raise InvalidParameter("scheme", allowed, parameters) from None
+    return Plan(sampling=sampling, steps=steps, strategy=strategy_from(strategy, steps=steps))
+
+
+def strategy_from(described: Mapping[str, Any], *, steps: int) -> Strategy:
+    """The strategy with the numbers of the object, whatever name it has there."""
+    if "coefficients" in described:
+        return from_coefficients(described["coefficients"], steps)
+    if "diagonals" in described:
+        return from_matrix(_matrix(described["diagonals"]))
+    raise InvalidParameter("strategy", "given by its coefficients or diagonals", dict(described))
+
+
+def digest_of(strategy: Strategy) -> str:
+    """SHA-256 of the matrix: its size, and its coefficients or diagonals in double precision."""
+    coefficients = strategy.coefficients
+    if coefficients is None:
+        matrix = strategy.to_matrix()
+        rows = [np.diagonal(matrix, -lag) for lag in range(strategy.bands)]
+    else:
+        rows = [coefficients]
+    kind = "matrix" if coefficients is None else "toeplitz"
+    digest = hashlib.sha256(f"{kind} {strategy.steps} ".encode())
+    for row in rows:
+        digest.update(np.ascontiguousarray(row, dtype="<f8").tobytes())
+    return digest.hexdigest()
+
+
+def label_of(described: Mapping[str, Any]) -> dict[str, Any]:
+    """Name and parameters without the numbers."""
+    return {name: value for name, value in described.items() if name not in VALUES}
+
+
+def mislabelled(described: Mapping[str, Any], strategy: Strategy) -> bool:
+    """Whether the name is unknown or promises another matrix, as far as that can be told.
+
+    An optimiser may find slightly different numbers elsewhere, so only the bands are compared then.
+    """
+    label = label_of(described)
+    name = label.pop("factorization", None)
+    if name in WITH_BANDS and label.get("bands") != strategy.bands:
+        return True
+    if name not in WITH_FORMULA:
+        return name not in NAMES
+    try:
+        promised = FACTORIZATIONS[str(name)](strategy.steps, **label)
+    except (TypeError, InvalidParameter):
+        return True
+    theirs, mine = promised.coefficients, strategy.coefficients
+    if theirs is None or mine is None or theirs.size != mine.size:
+        return True
+    return not np.allclose(theirs, mine, rtol=ROUNDING, atol=0)
+
+
+def require_gaussian(plan: Plan) -> None:
+    """Only Gaussian noise can be written down and built again."""
+    if plan.mechanism is not None:
+        raise UnsupportedPlan(
+            "A statement is about Gaussian noise; this plan has a mechanism of its own."
+        )
+
+
+def _matrix(diagonals: Any) -> FloatArray:
+    allowed = "the diagonals of a square matrix, each one shorter than the one before"
+    try:
+        rows = [np.asarray(row, dtype=np.float64) for row in diagonals]
+    except (TypeError, ValueError):
+        raise InvalidParameter("strategy", allowed, type(diagonals)) from None
+    size = rows[0].size if rows else 0
+    if not size or any(row.shape != (size - lag,) for lag, row in enumerate(rows)):
+        raise InvalidParameter("strategy", allowed, [row.shape for row in rows])
+    matrix = np.zeros((size, size))
+    for lag, row in enumerate(rows):
+        matrix += np.diag(row, -lag)
+    return matrix

@@ -1,0 +1,110 @@
+"""Checking a privacy statement: its facts are consistent, and its number is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hockeystick.analyses import METHODS
+from hockeystick.analyses.method import MONTE_CARLO
+from hockeystick.errors import HockeystickError, VerificationFailed
+from hockeystick.guarantee import ADJACENCY, KINDS, Answer, Guarantee, Kind
+from hockeystick.training.plan_object import digest_of, mislabelled
+from hockeystick.training.record import RunRecord
+from hockeystick.training.stated import FILTER, PLAN, Statement
+from hockeystick.training.statement import priced
+from hockeystick.verification import verify
+
+__all__ = ["Recheck", "check_statement"]
+
+# How far below the recomputed epsilon a stated one may be: rounding on another machine.
+ROUNDING = 1e-6
+# What absurd facts end in: refusals, and arithmetic at the ends of floating point.
+NOTHING_COMPUTED = (HockeystickError, ArithmeticError, LookupError, TypeError, ValueError)
+
+
+@dataclass(frozen=True)
+class Recheck:
+    """What recomputing a statement gave.
+
+    `epsilon`, `kind` and `method` are the recomputed ones, None if nothing could be computed;
+    `problems` are the reasons why the statement does not hold.
+    """
+
+    epsilon: float | None
+    kind: Kind | None
+    method: str | None
+    problems: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing speaks against the statement."""
+        return not self.problems
+
+
+def check_statement(statement: Statement) -> Recheck:
+    """Recompute the statement's epsilon from its facts, and look for facts that contradict it.
+
+    It does not hold if its epsilon is below the recomputed one beyond rounding (relatively 1e-6),
+    if its kind is stronger than the recomputed one, or if two of its facts disagree. A larger
+    epsilon holds: it promises less. A claim that was verified by draws is put to the test again,
+    with draws of its own, which a true claim that leaves the verifier little room can fail.
+    Whether the facts are what really happened cannot be seen from the file.
+    """
+    try:
+        record = RunRecord(
+            plan=statement.plan,
+            noise_multiplier=statement.noise_multiplier,
+            max_grad_norm=statement.max_grad_norm,
+            taken_steps=statement.taken_steps,
+            filter=statement.filter,
+        )
+        problems = list(_contradictions(statement))
+        guarantee = _guarantee(statement, record)
+        answer = guarantee.answer(delta=statement.delta)
+    except VerificationFailed as error:
+        return Recheck(None, None, MONTE_CARLO, (str(error),))
+    except NOTHING_COMPUTED as error:
+        return Recheck(None, None, None, (f"nothing can be computed: {error}",))
+    problems += _differences(statement, guarantee, answer)
+    return Recheck(float(answer.value), answer.kind, answer.method, tuple(problems))
+
+
+def _guarantee(statement: Statement, record: RunRecord) -> Guarantee:
+    """A claim that was verified is verified again; everything else is computed."""
+    if statement.method == MONTE_CARLO and statement.filter is None:
+        return verify(
+            record.plan,
+            noise_multiplier=statement.noise_multiplier,
+            epsilon=statement.epsilon,
+            delta=statement.delta,
+        )
+    named = statement.method in METHODS and statement.filter is None
+    return priced(record, method=statement.method if named else "auto", accuracy=statement.accuracy)
+
+
+def _contradictions(statement: Statement) -> Iterator[str]:
+    """Facts that do not fit together, without pricing anything."""
+    wanted = PLAN if statement.filter is None else FILTER
+    if statement.priced_for != wanted:
+        yield f"it is priced for {statement.priced_for!r}, which must be {wanted!r}"
+    strategy = statement.plan.strategy
+    if statement.strategy.get("sha256") != digest_of(strategy):
+        yield "the digest of the strategy is not that of its numbers"
+    if mislabelled(statement.strategy, strategy):
+        name = statement.strategy.get("factorization")
+        yield f"the strategy is called {name!r}, but its numbers are others"
+
+
+def _differences(statement: Statement, guarantee: Guarantee, answer: Answer) -> Iterator[str]:
+    """What the recomputed guarantee says otherwise."""
+    if not statement.epsilon >= answer.value * (1 - ROUNDING):
+        yield f"epsilon {statement.epsilon:.8g} is below the recomputed {answer.value:.8g}"
+    if KINDS.index(statement.kind) < KINDS.index(answer.kind):
+        yield f"the kind {statement.kind!r} is stronger than the recomputed {answer.kind!r}"
+    if statement.adjacency != ADJACENCY:
+        yield f"the adjacency {statement.adjacency!r} must be {ADJACENCY!r}"
+    if statement.method != answer.method:
+        yield f"the method {statement.method!r} is not {answer.method!r}"
+    if statement.unit != guarantee.unit:
+        yield f"the unit {statement.unit!r} must be {guarantee.unit!r}"

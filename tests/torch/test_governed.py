@@ -1,0 +1,165 @@
+"""Adaptive runs: a filter permits every step, or every example has a budget."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("opacus", reason="needs the extra torch")
+torch = pytest.importorskip("torch", reason="needs the extra torch")
+
+import hockeystick as hs  # noqa: E402
+from hockeystick.errors import (  # noqa: E402
+    BudgetExceeded,
+    InvalidParameter,
+    PlanMismatch,
+    UnsupportedPlan,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
+
+
+def full(runs, steps: int = 16, **options):
+    """Full batches, for which a Gaussian filter's charges are known in closed form."""
+    return runs.private(hs.Plan(sampling=hs.FullBatch(), steps=steps), **options)
+
+
+def loss(model, batch):
+    """What the loop of these tests computes."""
+    return model(batch[0]).sum(dim=1).mean()
+
+
+@pytest.mark.parametrize("clipping", ["per-sample", "ghost"])
+@pytest.mark.parametrize("most", [None, 16])
+def test_the_budget_ends_the_loader_and_shortens_the_last_step(runs, clipping, most):
+    """mu² = 3.25 / noise² pays three steps, and a quarter: half of the clip norm in the fourth."""
+    mu = float(np.sqrt(3.25)) / runs.NOISE
+    governing = hs.filters.Gaussian(mu=mu)
+    run = full(runs, filter=governing, clipping=clipping, physical_batch_size=most)
+    start = runs.weights(run)
+    _, path = runs.train(run)
+    assert (run.taken_steps, run.stopped_by, run.finished) == (4, "filter", True)
+    assert governing.remaining == 0
+    assert [entry.status for entry in governing.history] == ["committed"] * 4
+    whole, half = (runs.clipped_sum(runs.data().tensors[0], c * runs.CLIP) for c in (1.0, 0.5))
+    rows = runs.private(run.record().plan, rng=3).optimizer._noise
+    points = [start, *[w for i, w in enumerate(path) if (i + 1) % (len(path) // 4) == 0]]
+    for step, wanted in enumerate([whole, whole, whole, half]):
+        own = torch.cat([part.flatten() for part in next(rows)])
+        moved = (points[step] - points[step + 1]) * run.expected_batch_size
+        assert torch.allclose(moved - own, wanted, rtol=1e-3, atol=1e-3)
+    with pytest.raises(BudgetExceeded, match="after 4 steps"):
+        iter(run.loader)
+
+
+def test_the_plan_is_the_upper_limit(runs):
+    """A filter with budget left does not prolong the run."""
+    governing = hs.filters.Renyi(epsilon=8.0, delta=1e-5)
+    run = runs.private(runs.independent(), filter=governing)
+    runs.train(run)
+    assert (run.taken_steps, run.stopped_by) == (16, "plan")
+    assert governing.remaining > 0
+    rates = {entry.request["rate"] for entry in governing.history}
+    assert rates == {runs.RATE}
+
+
+def test_a_batch_that_is_handed_out_again_is_charged_once(runs):
+    """Its permit is held until the step is taken."""
+    governing = hs.filters.Gaussian(mu=10.0)
+    run = full(runs, filter=governing)
+    for _ in range(3):
+        next(iter(run.loader))
+    assert len(governing.history) == 1
+    runs.train(run, until=1)
+    assert [entry.status for entry in governing.history] == ["committed"]
+
+
+@pytest.mark.slow
+def test_a_filter_that_forgot_is_refused_and_one_with_a_ledger_goes_on(runs, tmp_path):
+    """A restored run may not begin with a fresh budget."""
+    mu = float(np.sqrt(5.0)) / runs.NOISE
+
+    def governed(name=None):
+        """A run with a filter, in a ledger if it has a name."""
+        ledger = None if name is None else tmp_path / name
+        return full(runs, filter=hs.filters.Gaussian(mu=mu, ledger=ledger))
+
+    for name, allowed in ((None, False), ("ledger.db", True)):
+        run = governed(name)
+        runs.train(run, until=3)
+        other = governed(name)
+        if not allowed:
+            with pytest.raises(PlanMismatch, match="forgotten"):
+                other.load_state_dict(run.state_dict())
+            with pytest.raises(PlanMismatch, match="cannot go on without"):
+                full(runs).load_state_dict(run.state_dict())
+            with pytest.raises(PlanMismatch, match="another kind of filter"):
+                other.load_state_dict(full(runs).state_dict())
+            continue
+        other.load_state_dict(run.state_dict())
+        runs.train(other)
+        assert (other.taken_steps, other.stopped_by) == (5, "filter")
+
+
+def test_individual_budgets_are_charged_by_norms_and_end_contributions(runs):
+    """Each example pays for its own length; nobody who has spent all contributes any more."""
+    points = runs.data().tensors[0].clone()
+    points[: runs.EXAMPLES // 2] *= 0.001
+    dataset = torch.utils.data.TensorDataset(points, torch.arange(runs.EXAMPLES))
+    mu = float(np.sqrt(2.25)) / runs.NOISE
+    governing = hs.filters.Individual.gaussian(examples=runs.EXAMPLES, mu=mu)
+    run = full(runs, 4, dataset=dataset, filter=governing, loss=loss, physical_batch_size=16)
+    start = runs.weights(run)
+    runs.train(run)
+    norms = points.norm(dim=1).numpy() * np.sqrt(runs.OUTPUTS)
+    clipped = np.minimum(norms / runs.CLIP, 1.0)
+    spent = np.minimum(4 * clipped**2, 2.25) / runs.NOISE**2
+    assert np.allclose(governing.spent, spent, rtol=1e-4)
+    assert (clipped < 1).any()
+    assert (clipped == 1).any()
+    # Long gradients: twice in full, once by half; short ones every time.
+    short, long = points[clipped < 1], points[clipped == 1]
+    shares = (1.0, 1.0, 0.5, 0.0)
+    wanted = 4 * runs.clipped_sum(short) + sum(
+        runs.clipped_sum(long, share * runs.CLIP) for share in shares
+    )
+    rows = runs.private(run.record().plan, rng=3).optimizer._noise
+    own = sum(torch.cat([part.flatten() for part in row]) for row in rows)
+    moved = (start - runs.weights(run)) * run.expected_batch_size
+    assert torch.allclose(moved - own, wanted, rtol=1e-3, atol=2e-3)
+    assert run.stopped_by == "plan"
+
+
+@pytest.mark.slow
+def test_individual_budgets_with_poisson_batches(runs):
+    """Everyone is charged in every step, drawn or not; lengths that were paid for are kept."""
+    governing = hs.filters.Individual.renyi(
+        examples=runs.EXAMPLES, epsilon=2.0, delta=1e-5, expected_rate=runs.RATE
+    )
+    run = runs.private(runs.independent(), filter=governing, loss=loss)
+    runs.train(run, until=1)
+    assert governing.steps == 1
+    assert (governing.spent > 0).all()
+    runs.train(run)
+    assert (run.taken_steps, governing.steps) == (16, 16)
+    assert (governing.spent <= governing.budget).all()
+    assert run.statement(delta=1e-5).epsilon <= 2.0 * (1 + 1e-9)
+
+
+def test_what_filters_cannot_govern_is_refused(runs):
+    """Correlated noise, dependent batches, budgets for others, a missing loss, ghost clipping."""
+    filtered = {"filter": hs.filters.Gaussian(mu=1.0)}
+    with pytest.raises(UnsupportedPlan, match="one at a time"):
+        runs.private(runs.banded(), **filtered)
+    with pytest.raises(UnsupportedPlan, match="one at a time"):
+        runs.private(hs.Plan(sampling=hs.BallsInBins(bins=4), steps=8), **filtered)
+    mine, others = (
+        hs.filters.Individual.gaussian(examples=n, mu=1.0)
+        for n in (runs.EXAMPLES, runs.EXAMPLES + 1)
+    )
+    with pytest.raises(InvalidParameter, match="loss"):
+        full(runs, filter=mine)
+    with pytest.raises(InvalidParameter, match="budgets for 40"):
+        full(runs, filter=others, loss=loss)
+    with pytest.raises(InvalidParameter, match="clipping"):
+        full(runs, filter=mine, loss=loss, clipping="ghost")
