@@ -31,7 +31,7 @@ from hockeystick.sampling import (
 )
 
 if TYPE_CHECKING:
-    from hockeystick import fdp, filters, ledger
+    from hockeystick import fdp, filters, ledger, training
     from hockeystick.comparison.compare import Compared, compare
     from hockeystick.estimation import (
         Estimate,
@@ -60,7 +60,7 @@ _ON_DEMAND = {
     "estimate_profiles": "estimation",
     "verify": "verification",
 }
-_PACKAGES_ON_DEMAND = ("fdp", "filters", "ledger")
+_PACKAGES_ON_DEMAND = ("fdp", "filters", "ledger", "torch", "training")
 
 __all__ = [
     "Attribution",
@@ -99,6 +99,7 @@ __all__ = [
     "ledger",
     "methods",
     "strategies",
+    "training",
     "verify",
 ]
 
