@@ -6,11 +6,12 @@ BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint check bench docs clean venv
+.PHONY: help demo test torch lint check bench docs clean venv
 
 help:
 	@echo "make demo    calibrated noise for one realistic run; prints a table, writes demo.png"
 	@echo "make test    the whole test suite"
+	@echo "make torch   PyTorch for make test, which skips some tests without it"
 	@echo "make lint    formatting, lint, types, import direction"
 	@echo "make check   lint, then the quick tests"
 	@echo "make bench   speed and accuracy against other accountants"
@@ -22,6 +23,8 @@ demo: $(VENV)/.installed-plot
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2 --durations=10
+
+torch: $(VENV)/.installed-train
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .

@@ -14,13 +14,25 @@ from hockeystick.cli.delta import delta
 from hockeystick.cli.epsilon import epsilon
 from hockeystick.cli.filters import filters
 from hockeystick.cli.ledger import ledger
+from hockeystick.cli.reproduce import reproduce
 from hockeystick.cli.tradeoff import tradeoff
 from hockeystick.cli.verify import verify
 
 __all__ = ["app"]
 
 app = typer.Typer(name="hockeystick", add_completion=False, pretty_exceptions_enable=False)
-for command in (epsilon, delta, calibrate, verify, compare, batches, tradeoff, filters):
+COMMANDS = (
+    epsilon,
+    delta,
+    calibrate,
+    verify,
+    compare,
+    batches,
+    tradeoff,
+    filters,
+    reproduce,
+)
+for command in COMMANDS:
     app.command()(command)
 app.add_typer(ledger, name="ledger")
 
