@@ -63,6 +63,21 @@ def test_the_plan_is_the_upper_limit(runs):
     assert rates == {runs.RATE}
 
 
+@pytest.mark.slow
+def test_a_levy_filter_governs_as_well(runs):
+    """It ends the run within its budget, and the statement carries its guarantee."""
+    governing = hs.filters.Levy(
+        epsilon=1.0, delta=1e-5, rates=runs.RATE, noise_multipliers=runs.NOISE
+    )
+    run = runs.private(runs.independent(), filter=governing)
+    runs.train(run)
+    assert run.taken_steps == len(governing.history) > 0
+    assert governing.spent <= governing.budget
+    stated = run.statement(delta=1e-5)
+    assert (stated.kind, stated.epsilon) == ("proven", governing.guarantee().epsilon(1e-5))
+    assert stated.epsilon <= 1.0
+
+
 def test_a_batch_that_is_handed_out_again_is_charged_once(runs):
     """Its permit is held until the step is taken."""
     governing = hs.filters.Gaussian(mu=10.0)

@@ -19,6 +19,13 @@ FILTERS = [
     hs.filters.Renyi(epsilon=2.0, delta=1e-5, order=7.5),
     hs.filters.Renyi(epsilon=2.0, delta=1e-5),
     hs.filters.Gaussian(mu=0.7),
+    hs.filters.Levy(
+        epsilon=2.0,
+        delta=1e-5,
+        process=hs.filters.LevyProcess(
+            gaussian=0.1, unit=0.25, sizes=(1, 3), rates=(0.5, 0.01), killing=1e-9, catalyst=0.1
+        ),
+    ),
     hs.filters.ApproximateGaussian(mu=0.7, regime="small"),
     hs.filters.Individual.gaussian(examples=5, mu=0.7),
     hs.filters.Individual.renyi(examples=5, epsilon=1.0, delta=1e-5),

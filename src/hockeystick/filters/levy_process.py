@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
@@ -68,3 +69,20 @@ class LevyProcess:
     def as_json(self) -> Mapping[str, object]:
         """The process as the ledger keeps it."""
         return {**asdict(self), "sizes": list(self.sizes), "rates": list(self.rates)}
+
+    def as_text(self) -> str:
+        """The same in one line, for `from_text`."""
+        return json.dumps(self.as_json(), sort_keys=True)
+
+    @classmethod
+    def from_text(cls, text: str) -> LevyProcess:
+        """The process that `as_text` wrote, to the last digit."""
+        try:
+            values = dict(json.loads(text))
+            return cls(
+                **{**values, "sizes": tuple(values["sizes"]), "rates": tuple(values["rates"])}
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, InvalidParameter):
+                raise
+            raise InvalidParameter("text", "what `as_text` wrote", text) from error

@@ -28,10 +28,17 @@ def _renyi_rule(order: float, budget: float) -> filters.Individual:
     return filters.Individual(examples=1, rule=rule)
 
 
+def _levy(epsilon: float, delta: float, process: str) -> filters.Levy:
+    return filters.Levy(
+        epsilon=epsilon, delta=delta, process=filters.LevyProcess.from_text(process)
+    )
+
+
 # What a filter is built from; a new filter whose guarantee numbers alone describe is a line here.
 _FILTERS: dict[str, tuple[Callable[..., Governing], tuple[str, ...]]] = {
     "Renyi": (filters.Renyi, ("epsilon", "delta", "order")),
     "Gaussian": (filters.Gaussian, ("mu",)),
+    "Levy": (_levy, ("epsilon", "delta", "process")),
     "ApproximateGaussian": (filters.ApproximateGaussian, ("mu", "regime")),
     "Individual renyi": (_renyi_rule, ("order", "budget")),
     "Individual gaussian": (partial(filters.Individual.gaussian, examples=1), ("mu",)),
@@ -75,7 +82,11 @@ def _named(governing: Governing) -> tuple[str, Mapping[str, Any]]:
     if isinstance(governing, filters.Individual):
         described = governing.rule.describe()
         return f"Individual {described['rule']}", described
-    return type(governing).__name__, vars(governing)
+    values = {
+        name: value.as_text() if isinstance(value, filters.LevyProcess) else value
+        for name, value in vars(governing).items()
+    }
+    return type(governing).__name__, values
 
 
 def rate_for_filters(plan: Plan) -> float:
