@@ -107,9 +107,6 @@ def small_entries() -> list[Entry]:
     found = {
         "balls-in-bins": verified(aim, hoped, draws=draws, seed=SEED),
         "balls-in-bins, optimistic": hoped,
-        "b-min-sep, optimistic": estimated(
-            target(b_min_sep, epsilon), "bsr", 32, guess=880.0, seed=SEED
-        ),
     }
     return [
         *proven_entries(epsilon, (1, 8)),

@@ -106,12 +106,12 @@ def test_auto_takes_the_tighter_one():
     assert proven == [*PROVEN, "gram"]
     for noise in (0.7, 4.0):
         found = {
-            method: hs.account(plan, noise_multiplier=noise, method=method, budget=1e7).epsilon(
+            method: hs.account(plan, noise_multiplier=noise, method=method, budget=1e5).epsilon(
                 1e-5
             )
             for method in proven
         }
-        best = hs.account(plan, noise_multiplier=noise, budget=1e7).answer(delta=1e-5)
+        best = hs.account(plan, noise_multiplier=noise, budget=1e5).answer(delta=1e-5)
         assert best.value == min(found.values())
         assert found[best.method] == best.value
 

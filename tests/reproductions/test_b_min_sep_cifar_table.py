@@ -42,15 +42,14 @@ def test_the_stored_table_against_the_paper(row, epsilon):
 
 @pytest.mark.slow
 def test_small_mode(capsys, tmp_path):
-    """Prints and writes; estimates agree with the full run, and verification adds little."""
+    """Prints and writes; the estimate agrees with the full run, and verification adds little."""
     assert script.main(["--small", "--output", str(tmp_path)]) == 0
     rows = [line.split("  ")[0] for line in capsys.readouterr().out.splitlines()[2:]]
-    assert rows == [row for row in script.PRINTED if row != "b-min-sep"]
+    assert rows == [row for row in script.PRINTED if not row.startswith("b-min-sep")]
     assert (tmp_path / "b_min_sep_cifar_table.png").stat().st_size > 10_000
     found, stored = errors_of(tmp_path / STORED.name), errors_of(STORED)
-    for row in MONTE_CARLO:
-        key = (f"{row}, optimistic", 2.0)
-        assert found[key] == pytest.approx(stored[key], rel=0.01)
+    key = ("balls-in-bins, optimistic", 2.0)
+    assert found[key] == pytest.approx(stored[key], rel=0.01)
     ratio = found["balls-in-bins", 2.0] / found["balls-in-bins, optimistic", 2.0]
     assert 1 < ratio < 1.1
 
