@@ -10,6 +10,9 @@ import pytest
 import hockeystick as hs
 from twins.two_bins import two_bins_delta
 
+# Together they take seconds; `make test` runs them.
+pytestmark = pytest.mark.slow
+
 EPSILONS = (0.0, 0.2, 1.0)
 PLANS = {
     "one epoch": (2, hs.strategies.bsr(2, 2), 1.5),

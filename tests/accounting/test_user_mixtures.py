@@ -13,6 +13,9 @@ from scipy.stats import binom, norm
 import hockeystick as hs
 from hockeystick.sampling import UserMinSep
 
+# Together they take seconds; `make test` runs them.
+pytestmark = pytest.mark.slow
+
 
 def plan(rate, copies, *, steps, **options):
     """Users who never rest, independent noise."""

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+# Together they take seconds; `make test` runs them.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"```python(?: title=\"(PyTorch)\")?\n(.*?)```", re.DOTALL)

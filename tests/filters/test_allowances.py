@@ -7,6 +7,9 @@ import pytest
 from hockeystick.errors import InvalidParameter
 from hockeystick.filters.allowances import allowances
 
+# Together they take seconds; `make test` runs them.
+pytestmark = pytest.mark.slow
+
 
 def steps_of(**asked):
     """Allowed steps by filter."""

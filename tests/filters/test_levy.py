@@ -12,6 +12,9 @@ from hockeystick.errors import BudgetExceeded, InvalidParameter
 from hockeystick.filters.asked import Sampled
 from hockeystick.filters.showcase import showcase_schedule
 
+# Together they take seconds; `make test` runs them.
+pytestmark = pytest.mark.slow
+
 PROFILE = {1e-5: 1.21566, 1e-8: 1.69548}
 RENYI = {1e-5: 1.3307, 1e-8: 1.8008}
 # What the design gave for the showcase, kept so that not every test has to wait for it.

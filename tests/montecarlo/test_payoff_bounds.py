@@ -15,6 +15,9 @@ from hockeystick.simulation import Proposal
 from montecarlo.medium_runs import SCHEMES, payoffs_of, proposals_of, simulation
 from twins.participating_plans import SHORT_RUNS, prepared
 
+# Together they take seconds; `make test` runs them.
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", SCHEMES)
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.5])

@@ -14,6 +14,9 @@ from hockeystick.randomness import generator
 from montecarlo.medium_runs import SCHEMES, payoffs_of, proposals_of, simulation
 from twins.participating_plans import SHORT_RUNS, prepared
 
+# Together they take seconds; `make test` runs them.
+pytestmark = pytest.mark.slow
+
 
 def drawn_of(run, *, draws=12_000, seed=11):
     """Losses and log weights of all draws."""

@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 from hockeystick._numerics.dominating_levels import dominating_levels
 from hockeystick._numerics.posterior_tails import posterior_tails
 
+# Together they take seconds; `make test` runs them.
+pytestmark = pytest.mark.slow
+
 DRAWS = 40_000
 SHARES = (0.05, 0.2, 0.5, 0.8)
 

@@ -17,6 +17,9 @@ from hockeystick._numerics.replica_moments import MinSepWalk, replica_moments
 from hockeystick.analyses.replicas import column_products
 from twins.participation_patterns import min_sep_patterns, moment
 
+# Together they take seconds; `make test` runs them.
+pytestmark = pytest.mark.slow
+
 BUDGET = 1e8
 
 

@@ -11,6 +11,9 @@ from scipy.stats import norm
 from hockeystick import Profile
 from hockeystick.errors import HockeystickError, PrecisionError
 
+# Together they take seconds; `make test` runs them.
+pytestmark = pytest.mark.slow
+
 SAMPLED = Profile.gaussian(noise_multiplier=1.0).subsample(0.02)
 
 

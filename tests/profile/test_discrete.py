@@ -14,6 +14,9 @@ from strategies import epsilons, pairs, quick, rates
 from twins import outcomes as plain
 from twins.sandwich import corners
 
+# Together they take seconds; `make test` runs them.
+pytestmark = pytest.mark.slow
+
 # Losses of a pair of vectors are differences of logarithms: this far from exact.
 LOG_ROUNDING = 4e-15
 

@@ -16,6 +16,9 @@ from strategies import narrow_pairs, pairs, quick
 from twins import outcomes as plain
 from twins.sandwich import corners
 
+# Together they take seconds; `make test` runs them.
+pytestmark = pytest.mark.slow
+
 GAUSSIAN = Profile.gaussian(noise_multiplier=1.0)
 MEMBERS = {
     "gaussian": GAUSSIAN,

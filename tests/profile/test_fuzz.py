@@ -13,6 +13,9 @@ from hockeystick._numerics.divergence import delta_from_law
 from hockeystick.errors import PrecisionError
 from hockeystick.evaluation import Resolution
 
+# Together they take seconds; `make test` runs them.
+pytestmark = pytest.mark.slow
+
 ACCURACY = 0.1
 
 

@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 from hockeystick import Profile
 from strategies import brief
 
+# Together they take seconds; `make test` runs them.
+pytestmark = pytest.mark.slow
+
 LOW = 0.05
 
 

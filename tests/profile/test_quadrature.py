@@ -10,6 +10,9 @@ from hockeystick import Profile
 from hockeystick.evaluation import Resolution
 from twins.gaussian import allocation_of_three, allocation_of_two, poisson_twice
 
+# Together they take seconds; `make test` runs them.
+pytestmark = pytest.mark.slow
+
 STEPS = (0.2, 0.1, 0.05, 0.02, 0.01)
 # The quadratures agree with finer ones to this accuracy.
 QUADRATURE = 1e-8

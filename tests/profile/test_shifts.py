@@ -16,6 +16,9 @@ from hockeystick.expressions.gaussian import Gaussian
 from hockeystick.expressions.shifts import Shifts, random_shift
 from twins.outcomes import exact, number
 
+# Together they take seconds; `make test` runs them.
+pytestmark = pytest.mark.slow
+
 CASES = {
     "two": Shifts((0.3, 1.0), (0.4, 0.6)),
     "three with zero": Shifts((0.0, 0.5, 2.0), (0.9, 0.07, 0.03)),

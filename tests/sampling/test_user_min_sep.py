@@ -20,6 +20,9 @@ from hockeystick.sampling import Attribution, ConjecturedUserMinSep, MinSep, Poi
 from hockeystick.sampling.user_walk import user_walk
 from twins.user_min_sep import user_batches
 
+# Together they take seconds; `make test` runs them.
+pytestmark = pytest.mark.slow
+
 ALARM = 1e-6
 """p-value below which a fixed-seed statistic fails."""
 
