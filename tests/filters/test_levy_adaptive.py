@@ -81,7 +81,9 @@ def charges_of(requests: Sequence[dict[str, object]]) -> tuple[filters.Levy, lis
     return made(), [made().request(**request).charge for request in requests]
 
 
-def check(pairs: Sequence[Pair], f: filters.Levy, charges: Sequence[float]) -> None:
+def assert_no_strategy_exceeds(
+    pairs: Sequence[Pair], f: filters.Levy, charges: Sequence[float]
+) -> None:
     """No strategy exceeds the guarantee at any epsilon; a third of the charges would not do."""
     guarantee = f.guarantee()
     nearest = 0.0
@@ -101,7 +103,7 @@ def check(pairs: Sequence[Pair], f: filters.Levy, charges: Sequence[float]) -> N
 def test_discrete_mechanisms() -> None:
     """Profiles of discrete pairs, in both directions."""
     f, charges = charges_of([{"profile": hs.Profile.from_pmfs(p, q)} for p, q in DISCRETE])
-    check(DISCRETE, f, charges)
+    assert_no_strategy_exceeds(DISCRETE, f, charges)
 
 
 @pytest.mark.slow
@@ -111,7 +113,7 @@ def test_sampled_gaussians() -> None:
         [{"rate": rate, "noise_multiplier": noise, "clip": False} for rate, noise in SAMPLED]
     )
     pairs = [binned(rate, noise, (0.5 / noise + 0.6,)) for rate, noise in SAMPLED]
-    check(pairs, f, charges)
+    assert_no_strategy_exceeds(pairs, f, charges)
 
 
 def test_no_more_is_permitted_than_the_charges_say() -> None:

@@ -100,7 +100,7 @@ def assert_above(target, *, variance, boldness):
 def assert_below(target, *, variance, boldness):
     """The target less the minorant is, with the common part in its full size."""
     mixture = best_minorant(target, variance, boldness)
-    common = mixture.common / target.amplitudes[-1] ** 2
+    common = mixture.common / target.amplitudes.min() ** 2
     row = target.values - variance * lags_of(mixture, common=common)
     extra, lowest = certificate(row, ring=target.ring)
     scale = target.values[0]

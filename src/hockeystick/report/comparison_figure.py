@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hockeystick.report.figure import INK, new_figure
+from hockeystick.report.figure import INK, new_figure, title_and_legend
 from hockeystick.report.noise_curve import NoiseCurve
 from hockeystick.report.noise_figure import EPSILON_LABEL, Mark, draw_curves, draw_mark
 
@@ -38,17 +38,7 @@ def comparison_figure(
     left.set_xlabel("noise multiplier", color=INK)
     right.set_xlabel("noise multiplier / expected batch size", color=INK)
     left.set_ylabel(EPSILON_LABEL, color=INK)
-    figure.suptitle(title, x=0.01, horizontalalignment="left", fontsize=11, color=INK)
-    handles, labels = left.get_legend_handles_labels()
-    figure.legend(
-        handles,
-        labels,
-        loc="outside lower center",
-        ncols=len(labels),
-        frameon=False,
-        fontsize=9,
-        labelcolor=INK,
-    )
+    title_and_legend(figure, title, of=left)
     return figure
 
 

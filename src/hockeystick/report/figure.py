@@ -22,6 +22,7 @@ __all__ = [
     "log_axes",
     "new_figure",
     "save_figure",
+    "title_and_legend",
 ]
 
 FORMATS = ("png", "svg", "pdf")
@@ -90,6 +91,21 @@ def log_axes(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(INK)
     axes.tick_params(colors=INK, labelsize=9)
+
+
+def title_and_legend(figure: Figure, title: str, *, of: Axes) -> None:
+    """A title above all panels, and the legend of one of them below."""
+    figure.suptitle(title, x=0.01, horizontalalignment="left", fontsize=11, color=INK)
+    handles, labels = of.get_legend_handles_labels()
+    figure.legend(
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=len(labels),
+        frameon=False,
+        fontsize=9,
+        labelcolor=INK,
+    )
 
 
 def save_figure(figure: Figure, path: Path) -> None:

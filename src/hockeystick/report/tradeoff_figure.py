@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from hockeystick.fdp import GaussianTradeOff, TradeOff, true_positive_rate
-from hockeystick.report.figure import FAINT, INK, curve_style, log_axes, new_figure
+from hockeystick.report.figure import (
+    FAINT,
+    INK,
+    curve_style,
+    log_axes,
+    new_figure,
+    title_and_legend,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,17 +60,7 @@ def tradeoff_figure(
     left, right = figure.subplots(1, 2)
     _errors(left, curves)
     _attack(right, curves)
-    figure.suptitle(title, x=0.01, horizontalalignment="left", fontsize=11, color=INK)
-    handles, labels = left.get_legend_handles_labels()
-    figure.legend(
-        handles,
-        labels,
-        loc="outside lower center",
-        ncols=len(labels),
-        frameon=False,
-        fontsize=9,
-        labelcolor=INK,
-    )
+    title_and_legend(figure, title, of=left)
     return figure
 
 
