@@ -16,6 +16,7 @@ __all__ = ["RandomSource", "generator", "generators"]
 RandomSource: TypeAlias = (
     int | str | np.random.Generator | np.random.BitGenerator | np.random.SeedSequence | None
 )
+"""Whatever `generator` makes a generator of; None is a fresh one with a secret seed."""
 
 _SEED_BITS = 256
 CRYPTOGRAPHIC = "chacha"

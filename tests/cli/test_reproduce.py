@@ -11,6 +11,7 @@ import pytest
 
 from cli.conftest import Command
 from hockeystick.cli import reproduce as command_module
+from hockeystick.cli.figures import all_papers
 from hockeystick.cli.scripts import FOLDERS, all_scripts
 
 REPOSITORY = Path(__file__).parents[2] / "reproductions"
@@ -52,6 +53,27 @@ def test_every_script_is_listed(command: Command) -> None:
     assert names <= listed
     assert "curves" not in listed
     assert "Handwritten digits, trained privately" in outcome.stdout
+
+
+def test_every_figure_has_its_status(command: Command) -> None:
+    """A line for each figure of each paper, those without a script too."""
+    lines = command("reproduce").stdout.splitlines()
+    papers = all_papers(REPOSITORY)
+    assert [paper.figures for paper in papers] == [4, 6, 7, 9]
+    for paper in papers:
+        start = lines.index(paper.title) + 1
+        told = [line.split(maxsplit=1) for line in lines[start : lines.index("", start)]]
+        told = [words for words, line in zip(told, lines[start:], strict=False) if line[0] != " "]
+        for words, figure in zip(told, paper.entries, strict=True):
+            assert words[0] == (figure.script or "-")
+            assert words[1].split() == [*figure.label.split(), *figure.status.split()]
+
+
+def test_without_a_catalogue(command: Command, folder: Path) -> None:
+    """Scripts that it does not know are listed with their first line."""
+    outcome = command("reproduce")
+    assert outcome.status == 0
+    assert outcome.stdout.startswith("tiny_drawing\n    A drawing of nothing.\n")
 
 
 def test_names_and_summaries() -> None:

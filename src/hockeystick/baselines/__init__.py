@@ -7,7 +7,7 @@ from hockeystick.baselines.baseline import Baseline
 
 __all__ = ["BASELINES", "Baseline"]
 
-# In the order in which they are shown.
 BASELINES: dict[str, Baseline] = {
     module.BASELINE.name: module.BASELINE for module in (poisson, no_amplification, shuffling)
 }
+"""Every baseline by its name, in the order in which they are shown."""

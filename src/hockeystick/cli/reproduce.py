@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from textwrap import fill
 from typing import Annotated
 
 import typer
-from rich import box
-from rich.table import Table
+from rich.console import Console
 
+from hockeystick.cli.figures import Figure, all_papers
 from hockeystick.cli.options import OUTPUT
 from hockeystick.cli.scripts import Script, all_scripts
 from hockeystick.cli.table import stdout
 from hockeystick.errors import HockeystickError, InvalidParameter, MissingExtra
 
 __all__ = ["reproduce"]
+
+NO_SCRIPT, NAME_WIDTH, MARGIN, MOST_COLUMNS = "-", 30, 4, 100
 
 Name = Annotated[
     str | None,
@@ -35,7 +38,7 @@ Output = Annotated[
 def reproduce(
     name: Name = None, *, small: Small = False, data: Data = None, output: Output = None
 ) -> None:
-    """Compute a figure, a table or an experiment anew; without a name, list them."""
+    """Compute a figure, a table or an experiment anew; without a name, list all of them."""
     scripts = all_scripts()
     if not scripts:
         raise HockeystickError("This installation comes without the scripts of reproductions/.")
@@ -73,9 +76,27 @@ def _list(scripts: dict[str, Script], options: dict[str, object]) -> None:
     for option, value in options.items():
         if value is not None:
             raise InvalidParameter(option, "left out without a NAME", value)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    table.add_column("name", no_wrap=True)
-    table.add_column("what it makes")
+    console = stdout()
+    known = set()
+    for paper in all_papers(next(iter(scripts.values())).path.parent):
+        console.print(paper.title, style="bold")
+        for figure in paper.entries:
+            known.add(figure.script)
+            _entry(console, figure.script, f"{figure.label:<11}{figure.status}", _about(figure))
+        console.print()
     for script in scripts.values():
-        table.add_row(script.name, script.summary)
-    stdout().print(table, soft_wrap=False)
+        if script.name not in known:
+            _entry(console, script.name, "", script.summary)
+    console.print("hockeystick reproduce NAME [--small] [--output DIR] runs one of them.")
+
+
+def _entry(console: Console, name: str | None, what: str, text: str) -> None:
+    """The name and what it is, then the text, with a margin."""
+    console.print(f"{name or NO_SCRIPT:<{NAME_WIDTH}}{what}".rstrip())
+    margin = " " * MARGIN
+    width = min(console.width, MOST_COLUMNS)
+    console.print(fill(text, width, initial_indent=margin, subsequent_indent=margin))
+
+
+def _about(figure: Figure) -> str:
+    return figure.shows if figure.remark is None else f"{figure.shows} ({figure.remark})"

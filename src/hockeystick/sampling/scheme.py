@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Indices", "Sampling", "batch_size_within", "participations_within"]
 
 Indices: TypeAlias = npt.NDArray[np.int64]
+"""A batch: the numbers of its examples, from 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +34,9 @@ class Sampling(ABC):
 
     name: ClassVar[str]
     unit: ClassVar[str] = "example"
-    # Whether an argument that the amplification rests on is only conjectured.
-    conjectured: ClassVar[bool] = False
     """Whose participation is limited and protected: that of an example, or of a user."""
+    conjectured: ClassVar[bool] = False
+    """Whether an argument that the amplification rests on is only conjectured."""
 
     @classmethod
     @abstractmethod

@@ -1,0 +1,56 @@
+"""Names in the text are real: of the library, of files, of extras."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import reduce
+from importlib.util import find_spec
+
+import pytest
+
+import hockeystick as hs
+from documentation.pages import PAGES, ROOT, SPAN, blocks, name_of, prose
+
+HAS_TORCH = find_spec("torch") is not None and find_spec("opacus") is not None
+FILES = {
+    path.relative_to(folder).as_posix()
+    for folder in (ROOT, ROOT / "src" / "hockeystick", ROOT / "src" / "hockeystick" / "_numerics")
+    for part in ("src", "tests", "reproductions", "benchmarks")
+    for path in (ROOT / part).rglob("*.py")
+    if path.is_relative_to(folder)
+}
+
+
+def found_in_code(page, pattern):
+    """What matches in code spans of the text."""
+    return {found for span in SPAN.findall(prose(page)) for found in re.findall(pattern, span)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_names_of_the_library_exist(page):
+    """`hs.filters.Levy` and the like, down to attributes of classes."""
+    for name in found_in_code(page, r"\bhs((?:\.[A-Za-z_]\w*)+)"):
+        parts = name[1:].split(".")
+        if parts[0] == "torch" and not HAS_TORCH:
+            continue
+        reduce(getattr, parts, hs)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_files_exist(page):
+    """`analyses/gram.py` in the package, `reproductions/curves.py` in the repository."""
+    named = found_in_code(page, r"(?:\w+/)*[a-z]\w*\.py\b")
+    assert named <= FILES
+
+
+def test_extras_exist():
+    """Those that are to be installed, and those that are named beside a feature."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    shown = " ".join(block.text for page in PAGES for block in blocks(page))
+    text = shown + " ".join(page.read_text() for page in PAGES)
+    named = set(re.findall(r"\.\[(\w+)\]\"", text)) | set(re.findall(r"extras? `(\w+)`", text))
+    assert named >= {"plot", "train", "torch", "dask", "crypto", "postgres"}
+    assert named <= set(extras)
