@@ -11,7 +11,7 @@ start = time.process_time()
 import hockeystick
 seconds = time.process_time() - start
 heavy = {"numba", "scipy.special", "matplotlib", "torch", "jax", "dp_accounting", "sqlalchemy"}
-heavy |= {"typer", "rich"}
+heavy |= {"typer", "rich", "plotly"}
 print(seconds, sorted(heavy & set(sys.modules)))
 """
 

@@ -46,6 +46,20 @@ def test_table_and_plot(command: Command, tmp_path: Path) -> None:
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
+def test_html(command: Command, tmp_path: Path) -> None:
+    """A page beside the JSON, which names it; both have the same numbers."""
+    path = tmp_path / "report.html"
+    outcome = command("compare", *RUN, *DELTA, "--json", "--html", path)
+    assert (outcome.status, outcome.stderr) == (0, "")
+    content = json.loads(outcome.stdout)
+    assert content["html"] == str(path)
+    html = path.read_text(encoding="utf-8")
+    inside = html.split('id="data">')[1].split("</script>")[0]
+    assert json.loads(inside)["results"] == content["results"]
+    assert list(tmp_path.iterdir()) == [path]
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
@@ -54,6 +68,7 @@ def test_table_and_plot(command: Command, tmp_path: Path) -> None:
         (["--delta", "0"], "--delta must be in (0, 1)"),
         (["--steps", "0"], "--steps must be an integer >= 1"),
         (["--plot", "picture.txt"], "--plot must be a file that ends in"),
+        (["--html", "report.pdf"], "--html must be a file that ends in"),
     ],
 )
 def test_bad_input(command: Command, words: list[str], complaint: str) -> None:

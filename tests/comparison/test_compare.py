@@ -43,6 +43,18 @@ def test_candidates_have_the_batch_size():
         assert plan.sampling.expected_batch_size(300) == pytest.approx(100, rel=1e-12)
 
 
+def test_min_sep_rests_for_as_many_steps_as_there_are_bands():
+    """Where the batch leaves room for a rest; the rate is below one."""
+    plans = [
+        plan
+        for plan in candidates(examples=1000, batch_size=100, steps=20)
+        if plan.sampling.name == "min-sep"
+    ]
+    assert [plan.sampling.separation for plan in plans] == [4]
+    assert plans[0].strategy.bands == 4
+    assert plans[0].sampling.rate < 1
+
+
 def test_candidates_that_make_no_sense_are_left_out():
     """No more bands than steps or than the data allow; a full batch only if it is one."""
     assert {plan.sampling.name for plan in candidates(examples=10, batch_size=10, steps=1)} == {

@@ -10,6 +10,7 @@ from hockeystick.sampling import (
     BallsInBins,
     CyclicPoisson,
     FullBatch,
+    MinSep,
     Poisson,
     RandomAllocation,
     Sampling,
@@ -24,6 +25,7 @@ Family = Callable[[float, int, int], Iterator[Plan]]
 # Numbers of bands that are tried with amplification, and without.
 BANDS = (2, 4, 8, 16, 32, 64)
 BANDS_IN_BINS = (16, 64)
+BANDS_APART = (4, 16)
 INVERSE_BANDS = (4, 16)
 BUFFERS = (2, 4)
 
@@ -78,6 +80,15 @@ def _cyclic_poisson(size: float, examples: int, steps: int) -> Iterator[Plan]:
         yield Plan(sampling=sampling, steps=steps, strategy=bsr(steps, bands))
 
 
+def _min_sep(size: float, examples: int, steps: int) -> Iterator[Plan]:
+    """A rest of as many steps as bands after each participation; the price is a proven one."""
+    for bands in BANDS_APART:
+        if bands * size >= examples or bands > steps:
+            return
+        sampling = MinSep.for_batch_size(size, examples=examples, separation=bands)
+        yield Plan(sampling=sampling, steps=steps, strategy=band_mf(steps, bands))
+
+
 def _fixed_batches(size: float, examples: int, steps: int) -> Iterator[Plan]:
     """The same batches in every epoch: no amplification, but any strategy."""
     groups = round(examples / size)
@@ -102,5 +113,6 @@ FAMILIES: tuple[Family, ...] = (
     _allocation,
     _balls_in_bins,
     _cyclic_poisson,
+    _min_sep,
     _fixed_batches,
 )

@@ -1,4 +1,4 @@
-"""The figure of mean squared error against epsilon."""
+"""The panel of mean squared error against epsilon."""
 
 from __future__ import annotations
 
@@ -6,20 +6,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hockeystick.report.error_curve import ErrorCurve
-from hockeystick.report.figure import INK, curve_style, log_axes, new_figure
+from hockeystick.report.figure import INK, curve_style, log_axes
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
-__all__ = ["error_figure"]
+__all__ = ["draw_errors"]
 
 
-def error_figure(
-    curves: Sequence[ErrorCurve], *, target: float, marks: Sequence[float], title: str
-) -> Figure:
+def draw_errors(
+    axes: Axes, curves: Sequence[ErrorCurve], *, target: float, marks: Sequence[float]
+) -> None:
     """One line for each family with a dot at the target epsilon; `marks` are the errors there."""
-    figure = new_figure(width=6.8, height=4.8)
-    axes = figure.subplots()
     for i, (curve, mark) in enumerate(zip(curves, marks, strict=True)):
         colour, dashes = curve_style(i)
         axes.plot(
@@ -33,8 +31,14 @@ def error_figure(
         axes.plot([target], [mark], "o", color=colour, markersize=6, zorder=5)
     axes.axvline(target, color=INK, linewidth=1.0, zorder=1)
     log_axes(axes)
-    axes.set_title(title, loc="left", fontsize=10.5, color=INK)
     axes.set_xlabel("ε", color=INK)
     axes.set_ylabel("mean squared error of the prefix sums", color=INK)
-    axes.legend(frameon=False, fontsize=9, labelcolor=INK)
-    return figure
+    # Below the axes: curves fill the whole panel.
+    axes.legend(
+        loc="upper left",
+        bbox_to_anchor=(0.0, -0.14),
+        ncols=2,
+        frameon=False,
+        fontsize=8.5,
+        labelcolor=INK,
+    )

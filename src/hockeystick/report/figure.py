@@ -19,6 +19,7 @@ __all__ = [
     "PALETTE",
     "check_figure_file",
     "curve_style",
+    "linear_axes",
     "log_axes",
     "new_figure",
     "save_figure",
@@ -86,6 +87,11 @@ def log_axes(axes: Axes) -> None:
         axis.set_major_locator(LogLocator(subs=labelled))
         axis.set_major_formatter(FuncFormatter(lambda value, position: f"{value:g}"))
         axis.set_minor_locator(NullLocator())
+    linear_axes(axes)
+
+
+def linear_axes(axes: Axes) -> None:
+    """A light grid behind the data and no box around it."""
     axes.set_axisbelow(True)
     axes.grid(visible=True, color=FAINT, linewidth=0.8)
     axes.spines[["top", "right"]].set_visible(False)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hockeystick.accounting import account
+from hockeystick.accounting import DEFAULT_BUDGET, account
 from hockeystick.errors import PrecisionError
 from hockeystick.guarantee import Kind
 from hockeystick.plan import Plan
@@ -45,16 +45,25 @@ def noise_curve(
     method: str = "auto",
     direction: str = "both",
     accuracy: float = CURVE_ACCURACY,
+    budget: float = DEFAULT_BUDGET,
+    known: Mapping[float, float] | None = None,
 ) -> NoiseCurve:
-    """epsilon(delta) of the plan at each noise multiplier: one evaluation each, at low accuracy."""
+    """epsilon(delta) of the plan at each noise multiplier: one evaluation each, at low accuracy.
+
+    `known` has epsilons, by noise multiplier, that need no evaluation.
+    """
+    already = known or {}
 
     def epsilon(noise_multiplier: float) -> float:
+        if noise_multiplier in already:
+            return already[noise_multiplier]
         guarantee = account(
             plan,
             noise_multiplier=noise_multiplier,
             method=method,
             direction=direction,
             accuracy=accuracy,
+            budget=budget,
         )
         try:
             return guarantee.epsilon(delta)

@@ -9,9 +9,9 @@ import numpy as np
 
 from hockeystick.fdp import GaussianTradeOff, TradeOff, true_positive_rate
 from hockeystick.report.figure import (
-    FAINT,
     INK,
     curve_style,
+    linear_axes,
     log_axes,
     new_figure,
     title_and_legend,
@@ -94,11 +94,7 @@ def _errors(axes: Axes, curves: list[Curve]) -> None:
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     axes.set_xlabel("false positive rate", color=INK)
     axes.set_ylabel("false negative rate (lower bound)", color=INK)
-    axes.set_axisbelow(True)
-    axes.grid(visible=True, color=FAINT, linewidth=0.8)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(INK)
-    axes.tick_params(colors=INK, labelsize=9)
+    linear_axes(axes)
 
 
 def _attack(axes: Axes, curves: list[Curve]) -> None:

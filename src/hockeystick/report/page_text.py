@@ -1,0 +1,187 @@
+"""The parts of the page that are text: every value is escaped where it enters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+from hockeystick.report.comparison_report import ComparisonReport, FamilyReport
+from hockeystick.report.fine_print import KIND_MEANINGS, fine_print
+from hockeystick.report.numbers import upper_text
+from hockeystick.report.page_data import ESTIMATE, method_names
+from hockeystick.report.reproduction import commands, python_code, verifying_command
+from hockeystick.report.result_rows import COLUMNS, cells
+
+__all__ = [
+    "family_boxes",
+    "fine_print_list",
+    "method_boxes",
+    "recommendation",
+    "scheme_options",
+    "settings",
+    "table",
+]
+
+
+def recommendation(report: ComparisonReport) -> str:
+    """The setting with the least error, in a sentence."""
+    best, first = report.best, report.families[0]
+    found, answer = best.calibration, best.answer
+    return (
+        f'<p class="big">{escape(_setting(first))}: noise multiplier '
+        f"{upper_text(found.noise_multiplier)}</p>"
+        f"<p>Mean squared error {upper_text(best.mean_squared_error)}, the least of "
+        f"{len(report.compared)} candidates. ε ≤ {upper_text(answer.value)} at "
+        f'δ = {found.delta:g}, <span class="kind">{escape(answer.kind)}</span> by '
+        f"<code>{escape(answer.method)}</code>.</p>"
+        f"{_promise(report)}"
+        "<details><summary>Commands and Python that reproduce it</summary>"
+        f"{_reproduction(first, report)}</details>"
+    )
+
+
+def scheme_options(report: ComparisonReport) -> str:
+    """An option for each family; the first is recommended."""
+    return "".join(
+        f'<option value="{i}"{" selected" if i == 0 else ""}>{escape(_setting(one))}'
+        f"{' (recommended)' if i == 0 else ''}</option>"
+        for i, one in enumerate(report.families)
+    )
+
+
+def method_boxes(report: ComparisonReport) -> str:
+    """A toggle for each method, and one for estimates."""
+    names = method_names(report)
+    boxes = [_box("method", name, name, f' data-method="{escape(name)}"') for name in names]
+    if any(one.estimated_noise is not None for one in report.families):
+        boxes.append(
+            _box(
+                "method",
+                ESTIMATE,
+                "exact accounting (estimate)",
+                f' data-method="{ESTIMATE}"',
+                line="◇",
+            )
+        )
+    return "".join(boxes)
+
+
+def family_boxes(report: ComparisonReport) -> str:
+    """A toggle for each family in the figure of errors."""
+    return "".join(
+        _box("family", str(i), f"{one.family.label} ({one.family.best.answer.kind})")
+        for i, one in enumerate(report.families)
+    )
+
+
+def settings(report: ComparisonReport) -> str:
+    """For each family a part with its numbers, its commands and its Python; one is shown."""
+    return "".join(
+        f'<div data-family="{i}"{"" if i == 0 else " hidden"}>{_family(one, report)}</div>'
+        for i, one in enumerate(report.families)
+    )
+
+
+def table(report: ComparisonReport) -> str:
+    """All candidates, the least error first."""
+    head = "".join(
+        f'<th scope="col"{_numeric(number)}>{escape(title)}</th>' for title, number in COLUMNS
+    )
+    body = ""
+    for place, one in enumerate(report.compared):
+        texts = zip(cells(one), COLUMNS, strict=True)
+        row = "".join(f"<td{_numeric(number)}>{escape(text)}</td>" for text, (_, number) in texts)
+        body += f"<tr{' class=best' if place == 0 else ''}>{row}</tr>"
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def fine_print_list(report: ComparisonReport) -> str:
+    """The fine print, and what each kind means."""
+    kinds = _facts(KIND_MEANINGS.items())
+    return f"{_facts(fine_print(report))}<h3>Kinds</h3>{kinds}"
+
+
+def _family(one: FamilyReport, report: ComparisonReport) -> str:
+    best = one.family.best
+    found, answer, plan = best.calibration, best.answer, best.plan
+    described = [*plan.sampling.describe().items(), *plan.strategy.describe().items()]
+    facts = [(name.replace("_", " "), str(value)) for name, value in described]
+    size = plan.sampling.expected_batch_size(report.examples)
+    facts += [
+        ("expected batch size", f"{size:g}"),
+        ("noise multiplier", upper_text(found.noise_multiplier)),
+        ("mean squared error", upper_text(best.mean_squared_error)),
+        ("ε at δ", f"{upper_text(answer.value)} at {found.delta:g}, {answer.kind}"),
+        ("method", answer.method),
+    ]
+    if one.not_drawn:
+        facts.append(("methods not drawn", ", ".join(one.not_drawn)))
+    return f"{_facts(facts)}{_verification(one)}{_reproduction(one, report)}"
+
+
+def _reproduction(one: FamilyReport, report: ComparisonReport) -> str:
+    best = one.family.best
+    lines = "\n".join(commands(best, examples=report.examples, seed=report.seed))
+    return (
+        f"<h3>Commands</h3>{_code(lines)}"
+        f"<h3>Python</h3>{_code(python_code(best, examples=report.examples))}"
+    )
+
+
+def _promise(report: ComparisonReport) -> str:
+    """Where an estimate is below the least proven error: what may be had by draws."""
+    able = [one for one in report.families if one.estimated_error is not None]
+    if not able:
+        return ""
+    least = min(able, key=lambda one: one.estimated_error or 0.0)
+    error = least.estimated_error or 0.0
+    if error >= report.best.mean_squared_error:
+        return ""
+    return (
+        f"<p>Verified by draws, {escape(_setting(least))} may need less: an error of about "
+        f'{error:.4g} <span class="kind">{ESTIMATE}</span>. Choose it below for the command.</p>'
+    )
+
+
+def _verification(one: FamilyReport) -> str:
+    """What draws would say, where no proven number is exact."""
+    if not one.can_be_verified:
+        return ""
+    best = one.family.best
+    text = "No proven number is exact here; draws of the run may verify less noise"
+    if one.estimated_noise is not None:
+        text += (
+            f" (exact accounting: about {one.estimated_noise:.4g}, with an error of about "
+            f'{one.estimated_error:.4g}; <span class="kind">{ESTIMATE}</span>)'
+        )
+    return f"<p>{text}:</p>{_code(verifying_command(best))}"
+
+
+def _setting(one: FamilyReport) -> str:
+    """Scheme, strategy and what it is parametrised by."""
+    parameters = one.family.best.plan.strategy.parameters
+    named = [f"{parameters[name]} {name}" for name in ("bands", "buffers") if name in parameters]
+    return f"{one.family.label}{''.join(f' ({text})' for text in named)}"
+
+
+def _box(name: str, value: str, label: str, attributes: str = "", *, line: str = "") -> str:
+    """A checkbox, the piece of line that it stands for, and its label."""
+    key = f"{name}-{escape(value)}"
+    return (
+        f'<span class="toggle"{attributes}><input type="checkbox" name="{name}" id="{key}" '
+        f'value="{escape(value)}" checked><span class="swatch" id="swatch-{key}">{line}</span>'
+        f'<label for="{key}">{escape(label)}</label></span>'
+    )
+
+
+def _facts(facts: Iterable[tuple[str, str]]) -> str:
+    lines = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts)
+    return f'<dl class="facts">{lines}</dl>'
+
+
+def _code(text: str) -> str:
+    return f'<pre tabindex="0"><code>{escape(text)}</code></pre>'
+
+
+def _numeric(number: bool) -> str:
+    return ' class="number"' if number else ""

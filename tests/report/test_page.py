@@ -1,0 +1,174 @@
+"""The page as text: what it says, what it escapes, and that it asks nobody for anything."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from hockeystick.errors import InvalidParameter, MissingExtra
+from hockeystick.report.comparison_report import ComparisonReport
+from hockeystick.report.numbers import upper_text
+from hockeystick.report.page import check_page_file, page_html, write_page
+from hockeystick.report.result_rows import result_row
+from report.small_comparison import EXAMPLES, small_report
+
+pytestmark = pytest.mark.slow
+MOST_BYTES = 6_000_000
+# Attributes by which a page makes a browser fetch something.
+FETCHING = {"src", "srcset", "href", "action", "poster", "data", "formaction", "background"}
+NASTY = '</script><script>alert(1)</script><img src=x onerror="alert(1)">&'
+
+
+class Parts(HTMLParser):
+    """The tags of a page, the addresses in them, and its visible text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.addresses: list[str] = []
+        self.text = ""
+        self.inside: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Remember the tag and where it points."""
+        self.tags.append(tag)
+        self.inside.append(tag)
+        self.addresses += [value or "" for name, value in attrs if name in FETCHING]
+
+    def handle_endtag(self, tag: str) -> None:
+        """What follows is outside of it."""
+        while self.inside and self.inside.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        """Text that a reader sees."""
+        if not {"script", "style"} & set(self.inside):
+            self.text += data
+
+
+def parsed(report: ComparisonReport) -> Parts:
+    """The page of the report, taken apart."""
+    parts = Parts()
+    parts.feed(page_html(report))
+    return parts
+
+
+def test_nothing_is_fetched() -> None:
+    """All addresses are inside the page, style sheets have none, and a policy forbids others."""
+    html = page_html(small_report())
+    parts = parsed(small_report())
+    assert parts.addresses
+    assert all(address.startswith(("#", "data:")) for address in parts.addresses)
+    style = html[html.index("<style>") : html.index("</style>")]
+    assert "url(" not in style
+    assert "@import" not in style
+    assert "default-src 'none'" in html
+    own = html[html.rindex("<script>") :]
+    assert not re.search(r"https?:|fetch\(|XMLHttpRequest|import\(", own)
+
+
+def test_the_page_is_small_enough_and_complete(tmp_path: Path) -> None:
+    """One file under six megabytes, and nothing beside it."""
+    path = tmp_path / "report.html"
+    write_page(small_report(), path)
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.stat().st_size < MOST_BYTES
+    assert path.read_text(encoding="utf-8").rstrip().endswith("</html>")
+
+
+def test_numbers_are_those_of_the_comparison() -> None:
+    """The data are what --json prints, the table is what the terminal shows."""
+    report = small_report()
+    html = page_html(report)
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
+    assert found is not None
+    content = json.loads(found[1])
+    expected = [result_row(one, EXAMPLES) for one in report.compared]
+    assert content["results"] == json.loads(json.dumps(expected))
+    for one, shown in zip(report.families, content["families"], strict=True):
+        best = one.family.best
+        assert shown["noise"] == best.calibration.noise_multiplier
+        assert shown["epsilon"] == best.answer.value
+        assert shown["mse"] == best.mean_squared_error
+    for one in report.compared:
+        assert f'<td class="number">{upper_text(one.calibration.noise_multiplier)}</td>' in html
+        assert f'<td class="number">{upper_text(one.mean_squared_error)}</td>' in html
+
+
+def test_kinds_and_fine_print_are_there() -> None:
+    """Each family and curve has its kind; adjacency, unit, method and versions are stated."""
+    text = parsed(small_report()).text
+    for report in small_report().families:
+        assert f"{report.family.label} ({report.family.best.answer.kind})" in text
+    for word in (
+        "zero-out / add-remove",
+        "adjacency",
+        "unit",
+        "asymptotic",
+        "estimate",
+        "verified",
+    ):
+        assert word in text
+    assert "renyi" in text
+    assert re.search(r"hockeystick \d+\.\d+.*plotly \d+", text)
+    assert "seed 1" in text
+    assert "--method monte-carlo --dry-run" in text
+    assert "hs.calibrate(plan, epsilon=2.0, delta=1e-05)" in text
+
+
+def test_whatever_comes_in_is_escaped() -> None:
+    """A label that tries to be a tag stays a label, in the text and in the data."""
+    report = small_report()
+    first = report.families[0]
+    nasty = replace(first, family=replace(first.family, label=NASTY))
+    plain = parsed(report)
+    attacked = parsed(replace(report, families=(nasty, *report.families[1:])))
+    assert attacked.tags == plain.tags
+    assert NASTY in attacked.text
+    html = page_html(replace(report, families=(nasty, *report.families[1:])))
+    assert NASTY not in html
+
+
+def test_controls_have_labels() -> None:
+    """Every control is named, and the page can be skipped to."""
+    html = page_html(small_report())
+    controls = re.findall(r'<(?:input|select)[^>]* id="([^"]+)"', html)
+    assert len(controls) >= 8
+    for control in controls:
+        assert f'for="{control}"' in html
+    assert '<a class="skip" href="#main">' in html
+    assert '<html lang="en">' in html
+
+
+@pytest.mark.parametrize("name", ["report", "report.txt", "no/report.html", ".html"])
+def test_impossible_files_are_refused_early(tmp_path: Path, name: str) -> None:
+    """Other suffixes and missing directories, before anything is priced."""
+    with pytest.raises(InvalidParameter, match="html must be"):
+        check_page_file("html", tmp_path / name)
+
+
+def test_a_missing_plotly_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message says which extra to install."""
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    with pytest.raises(MissingExtra, match=r"hockeystick\[report\]"):
+        check_page_file("html", tmp_path / "report.html")
+
+
+def test_a_failure_while_writing_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half a page is none."""
+
+    def fails(report: ComparisonReport) -> str:
+        raise RuntimeError
+
+    monkeypatch.setattr("hockeystick.report.page.page_html", fails)
+    with pytest.raises(RuntimeError):
+        write_page(small_report(), tmp_path / "report.html")
+    assert list(tmp_path.iterdir()) == []
