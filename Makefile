@@ -14,7 +14,7 @@ help:
 	@echo "make torch   PyTorch for make test, which skips some tests without it"
 	@echo "make lint    formatting, lint, types, import direction"
 	@echo "make check   lint, then the quick tests"
-	@echo "make bench   speed and accuracy against other accountants"
+	@echo "make bench   speed, memory and accuracy against other accountants; some: CASES=\"poisson steps\""
 	@echo "make docs    the documentation, into site/"
 	@echo "make clean   remove everything that was generated"
 
@@ -36,7 +36,7 @@ check: lint
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 bench: $(VENV)/.installed-bench
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/run.py $(CASES)
 
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

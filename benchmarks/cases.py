@@ -1,4 +1,4 @@
-"""Who answers which question, and what we promise about the answers."""
+"""The questions, who answers them, and what has to be known about an answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from settings import BINS
+from settings import BINS, LEVY, PICKS
+
+US = "hockeystick"
+DP, PRV, PLD, JAX = "dp-accounting", "prv-accountant", "PLD-accounting", "jax-privacy"
+JAX_DRAWS, ALLOCATION = "jax-privacy draws", "random-allocation"
+DECOMPOSITION = "random-allocation decomposition"
+OPACUS_RDP, OPACUS_PRV, TRAINING = "opacus RDP", "opacus PRV", "training with opacus"
+
+NOTHING = "none, only the time counts"
 
 
 def median_of_warm(seconds: Sequence[float]) -> float:
@@ -15,190 +23,198 @@ def median_of_warm(seconds: Sequence[float]) -> float:
 
 
 @dataclass(frozen=True)
-class Participant:
-    """Somebody who answers cases: a file of cases and what it needs installed."""
-
-    name: str
-    file: str
-    requirements: tuple[str, ...]
-    repeats: int
-
-
-@dataclass(frozen=True)
 class Case:
-    """A question, how its timings become one number, and how long a call may take."""
+    """A question, who answers, how timings become one number, and how long a process may take.
+
+    `repeats` overrides the participants' own. `answer` says what the number is if not an epsilon.
+    """
 
     title: str
+    participants: tuple[str, ...] = (US,)
     typical: Callable[[Sequence[float]], float] = min
-    seconds_per_call: float | None = None
+    limit_seconds: float = 300
+    repeats: int | None = None
+    answer: str = "epsilon"
 
 
-@dataclass(frozen=True)
-class Promise:
-    """We answer `case` at least `ratio` times as fast as `peer`."""
-
-    case: str
-    peer: str
-    ratio: float
-
-
-@dataclass(frozen=True)
-class Limit:
-    """Our answer to `case`, in `unit`, is at most `most`."""
-
-    case: str
-    unit: str
-    most: float
-
-
-@dataclass(frozen=True)
-class TimeLimit:
-    """We answer `case` in less than `seconds`, warm."""
-
-    case: str
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """Our values for `case` and those of `peer` differ by at most `relative`."""
-
-    case: str
-    peer: str
-    relative: float
-
-
-@dataclass(frozen=True)
-class Within:
-    """Our answer to `case` lies between the lower and the upper bound of `peer`."""
-
-    case: str
-    peer: str
-
-
-OURS = Participant("hockeystick", "hockeystick.py", (), 5)
-# It imports pandas without declaring it.
-RANDOM_ALLOCATION = ("random-allocation==1.0.5", "pandas")
-OTHERS = (
-    Participant("dp-accounting", "dp_accounting.py", ("dp-accounting==0.6.0",), 2),
-    Participant("prv-accountant", "prv_accountant.py", ("prv-accountant==0.2.0",), 2),
-    # Numba, which it does not require, makes it several times as fast.
-    Participant("PLD-accounting", "pld_accounting.py", ("PLD-accounting==2.0", "numba"), 2),
-    Participant("jax-privacy", "jax_privacy.py", ("jax-privacy==2.0.0",), 5),
-    # Its simulation takes minutes and gigabytes, and nothing in it becomes warm.
-    Participant("its draws", "jax_privacy_draws.py", ("jax-privacy==2.0.0",), 1),
-    Participant("random-allocation", "random_allocation.py", RANDOM_ALLOCATION, 4),
-    Participant("its decomposition", "random_allocation_decomposition.py", RANDOM_ALLOCATION, 4),
-    Participant("dictionaries", "dictionaries.py", (), 4),
-    # Two other ways of our own.
-    Participant("method renyi", "method_renyi.py", (), 4),
-    Participant("verification", "verification.py", (), 3),
-)
-PICKS = {
-    f"{picks} out of 1,024": Case(
-        f"random allocation, {picks} out of 1,024, noise 1, delta 1e-6", median_of_warm, 60
-    )
-    for picks in (1, 4, 16)
+POISSON_CASES = {
+    "poisson": Case(
+        "Poisson, noise 1, rate 0.01, 10,000 steps, delta 1e-6",
+        (US, DP, PRV, OPACUS_RDP, OPACUS_PRV),
+    ),
+    "both-bounds": Case("the same, bounds from both sides", (US, DP, PRV)),
+    "poisson-fine": Case("the same within 0.03 %"),
+    "calibrate": Case("noise for epsilon 2, delta 1e-5: 2,000 steps at rate 0.01", answer="noise"),
+    "fifty-phases": Case(
+        "50 noise levels, 1,000 Poisson steps each, delta 1e-6", (US, DP, OPACUS_RDP, OPACUS_PRV)
+    ),
+    "small-noise": Case(
+        "Poisson, noise 0.05, rate 0.01, one step, delta 1e-6", (US, DP, OPACUS_RDP, OPACUS_PRV)
+    ),
 }
-LARGE_BINS = {
-    f"{c['bins']:,} bins": (
-        Case(
+ALLOCATION_CASES = {
+    "allocation": Case("random allocation, 1 out of 1,000, noise 1, delta 1e-6", (US, PLD)),
+    "allocation-deltas": Case(
+        "1 out of 1,000, noise 1, epsilon 0.1 to 2, and noise 0.3, epsilon 10: the last of six",
+        answer="delta, remove",
+    ),
+    **{
+        f"{picks}-of-1024": Case(
+            f"random allocation, {picks} out of 1,024, noise 1, delta 1e-6",
+            (US, PLD),
+            median_of_warm,
+        )
+        for picks in PICKS["picks"]
+    },
+    "five-runs": Case(
+        "1 out of 10,000 over 1, 3, 10, 30 and 100 epochs, noise 1, delta 1e-8: the last of five",
+        (US, ALLOCATION, DECOMPOSITION),
+        median_of_warm,
+    ),
+    "renyi-60": Case(
+        "Renyi divergence, 1 out of 10,000, noise 1: we all orders to 60, the peer 60 alone",
+        (US, ALLOCATION),
+        median_of_warm,
+        answer="divergence",
+    ),
+    "renyi-40": Case(
+        "Renyi divergences, 1 out of 10,000, noise 1: every order to 40",
+        (US, ALLOCATION),
+        median_of_warm,
+        answer="divergence",
+    ),
+    "renyi-1000": Case(
+        "Renyi divergences, 1 out of 1,000,000, noise 1: every order to 1,000",
+        typical=median_of_warm,
+        answer="divergence",
+    ),
+    "all-methods": Case(
+        "the command `epsilon ... --method all`, 1 out of 1,000, 10,000 steps", answer=NOTHING
+    ),
+}
+MATRIX_CASES = {
+    "bands-16": Case("best strategy with 16 bands, 2,000 steps", (US, JAX), answer="MSE"),
+    "bands-64": Case("best strategy with 64 bands, 2,000 steps", (US, JAX), answer="MSE"),
+    "band-table": Case(
+        "best strategies with 2, 4, ..., 64 bands, 2,000 steps: the last of six", answer="MSE"
+    ),
+    "bands-long-run": Case("best strategy with 64 bands, 100,000 steps", answer="MSE"),
+    "noise-stream": Case(
+        "20 rows of noise, 1,000,000 parameters, 16 bands",
+        (US, JAX),
+        answer="memory over bands x parameters",
+    ),
+    "50-bins": Case(
+        "balls-in-bins, 50 bins, 2 bands, 3 epochs: "
+        "Renyi moments, we all orders to 16, dictionaries 16 alone",
+        (US, "dictionaries"),
+        median_of_warm,
+        answer="divergence",
+    ),
+    **{
+        f"{c['bins']}-bins": Case(
             f"balls-in-bins, {c['bins']:,} bins, bands: {c['bands']}, 3 epochs: "
             f"Renyi moments, every order to {c['largest']:,}",
-            median_of_warm,
-        ),
-        c["seconds"],
-    )
-    for c in BINS["large"]
+            typical=median_of_warm,
+            answer="divergence",
+        )
+        for c in BINS["large"]
+    },
+    "conditional": Case(
+        "balls-in-bins, 100 bins, 4 bands, 20 epochs, noise 12, delta 1e-5, by `conditional`",
+        repeats=1,
+    ),
+    "gram": Case(
+        "balls-in-bins, 100 bins, 4 bands, 10 epochs, noise 4, delta 1e-5: by `gram`, by "
+        "`renyi`, and a claim of epsilon 1 verified by draws on all cores",
+        (US, "method renyi", "draws"),
+        median_of_warm,
+        repeats=3,
+    ),
+    "gram-small-delta": Case("the same at delta 1e-10", typical=median_of_warm, repeats=3),
+    "gram-noise": Case(
+        "the same at delta 1e-5 and epsilon 1: noise by `gram` over a simulation's",
+        repeats=1,
+        answer="ratio",
+    ),
+    "gram-1000-bins": Case("the same with 1,000 bins, noise 4, delta 1e-5", repeats=1),
+}
+DRAW_CASES = {
+    "b-min-sep-draws": Case(
+        "b-min-sep, 16 bands, 2,000 steps: delta from 100,000 draws",
+        (US, JAX_DRAWS),
+        median_of_warm,
+        answer="delta",
+    ),
+    "balls-in-bins-draws": Case(
+        "balls-in-bins, 100 bins, 16 bands, 2,000 steps: delta from 100,000 draws",
+        (US, JAX_DRAWS),
+        median_of_warm,
+        limit_seconds=600,
+        answer="delta",
+    ),
+    "many-draws": Case(
+        "b-min-sep, 16 bands, 2,000 steps: delta from 1,000,000 draws", repeats=1, answer="delta"
+    ),
+    "verified-noise": Case(
+        "noise for epsilon 8, delta 1e-5, verified: b-min-sep, 32 bands, 2,000 steps",
+        repeats=1,
+        limit_seconds=1_800,
+        answer="noise",
+    ),
+}
+ADAPTIVE_CASES = {
+    **{
+        name: Case(
+            f"a Levy filter for the showcase (3,650 steps) in blocks of {c['block']}, delta "
+            f"{c['delta']:g}: epsilon over that of the same steps fixed in advance",
+            repeats=1,
+            answer="ratio",
+        )
+        for name, c in LEVY.items()
+    },
+    "levy-requests": Case(
+        "100,000 requests to a Levy filter: the last 10,000 over the first",
+        repeats=1,
+        answer="ratio",
+    ),
+    "renyi-requests": Case(
+        "100,000 requests to a Renyi filter: the last 10,000 over the first",
+        repeats=1,
+        answer="ratio",
+    ),
+    "individual": Case("one step for a million budgets", typical=median_of_warm, answer=NOTHING),
+    "ledger": Case(
+        "300 requests through a ledger in a file", repeats=2, answer="requests per second"
+    ),
+}
+OTHER_CASES = {
+    "training-step": Case(
+        "1,000,000 parameters, 16 bands: our batches and noise over Opacus' own, per step",
+        (TRAINING,),
+        repeats=1,
+        answer="ratio",
+    ),
+    "import": Case(
+        "starting Python and importing the package",
+        (US, DP, PRV, PLD, JAX, ALLOCATION, OPACUS_RDP),
+        repeats=3,
+        answer=NOTHING,
+    ),
 }
 CASES = {
-    "poisson": Case("Poisson, noise 1, rate 0.01, 10,000 steps, delta 1e-6"),
-    "fifty phases": Case("50 noise levels, 1,000 Poisson steps each, delta 1e-6"),
-    "small noise": Case("Poisson, noise 0.05, rate 0.01, one step, delta 1e-6"),
-    "allocation": Case("random allocation, 1 out of 1,000, noise 1, delta 1e-6"),
-    "banded 16 bands": Case("best strategy with 16 bands, 2,000 steps: mean squared error"),
-    "banded 64 bands": Case("best strategy with 64 bands, 2,000 steps: mean squared error"),
-    "noise stream": Case("20 rows of noise, 1,000,000 parameters, 16 bands: memory over 16 rows"),
-    "Renyi to 60": Case(
-        "Renyi divergence, 1 out of 10,000, noise 1: we all orders to 60, the peer 60 alone",
-        median_of_warm,
-    ),
-    "Renyi to 40": Case(
-        "Renyi divergences, 1 out of 10,000, noise 1: every order to 40", median_of_warm
-    ),
-    "Renyi to 1,000": Case(
-        "Renyi divergences, 1 out of 1,000,000, noise 1: every order to 1,000", median_of_warm
-    ),
-    **PICKS,
-    "five runs": Case(
-        "1 out of 10,000 over 1, 3, 10, 30 and 100 epochs, noise 1, delta 1e-8: the last of five",
-        median_of_warm,
-        60,
-    ),
-    "50 bins": Case(
-        "balls-in-bins, 50 bins, bands: 2, 3 epochs: "
-        "Renyi moments, we all orders to 16, dictionaries 16 alone",
-        median_of_warm,
-    ),
-    **{name: case for name, (case, _) in LARGE_BINS.items()},
-    "gram": Case(
-        "balls-in-bins, 100 bins, bands: 4, 10 epochs, noise 4, delta 1e-5: epsilon by `gram`, by "
-        "`renyi`, and a claim of epsilon 1 verified by draws on all cores",
-        median_of_warm,
-    ),
-    "gram noise": Case(
-        "the same at epsilon 1: noise by `gram` over that by `renyi`, found once", max
-    ),
-    "b-min-sep draws": Case(
-        "b-min-sep, 16 bands, 2,000 steps: delta from 100,000 draws", median_of_warm
-    ),
-    "balls-in-bins draws": Case(
-        "balls-in-bins, 100 bins, 16 bands, 2,000 steps: delta from 100,000 draws", median_of_warm
-    ),
-    "many draws": Case("b-min-sep, 16 bands, 2,000 steps: delta from 1,000,000 draws"),
+    **POISSON_CASES,
+    **ALLOCATION_CASES,
+    **MATRIX_CASES,
+    **DRAW_CASES,
+    **ADAPTIVE_CASES,
+    **OTHER_CASES,
 }
-ANSWERS = {
-    "hockeystick": set(CASES),
-    "dp-accounting": {"poisson", "fifty phases", "small noise"},
-    "prv-accountant": {"poisson"},
-    "PLD-accounting": {"allocation", *PICKS},
-    "jax-privacy": {"banded 16 bands", "banded 64 bands", "noise stream"},
-    "its draws": {"b-min-sep draws", "balls-in-bins draws"},
-    "random-allocation": {"Renyi to 60", "Renyi to 40", "five runs"},
-    "its decomposition": {"five runs"},
-    "dictionaries": {"50 bins"},
-    "method renyi": {"gram"},
-    "verification": {"gram"},
+# What a reader has to know before comparing an answer with ours.
+CAVEATS = {
+    ("five-runs", ALLOCATION): "its add direction is unsound for more than one epoch",
+    ("4-of-1024", PLD): "its lower number is not a bound for more than one pick",
+    ("16-of-1024", PLD): "its lower number is not a bound for more than one pick",
+    ("b-min-sep-draws", JAX_DRAWS): "an estimate without an interval",
+    ("balls-in-bins-draws", JAX_DRAWS): "an estimate without an interval",
 }
-PROMISES = (
-    Promise("poisson", "dp-accounting", 1.0),
-    Promise("poisson", "prv-accountant", 10.0),
-    Promise("fifty phases", "dp-accounting", 10.0),
-    Promise("small noise", "dp-accounting", 10.0),
-    Promise("allocation", "PLD-accounting", 50.0),
-    Promise("banded 16 bands", "jax-privacy", 10.0),
-    Promise("banded 64 bands", "jax-privacy", 10.0),
-    Promise("noise stream", "jax-privacy", 2.0),
-    Promise("Renyi to 60", "random-allocation", 300.0),
-    Promise("50 bins", "dictionaries", 50.0),
-    Promise("b-min-sep draws", "its draws", 20.0),
-    Promise("balls-in-bins draws", "its draws", 100.0),
-)
-LIMITS = (
-    Limit("noise stream", "times the memory of bands x parameters numbers", 1.2),
-    Limit("gram noise", "times the noise of method renyi", 0.9),
-)
-TIME_LIMITS = (
-    TimeLimit("Renyi to 1,000", 0.2),
-    TimeLimit("five runs", 2.0),
-    *(TimeLimit(name, seconds) for name, (_, seconds) in LARGE_BINS.items()),
-)
-AGREEMENTS = (
-    Agreement("Renyi to 40", "random-allocation", 1e-8),
-    Agreement("50 bins", "dictionaries", 1e-10),
-    # Means of 100,000 draws on either side.
-    Agreement("b-min-sep draws", "its draws", 0.03),
-    Agreement("balls-in-bins draws", "its draws", 0.03),
-)
-WITHIN = tuple(Within(case, "PLD-accounting") for case in PICKS)
-MEMORY_LIMIT_MB = 300

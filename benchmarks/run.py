@@ -1,102 +1,132 @@
-"""Speed and accuracy against other libraries: one command, one run, ratios.
+"""Speed, memory and accuracy against other libraries: one command, one run, ratios.
 
 Each peer gets a virtual environment of its own under benchmarks/.peers. All participants answer the
-same questions in turn on the same machine; only ratios are meant to carry over to another one. The
-table and machine description are also written to benchmarks/results.json.
+same questions in turn on the same machine; only ratios are meant to carry over to another one. A
+complete run writes benchmarks/results.json, docs/benchmarks.md and docs/images/bench.png. Answers
+are kept in benchmarks/partial.json after every question, also if the run is interrupted.
 
-Usage: python benchmarks/run.py [CASE ...]
+Usage: python benchmarks/run.py [--list | --redraw | QUESTION ...]
+A question is a case or a sweep; --list shows them, --redraw makes page and picture from
+results.json.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import platform
-import subprocess
+import signal
 import sys
-from pathlib import Path
+import time
 
-from cases import ANSWERS, CASES, OTHERS, OURS, Participant
 from rich.console import Console
-from verdicts import judge, show
 
-HERE = Path(__file__).resolve().parent
-PEERS = HERE / ".peers"
-LIMIT_SECONDS = 900
+import keeping
+from cases import CASES
+from environments import Environments
+from measuring import Allowance, measure
+from roster import PARTICIPANTS
+from sweeps import CALL_SECONDS, ENOUGH_SECONDS, START_SECONDS, SWEEPS
+from tables import show_case, show_machine, show_sweep, show_verdicts
+from verdicts import verdicts
 
-
-def interpreter(participant: Participant) -> Path:
-    """The Python of the participant's environment, made if what it needs is not there yet."""
-    if not participant.requirements:
-        return Path(sys.executable)
-    home = PEERS / participant.requirements[0].replace("==", "-")
-    python, ready = home / "bin" / "python", home / "ready"
-    wanted = "\n".join(participant.requirements)
-    if not ready.exists() or ready.read_text() != wanted:
-        subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
-        install = [str(python), "-m", "pip", "install", "--quiet", *participant.requirements]
-        subprocess.run(install, check=True)
-        ready.write_text(wanted)
-    return python
+QUESTIONS = (*CASES, *SWEEPS)
 
 
-def measure(participant: Participant, case: str) -> dict:
-    """One measurement; a failure or a time-out is a result too."""
-    file = HERE / "participants" / participant.file
-    command = [interpreter(participant), HERE / "harness.py", file, case, participant.repeats]
-    each = CASES[case].seconds_per_call
-    limit = LIMIT_SECONDS if each is None else each * participant.repeats
-    try:
-        done = subprocess.run(
-            [str(part) for part in command],
-            capture_output=True,
-            text=True,
-            timeout=limit,
-            check=True,
-        )
-    except subprocess.TimeoutExpired:
-        return {"error": f"timed out after {limit:g} s"}
-    except subprocess.CalledProcessError as failure:
-        return {"error": failure.stderr.strip().splitlines()[-1][:200]}
-    return json.loads(done.stdout.strip().splitlines()[-1])
+def run_case(name: str, environments: Environments) -> dict[str, dict]:
+    """The answers of all participants, one after the other, so that they are close in time."""
+    case, answers = CASES[name], {}
+    for who in case.participants:
+        participant = PARTICIPANTS[who]
+        _say(f"{name}: {who}")
+        allowance = Allowance(case.repeats or participant.repeats, case.limit_seconds)
+        answers[who] = measure(participant, name, allowance=allowance, environments=environments)
+    return answers
 
 
-def run(cases: list[str]) -> dict:
-    """All measurements, case by case, so that all answers to one question are close in time."""
-    results: dict = {}
-    for case in cases:
-        for participant in (OURS, *OTHERS):
-            if case in ANSWERS[participant.name]:
-                print(f"{case}: {participant.name} ...", file=sys.stderr, flush=True)
-                results.setdefault(case, {})[participant.name] = measure(participant, case)
-    return results
+def run_sweep(name: str, environments: Environments) -> dict[str, list[dict]]:
+    """Point by point; whoever fails or takes too long is not asked for more."""
+    sweep = SWEEPS[name]
+    answers: dict[str, list[dict]] = {who: [] for who in sweep.participants}
+    allowance = Allowance(3, CALL_SECONDS + START_SECONDS, ENOUGH_SECONDS)
+    for point in sweep.points:
+        for who, points in answers.items():
+            if points and "error" in points[-1]:
+                continue
+            _say(f"{name} = {point:g}: {who}")
+            answer = measure(
+                PARTICIPANTS[who], name, allowance=allowance, environments=environments, point=point
+            )
+            points.append({"point": point, **answer})
+    return answers
 
 
-def machine() -> dict:
-    """What the numbers were measured on."""
-    return {
-        "python": platform.python_version(),
-        "system": platform.system(),
-        "processor": platform.machine(),
-        "cores": os.cpu_count(),
-    }
+def run(names: list[str]) -> dict:
+    """All answers, kept after each question."""
+    start = time.perf_counter()
+    environments = Environments()
+    found = {"machine": keeping.machine(), "cases": {}, "sweeps": {}}
+    for name in names:
+        if name in CASES:
+            found["cases"][name] = run_case(name, environments)
+        else:
+            found["sweeps"][name] = run_sweep(name, environments)
+        found["environments"] = environments.described
+        found["minutes"] = round((time.perf_counter() - start) / 60, 1)
+        keeping.write(found, keeping.PARTIAL)
+    return found
 
 
-def main(names: list[str]) -> int:
-    """Run, show, keep."""
-    unknown = [name for name in names if name not in CASES]
+def publish() -> None:
+    """The page and the picture of the kept results."""
+    from page import write_page
+    from picture import draw
+
+    found = keeping.read()
+    write_page(found)
+    draw(found)
+
+
+def show(found: dict, console: Console) -> None:
+    """Everything that was measured, then what was promised about it."""
+    show_machine(found, console)
+    for name, answers in found["cases"].items():
+        show_case(name, answers, console)
+    for name, answers in found["sweeps"].items():
+        show_sweep(name, answers, console)
+    judged = [v for v in verdicts(found["cases"]) if v.promise.case in found["cases"]]
+    show_verdicts(judged, console)
+
+
+def main(arguments: list[str]) -> int:
+    """Run, show, keep. The status is 0 if the run went through, whatever it found."""
+    if arguments == ["--list"]:
+        for name, question in {**CASES, **SWEEPS}.items():
+            print(f"{name:20} {question.title}")
+        return 0
+    if arguments == ["--redraw"]:
+        publish()
+        return 0
+    unknown = [name for name in arguments if name not in QUESTIONS]
     if unknown:
-        print(f"error: unknown case {unknown[0]!r}; cases: {', '.join(CASES)}", file=sys.stderr)
+        known = ", ".join(QUESTIONS)
+        print(f"error: unknown question {unknown[0]!r}; known: {known}", file=sys.stderr)
         return 2
-    results = run(names or list(CASES))
-    console = Console(width=110)
-    show(results, console)
-    kept = judge(results, console)
-    if not names:
-        text = json.dumps({"machine": machine(), "results": results}, indent=2)
-        (HERE / "results.json").write_text(text + "\n")
-    return 0 if kept else 1
+    try:
+        found = run(arguments or list(QUESTIONS))
+    except KeyboardInterrupt:
+        print(f"interrupted; what was measured is in {keeping.PARTIAL.name}", file=sys.stderr)
+        return 130
+    show(found, Console(width=120))
+    if not arguments:
+        keeping.write(found, keeping.COMPLETE)
+        publish()
+    return 0
+
+
+def _say(text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {text} ...", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
+    # Also where it was started without a terminal, or is asked to end.
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, signal.default_int_handler)
     sys.exit(main(sys.argv[1:]))

@@ -11,6 +11,11 @@ PHASES = {
 }
 SMALL_NOISE = {"noise": 0.05, "rate": 0.01, "steps": 1, "delta": 1e-6}
 ALLOCATION = {"noise": 1.0, "out_of": 1_000, "delta": 1e-6}
+# (noise, epsilon), 1 out of 1,000, remove direction.
+DELTAS = {
+    "out_of": 1_000,
+    "asked": ((1.0, 0.1), (1.0, 0.25), (1.0, 0.5), (1.0, 1.0), (1.0, 2.0), (0.3, 10.0)),
+}
 BANDED = {"steps": 2_000, "bands": (16, 64)}
 NOISE = {"steps": 2_000, "bands": 16, "parameters": 1_000_000, "rows": 20}
 RENYI = {"noise": 1.0, "out_of": 10_000, "largest": 60, "compared": 40}
@@ -36,6 +41,7 @@ GRAM = {
     "delta": 1e-5,
     "accuracy": 2e-3,
 }
+GRAM_SMALL_DELTA = {**GRAM, "delta": 1e-10}
 DRAWS = {
     "steps": 2_000,
     "bands": 16,
@@ -44,4 +50,44 @@ DRAWS = {
     "epsilon": 2.0,
     "min sep": {"noise": 1.0, "rate": 0.01},
     "balls-in-bins": {"noise": 1.5, "bins": 100},
+}
+FINE = {"accuracy": 3e-4}
+CALIBRATED = {"rate": 0.01, "steps": 2_000, "epsilon": 2.0, "delta": 1e-5}
+BAND_TABLE = {"steps": 2_000, "bands": (2, 4, 8, 16, 32, 64)}
+MANY_STEPS = {"steps": 100_000, "bands": 64}
+CONDITIONAL = {"noise": 12.0, "bins": 100, "bands": 4, "epochs": 20, "delta": 1e-5}
+THOUSAND_BINS = {"noise": 4.0, "bins": 1_000, "bands": 4, "epochs": 10, "delta": 1e-5}
+# The CIFAR setting of the b-min-sep paper: 50,000 examples in batches of 500.
+VERIFIED = {
+    "steps": 2_000,
+    "bands": 32,
+    "batch": 500,
+    "examples": 50_000,
+    "epsilon": 8.0,
+    "delta": 1e-5,
+}
+# Budgets a little above what the whole schedule needs.
+LEVY = {
+    "levy": {"delta": 1e-5, "epsilon": 1.25, "block": 150},
+    "levy-small-delta": {"delta": 1e-8, "epsilon": 1.745, "block": 150},
+    "levy-single-steps": {"delta": 1e-5, "epsilon": 1.31, "block": 1},
+}
+REQUESTS = {"requests": 100_000, "part": 10_000, "rate": 0.01, "noise": 1.0}
+INDIVIDUAL = {"examples": 1_000_000, "rate": 0.01, "noise": 1.0}
+TRAINING = {"repeats": 40}
+SWEEPS = {
+    "steps": {"noise": 1.0, "rate": 0.01, "delta": 1e-6},
+    "block": {"noise": 1.0, "delta": 1e-6},
+    "delta": {"noise": 1.0, "rate": 0.01, "steps": 10_000},
+    "bins": {
+        "noise": 2.0,
+        "bands": 4,
+        "epochs": 10,
+        "epsilon": 0.25,
+        "delta": 1e-5,
+        "draws": 10_000,
+    },
+    "bands": {"steps": 2_000},
+    "noise-bands": {"steps": 2_000, "parameters": 1_000_000, "rows": 10},
+    "draws": {"steps": 2_000, "bands": 16, "epsilon": 2.0, "noise": 1.0, "rate": 0.01},
 }

@@ -130,8 +130,8 @@ def compared(first: Iterator[None], second: Iterator[None], repeats: int) -> dic
     }
 
 
-def main(repeats: int) -> None:
-    """Print both comparisons as JSON."""
+def measured(repeats: int) -> dict[str, dict[str, float]]:
+    """Both comparisons."""
     warnings.filterwarnings("ignore", message="Full backward hook")
     # With two threads on a busy machine, what is measured is how long one waits for the other.
     torch.set_num_threads(1)
@@ -141,7 +141,12 @@ def main(repeats: int) -> None:
         "step": lambda: (our_steps(steps, data), opacus_steps(data)),
         "batches and noise": lambda: (our_parts(steps), opacus_parts(data)),
     }
-    found = {name: compared(*pair(), repeats) for name, pair in pairs.items()}
+    return {name: compared(*pair(), repeats) for name, pair in pairs.items()}
+
+
+def main(repeats: int) -> None:
+    """Print both comparisons as JSON."""
+    found = measured(repeats)
     parameters = sum(p.numel() for p in network().parameters())
     print(json.dumps({"parameters": parameters, "bands": BANDS, **found}, indent=2))
 

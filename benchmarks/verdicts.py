@@ -1,111 +1,58 @@
-"""The measurements as tables, and whether what we promise holds."""
+"""Whether what we promise holds, and by how much not."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from cases import (
-    AGREEMENTS,
-    CASES,
-    LIMITS,
-    MEMORY_LIMIT_MB,
-    OURS,
-    PROMISES,
-    TIME_LIMITS,
-    WITHIN,
-)
-from rich.console import Console
-from rich.table import Table
-
-# Longer lists of values are compared, not printed.
-MOST_VALUES_SHOWN = 5
-
-Verdict = tuple[bool, str]
+from cases import CASES
+from promises import PROMISES, Promise
 
 
-def show(results: dict, console: Console) -> None:
-    """A table with a row for each answer, and a line for each short list of values."""
-    for case, answers in results.items():
-        table = Table(title=CASES[case].title, title_justify="left")
-        for column in ("", "lower", "answer", "seconds", "times ours", "first call", "peak MB"):
-            table.add_column(column, justify="right" if column else "left")
-        ours = _seconds(case, answers[OURS.name])
-        for name, answer in answers.items():
-            if "error" in answer:
-                table.add_row(name, "-", "-", "-", "-", "-", answer["error"])
-                continue
-            seconds, first = _seconds(case, answer), answer["seconds"][0]
-            times = (f"{seconds:.4g}", f"{seconds / ours:.3g}", f"{first:.4g}")
-            peak = f"{answer['peak_mb']:.0f}"
-            table.add_row(name, _text(answer["lower"]), _text(answer["upper"]), *times, peak)
-        console.print(table)
-        for name, answer in answers.items():
-            values = answer.get("values", [])
-            if 0 < len(values) <= MOST_VALUES_SHOWN:
-                console.print(f"{name}: {', '.join(_text(value) for value in values)}")
+@dataclass(frozen=True)
+class Verdict:
+    """A promise and what was measured; `reason` says why nothing was."""
+
+    promise: Promise
+    measured: float | None = None
+    reason: str = ""
+
+    @property
+    def held(self) -> bool:
+        """Measured, and within the bound."""
+        return self.measured is not None and self.missed_by == 0
+
+    @property
+    def missed_by(self) -> float:
+        """How far beyond the bound, relatively; as it stands if the bound is 0."""
+        if self.measured is None:
+            return 0.0
+        if self.promise.least is not None:
+            return max(1 - self.measured / self.promise.least, 0.0)
+        assert self.promise.most is not None
+        beyond = max(self.measured - self.promise.most, 0.0)
+        return beyond / self.promise.most if self.promise.most else beyond
+
+    @property
+    def text(self) -> str:
+        """held, missed by how much, or not measured and why."""
+        if self.measured is None:
+            return f"not measured: {self.reason}"
+        return "held" if self.held else f"missed by {100 * self.missed_by:.3g} %"
 
 
-def judge(results: dict, console: Console) -> bool:
-    """Whether every promise that was measured is kept; each is printed."""
-    verdicts = [*_speeds(results), *_limits(results), *_agreements(results), *_within(results)]
-    peak = max(answers[OURS.name].get("peak_mb", 0) for answers in results.values())
-    verdicts.append(
-        (peak < MEMORY_LIMIT_MB, f"peak memory {peak:.0f} MB (promised: {MEMORY_LIMIT_MB})")
-    )
-    for good, text in verdicts:
-        console.print(f"{'kept' if good else 'MISSED'}: {text}")
-    return all(good for good, _ in verdicts)
+def verdict(promise: Promise, results: dict) -> Verdict:
+    """What the results say about one promise."""
+    answers = results.get(promise.case)
+    if answers is None:
+        return Verdict(promise, reason="the case was not run")
+    for name in promise.quantity.needs:
+        if "error" in answers.get(name, {"error": "no answer"}):
+            error = answers.get(name, {"error": "no answer"})["error"]
+            return Verdict(promise, reason=f"{name}: {error}")
+    return Verdict(promise, promise.quantity(answers, CASES[promise.case].typical))
 
 
-def _text(value: float | None) -> str:
-    return "-" if value is None else f"{value:.5g}"
-
-
-def _seconds(case: str, answer: dict) -> float:
-    return CASES[case].typical(answer.get("seconds", [float("nan")]))
-
-
-def _measured(results: dict, case: str, *names: str) -> tuple[dict, ...] | None:
-    """The answers of all these, if there is one from each."""
-    answers = [results.get(case, {}).get(name, {}) for name in names]
-    return tuple(answers) if all("seconds" in answer for answer in answers) else None
-
-
-def _speeds(results: dict) -> Iterator[Verdict]:
-    for promise in PROMISES:
-        if answers := _measured(results, promise.case, OURS.name, promise.peer):
-            ours, peer = (_seconds(promise.case, answer) for answer in answers)
-            text = f"{promise.case}, {peer / ours:.1f} times as fast as {promise.peer}"
-            yield peer / ours >= promise.ratio, f"{text} (promised: {promise.ratio:g})"
-
-
-def _limits(results: dict) -> Iterator[Verdict]:
-    for limit in LIMITS:
-        if answers := _measured(results, limit.case, OURS.name):
-            answer = answers[0]["upper"]
-            text = f"{limit.case}, {answer:.3g} {limit.unit} (promised: at most {limit.most:g})"
-            yield answer <= limit.most, text
-    for allowed in TIME_LIMITS:
-        if answers := _measured(results, allowed.case, OURS.name):
-            seconds = _seconds(allowed.case, answers[0])
-            text = f"{allowed.case}, {seconds:.3g} s (promised: less than {allowed.seconds:g})"
-            yield seconds < allowed.seconds, text
-
-
-def _agreements(results: dict) -> Iterator[Verdict]:
-    for promise in AGREEMENTS:
-        if answers := _measured(results, promise.case, OURS.name, promise.peer):
-            pairs = zip(answers[0]["values"], answers[1]["values"], strict=True)
-            worst = max(abs(ours / peer - 1) for ours, peer in pairs)
-            text = f"{promise.case}, {worst:.1e} relative difference from {promise.peer}"
-            yield worst <= promise.relative, f"{text} (promised: {promise.relative:g})"
-
-
-def _within(results: dict) -> Iterator[Verdict]:
-    for promise in WITHIN:
-        if answers := _measured(results, promise.case, OURS.name, promise.peer):
-            ours, lower, upper = answers[0]["upper"], answers[1]["lower"], answers[1]["upper"]
-            bounds = f"[{lower:.5g}, {upper:.5g}] of {promise.peer}"
-            inside = lower <= ours <= upper
-            text = f"{promise.case}, {ours:.5g} {'within' if inside else 'outside'} {bounds}"
-            yield inside, text
+def verdicts(results: dict, promises: Iterable[Promise] = PROMISES) -> list[Verdict]:
+    """All promises, in their order."""
+    return [verdict(promise, results) for promise in promises]

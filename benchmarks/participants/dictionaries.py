@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import settings as s  # beside harness.py
-
 import hockeystick as hs
+import settings as s  # beside harness.py
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tests"))
 
@@ -23,4 +22,4 @@ def bins(c):
     return None, divergence, [divergence]
 
 
-CASES = {"50 bins": lambda: bins(s.BINS["compared"])}
+CASES = {"50-bins": lambda: bins(s.BINS["compared"])}

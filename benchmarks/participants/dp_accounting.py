@@ -1,10 +1,18 @@
-"""dp-accounting: the PLD accountant with its default grid (an upper bound only)."""
+"""dp-accounting: the PLD accountant with its default grid (an upper bound only).
+
+`both-bounds` asks its PLD library for the optimistic answer beside the pessimistic one, on the same
+grid; that takes its older rounding, "privacy buckets".
+"""
 
 from __future__ import annotations
 
+from functools import partial
+
 import dp_accounting
+from dp_accounting.pld import PLDAccountant, privacy_loss_distribution
+
 import settings as s  # beside harness.py
-from dp_accounting.pld import PLDAccountant
+from starting import importing
 
 
 def _compose(accountant, noise, rate, steps):
@@ -12,10 +20,10 @@ def _compose(accountant, noise, rate, steps):
     accountant.compose(dp_accounting.SelfComposedDpEvent(event, steps))
 
 
-def _single(c):
+def _single(noise, rate, steps, delta):
     accountant = PLDAccountant()
-    _compose(accountant, c["noise"], c["rate"], c["steps"])
-    return None, accountant.get_epsilon(c["delta"])
+    _compose(accountant, noise, rate, steps)
+    return None, accountant.get_epsilon(delta)
 
 
 def fifty_phases():
@@ -26,8 +34,31 @@ def fifty_phases():
     return None, accountant.get_epsilon(s.PHASES["delta"])
 
 
+def both_bounds():
+    """Optimistic and pessimistic, both by privacy buckets."""
+    c = s.POISSON
+    answers = (
+        privacy_loss_distribution.from_gaussian_mechanism(
+            c["noise"],
+            sampling_prob=c["rate"],
+            pessimistic_estimate=pessimistic,
+            use_connect_dots=False,
+        )
+        .self_compose(c["steps"])
+        .get_epsilon_for_delta(c["delta"])
+        for pessimistic in (False, True)
+    )
+    return tuple(answers)
+
+
 CASES = {
-    "poisson": lambda: _single(s.POISSON),
-    "fifty phases": fifty_phases,
-    "small noise": lambda: _single(s.SMALL_NOISE),
+    "poisson": partial(_single, **s.POISSON),
+    "both-bounds": both_bounds,
+    "fifty-phases": fifty_phases,
+    "small-noise": partial(_single, **s.SMALL_NOISE),
+    "import": importing("dp_accounting.pld"),
+}
+SWEEPS = {
+    "steps": lambda steps: _single(steps=steps, **s.SWEEPS["steps"]),
+    "delta": lambda delta: _single(delta=delta, **s.SWEEPS["delta"]),
 }

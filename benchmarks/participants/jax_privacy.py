@@ -7,8 +7,10 @@ from functools import cache, partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-import settings as s  # beside harness.py
 from jax_privacy.matrix_factorization import toeplitz
+
+import settings as s  # beside harness.py
+from starting import importing
 
 
 def _mean_squared_error(c, steps):
@@ -21,20 +23,16 @@ def _mean_squared_error(c, steps):
     return (np.arange(steps, 0, -1) / steps) @ b**2 * (c @ c)
 
 
-def banded(bands):
+def banded(steps, bands):
     """The best banded strategy."""
-    steps = s.BANDED["steps"]
     return None, _mean_squared_error(toeplitz.optimize_banded_toeplitz(steps, bands), steps)
 
 
 @cache
-def _opened():
+def _opened(parameters, bands):
     """A compiled step, its first state and its memory as planned over what it has to remember."""
-    c = s.NOISE
-    inverse = toeplitz.inverse_as_streaming_matrix(
-        toeplitz.optimal_max_error_strategy_coefs(c["bands"])
-    )
-    row = jnp.zeros(c["parameters"], jnp.float32)
+    inverse = toeplitz.inverse_as_streaming_matrix(toeplitz.optimal_max_error_strategy_coefs(bands))
+    row = jnp.zeros(parameters, jnp.float32)
 
     # Donating the state takes longer and hardly any less memory.
     @jax.jit
@@ -47,19 +45,27 @@ def _opened():
     compiled = step.lower(*state).compile()
     plan = compiled.memory_analysis()
     planned = plan.argument_size_in_bytes + plan.output_size_in_bytes + plan.temp_size_in_bytes
-    return compiled, state, planned / (c["bands"] * row.nbytes)
+    return compiled, state, planned / (bands * row.nbytes)
 
 
-def noise_stream():
+def noise_rows(parameters, bands, rows):
     """Rows of correlated noise, each step begun without waiting for the one before it."""
-    step, state, memory = _opened()
-    for _ in range(s.NOISE["rows"]):
+    step, state, memory = _opened(parameters, bands)
+    for _ in range(rows):
         row, *state = step(*state)
     jax.block_until_ready((row, state))
     return None, memory
 
 
+def noise_bands(bands):
+    """Rows that remember more and more rows before them."""
+    c = s.SWEEPS["noise-bands"]
+    return noise_rows(c["parameters"], bands, c["rows"])
+
+
 CASES = {
-    **{f"banded {bands} bands": partial(banded, bands) for bands in s.BANDED["bands"]},
-    "noise stream": noise_stream,
+    **{f"bands-{n}": partial(banded, s.BANDED["steps"], n) for n in s.BANDED["bands"]},
+    "noise-stream": partial(noise_rows, s.NOISE["parameters"], s.NOISE["bands"], s.NOISE["rows"]),
+    "import": importing("jax_privacy"),
 }
+SWEEPS = {"bands": partial(banded, s.SWEEPS["bands"]["steps"]), "noise-bands": noise_bands}

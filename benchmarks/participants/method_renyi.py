@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-import settings as s  # beside harness.py
-from our_plans import gram_plan
-
 import hockeystick as hs
+import settings as s  # beside harness.py
+from ours.plans import banded_bins
+
+
+def _epsilon(plan, c):
+    guarantee = hs.account(plan, noise_multiplier=c["noise"], method="renyi")
+    return None, guarantee.epsilon(c["delta"])
 
 
 def gram():
     """One epsilon; nothing is remembered between calls."""
-    guarantee = hs.account(gram_plan(), noise_multiplier=s.GRAM["noise"], method="renyi")
-    return None, guarantee.epsilon(s.GRAM["delta"])
+    return _epsilon(banded_bins(s.GRAM), s.GRAM)
+
+
+def bins(number):
+    """More and more bins."""
+    c = s.SWEEPS["bins"]
+    return _epsilon(banded_bins(c, bins=number), c)
 
 
 CASES = {"gram": gram}
+SWEEPS = {"bins": bins}

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-import settings as s  # beside harness.py
+from functools import partial
+
 from prv_accountant import PoissonSubsampledGaussianMechanism, PRVAccountant
 
+import settings as s  # beside harness.py
+from starting import importing
 
-def poisson():
+
+def poisson(noise, rate, steps, delta):
     """Plain Poisson sampling."""
-    c = s.POISSON
     mechanism = PoissonSubsampledGaussianMechanism(
-        sampling_probability=c["rate"], noise_multiplier=c["noise"]
+        sampling_probability=rate, noise_multiplier=noise
     )
     accountant = PRVAccountant(
         prvs=[mechanism],
-        max_self_compositions=[c["steps"]],
+        max_self_compositions=[steps],
         eps_error=0.01,
-        delta_error=c["delta"] / 1000,
+        delta_error=delta / 1000,
     )
-    lower, _, upper = accountant.compute_epsilon(c["delta"], [c["steps"]])
+    lower, _, upper = accountant.compute_epsilon(delta, [steps])
     return lower, upper
 
 
-CASES = {"poisson": poisson}
+CASES = {
+    "poisson": partial(poisson, **s.POISSON),
+    "both-bounds": partial(poisson, **s.POISSON),
+    "import": importing("prv_accountant"),
+}
+SWEEPS = {
+    "steps": lambda steps: poisson(steps=steps, **s.SWEEPS["steps"]),
+    "delta": lambda delta: poisson(delta=delta, **s.SWEEPS["delta"]),
+}

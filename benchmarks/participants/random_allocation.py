@@ -7,12 +7,14 @@ emptied, so that a call computes what it answers.
 
 from __future__ import annotations
 
-import settings as s  # beside harness.py
 from random_allocation.comparisons.structs import PrivacyParams, SchemeConfig, Verbosity
 from random_allocation.random_allocation_scheme.direct import (
     allocation_epsilon_direct,
     allocation_RDP_remove,
 )
+
+import settings as s  # beside harness.py
+from starting import importing
 
 
 def _divergence(order):
@@ -32,24 +34,36 @@ def compared_orders():
     return None, divergences[-1], divergences
 
 
-def five_runs():
+def _epsilons(noise, out_of, delta, epochs):
     """Both directions; it stops at the first order whose divergence is above its epsilon."""
     allocation_RDP_remove.cache_clear()
-    c = s.FIVE_RUNS
     config = SchemeConfig(
         allocation_direct_alpha_orders=list(range(2, s.RENYI["largest"] + 1)),
         verbosity=Verbosity.NONE,
     )
-    epsilons = [
+    return [
         allocation_epsilon_direct(
-            PrivacyParams(
-                sigma=c["noise"], num_steps=c["out_of"], num_epochs=epochs, delta=c["delta"]
-            ),
-            config,
+            PrivacyParams(sigma=noise, num_steps=out_of, num_epochs=number, delta=delta), config
         )
-        for epochs in c["epochs"]
+        for number in epochs
     ]
+
+
+def five_runs():
+    """More and more epochs."""
+    epsilons = _epsilons(**s.FIVE_RUNS)
     return None, epsilons[-1], epsilons
 
 
-CASES = {"Renyi to 60": largest_order, "Renyi to 40": compared_orders, "five runs": five_runs}
+def block(out_of):
+    """Longer and longer blocks."""
+    return None, _epsilons(out_of=out_of, epochs=(1,), **s.SWEEPS["block"])[0]
+
+
+CASES = {
+    "renyi-60": largest_order,
+    "renyi-40": compared_orders,
+    "five-runs": five_runs,
+    "import": importing("random_allocation"),
+}
+SWEEPS = {"block": block}

@@ -1,11 +1,10 @@
-"""Our test of a claim by draws, where `gram` applies as well."""
+"""Our draws, where `gram` applies as well: a claim that they test, or an estimate."""
 
 from __future__ import annotations
 
-import settings as s  # beside harness.py
-from our_plans import gram_plan
-
 import hockeystick as hs
+import settings as s  # beside harness.py
+from ours.plans import banded_bins, estimated_delta, gram_plan
 
 
 def gram():
@@ -17,4 +16,11 @@ def gram():
     return None, guarantee.epsilon(c["delta"])
 
 
+def bins(number):
+    """delta of more and more bins from the same number of draws."""
+    c = s.SWEEPS["bins"]
+    return estimated_delta(banded_bins(c, bins=number), c["noise"], c["epsilon"], c["draws"])
+
+
 CASES = {"gram": gram}
+SWEEPS = {"bins": bins}

@@ -1,0 +1,1 @@
+"""Our answers to the cases and sweeps, by subject."""

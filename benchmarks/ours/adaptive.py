@@ -1,0 +1,129 @@
+"""Filters and their ledger."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from functools import cache, partial, reduce
+from pathlib import Path
+
+import numpy as np
+
+import hockeystick as hs
+import settings as s  # beside harness.py
+from hockeystick.filters.showcase import best_renyi_epsilon, showcase_schedule
+
+
+def _fixed_in_advance(delta):
+    """epsilon of the showcase if its steps were fixed, remove; that of the best Renyi filter."""
+    runs = [
+        hs.Profile.gaussian(noise_multiplier=noise).subsample(rate).self_compose(steps)
+        for rate, noise, steps in showcase_schedule()
+    ]
+    whole = reduce(hs.Profile.compose, runs)
+    return whole.epsilon(delta), best_renyi_epsilon(showcase_schedule(), delta=delta)[0]
+
+
+def levy(c):
+    """Build a filter for the showcase and ask for its blocks.
+
+    epsilon at which they fit over that of the same steps fixed in advance; then the three epsilons,
+    and the seconds for building.
+    """
+    schedule, delta = showcase_schedule(), c["delta"]
+    start = time.perf_counter()
+    asked = hs.filters.Levy(
+        epsilon=c["epsilon"],
+        delta=delta,
+        rates=schedule[0].rate,
+        noise_multipliers=[noise for _, noise, _ in schedule],
+        steps=c["block"],
+    )
+    building = time.perf_counter() - start
+    for rate, noise, steps in schedule:
+        block = min(c["block"], steps)
+        for _ in range(steps // block):
+            asked.request(rate=rate, noise_multiplier=noise, steps=block, clip=False)
+    pair = hs.Profile(asked.process.pair(asked.spent))
+    epsilon = max(pair.epsilon(delta), pair.reverse().epsilon(delta))
+    fixed, renyi = _fixed_in_advance(delta)
+    return None, epsilon / fixed, [epsilon, fixed, renyi, building]
+
+
+def _timed_parts(asked):
+    """The same request over and over: how much longer the last ones take than the first ones.
+
+    Then the seconds for one request.
+    """
+    c = s.REQUESTS
+    parts = []
+    for _ in range(c["requests"] // c["part"]):
+        start = time.perf_counter()
+        for _ in range(c["part"]):
+            asked.request(rate=c["rate"], noise_multiplier=c["noise"]).commit()
+        parts.append(time.perf_counter() - start)
+    return None, parts[-1] / min(parts[:2]), [sum(parts) / c["requests"]]
+
+
+def renyi_requests():
+    """A Renyi filter with room for all of them."""
+    c = s.REQUESTS
+    return _timed_parts(
+        hs.filters.Renyi(
+            epsilon=100.0,
+            delta=1e-5,
+            expected_rate=c["rate"],
+            expected_noise_multiplier=c["noise"],
+        )
+    )
+
+
+def levy_requests():
+    """A Levy filter with room for all of them."""
+    c = s.REQUESTS
+    return _timed_parts(
+        hs.filters.Levy(epsilon=100.0, delta=1e-5, rates=c["rate"], noise_multipliers=c["noise"])
+    )
+
+
+@cache
+def _budgets():
+    c = s.INDIVIDUAL
+    budgets = hs.filters.Individual.renyi(
+        examples=c["examples"],
+        epsilon=8.0,
+        delta=1e-5,
+        expected_rate=c["rate"],
+        expected_noise_multiplier=c["noise"],
+    )
+    return budgets, np.random.default_rng(0).lognormal(size=c["examples"])
+
+
+def individual():
+    """One step for a budget of each example."""
+    budgets, norms = _budgets()
+    c = s.INDIVIDUAL
+    budgets.step(norms, rate=c["rate"], noise_multiplier=c["noise"])
+    return None, None
+
+
+def ledger(requests=300):
+    """Requests to a filter whose state is a file, each one reserved and committed: per second."""
+    with tempfile.TemporaryDirectory() as folder:
+        budget = hs.filters.Renyi(
+            epsilon=8.0, delta=1e-5, expected_rate=0.01, ledger=Path(folder) / "budget.db"
+        )
+        start = time.perf_counter()
+        for _ in range(requests):
+            with budget.request(rate=0.01, noise_multiplier=1.0):
+                pass
+        return None, requests / (time.perf_counter() - start)
+
+
+CASES = {
+    **{name: partial(levy, setting) for name, setting in s.LEVY.items()},
+    "renyi-requests": renyi_requests,
+    "levy-requests": levy_requests,
+    "individual": individual,
+    "ledger": ledger,
+}

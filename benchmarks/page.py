@@ -1,0 +1,109 @@
+"""The page of the documentation: every number on it comes from the kept results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from string import Template
+
+from cases import CASES
+from environments import HERE, ROOT
+from sweeps import SWEEPS
+from verdicts import Verdict, verdicts
+from wording import CASE_COLUMNS, case_row, number, promised, sweep_row
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+TEMPLATE = HERE / "page_template.md"
+
+
+def write_page(found: dict) -> None:
+    """Replace the page."""
+    PAGE.write_text(rendered(found))
+
+
+def rendered(found: dict) -> str:
+    """The whole page as Markdown."""
+    judged = verdicts(found["cases"])
+    return Template(TEMPLATE.read_text()).substitute(
+        summary=_summary(judged),
+        promises=_promises(judged),
+        machine=_machine(found),
+        cases="\n\n".join(_case(name, answers) for name, answers in found["cases"].items()),
+        sweeps="\n\n".join(_sweep(name, answers) for name, answers in found["sweeps"].items()),
+    )
+
+
+def _summary(judged: list[Verdict]) -> str:
+    missed = [v for v in judged if v.measured is not None and not v.held]
+    unknown = [v for v in judged if v.measured is None]
+    held = len(judged) - len(missed) - len(unknown)
+    sentences = [f"{held} of {len(judged)} promises held in this run."]
+    if missed:
+        named = "; ".join(f"{v.promise.case}, {v.promise.what} ({v.text})" for v in missed)
+        sentences.append(f"Missed: {named}.")
+    if unknown:
+        named = "; ".join(f"{v.promise.case}, {v.promise.what} ({v.reason})" for v in unknown)
+        sentences.append(f"Not measured: {named}.")
+    return " ".join(sentences)
+
+
+def _promises(judged: list[Verdict]) -> str:
+    rows = (
+        (
+            str(v.promise.issue),
+            v.promise.case,
+            v.promise.what,
+            promised(v.promise),
+            number(v.measured, 5),
+            v.text if v.held else f"**{v.text}**",
+        )
+        for v in judged
+    )
+    return _table(("issue", "case", "quantity", "promised", "measured", "verdict"), rows)
+
+
+def _machine(found: dict) -> str:
+    m = found["machine"]
+    ours = ", ".join(f"{name} {version}" for name, version in m["packages"].items())
+    lines = [
+        f"{m['date']}: {m['processor']}, {m['cores']} cores, {m['memory_gb']} GB, {m['system']}, "
+        f"Python {m['python']}; {ours}; load {m['load_before']} before the run, which took "
+        f"{found['minutes']} minutes, environments included.",
+    ]
+    rows = [
+        (
+            name,
+            ", ".join(f"{k} {v}" for k, v in described.get("packages", {}).items()),
+            described.get("error") or _making(described["seconds"]),
+        )
+        for name, described in found["environments"].items()
+    ]
+    return "\n\n".join([*lines, _table(("environment", "what it contains", "set up in"), rows)])
+
+
+def _making(seconds: float | None) -> str:
+    return "was there" if seconds is None else f"{seconds:.0f} s"
+
+
+def _case(name: str, answers: dict) -> str:
+    case = CASES[name]
+    rows = (case_row(name, who, answers) for who in answers)
+    heading = f"**{name}**: {case.title} (answer: {case.answer})."
+    return f"{heading}\n\n{_table(CASE_COLUMNS, rows)}"
+
+
+def _sweep(name: str, answers: dict) -> str:
+    sweep = SWEEPS[name]
+    rows = (sweep_row(sweep, point, answers) for point in sweep.points)
+    heading = f"**{name}**: {sweep.title} (answer: {sweep.answer})."
+    return f"{heading}\n\n{_table((sweep.axis, *answers), rows)}"
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table; bars inside of cells would end them."""
+    lines = [_line(columns), _line(["---"] * len(columns)), *(_line(row) for row in rows)]
+    return "\n".join(lines)
+
+
+def _line(cells: Sequence[str]) -> str:
+    safe = (cell.replace("|", "\\|").replace("<", "&lt;") for cell in cells)
+    return f"| {' | '.join(safe)} |"
