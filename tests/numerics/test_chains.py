@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hockeystick._numerics.chains import correlations, line, pinned_ring
+from hockeystick._numerics.chains import (
+    correlations,
+    line,
+    mirrored,
+    mirrored_covariance,
+    pinned_ring,
+)
 
 RHOS = [0.0, 1e-9, 0.1, 0.597, 0.95, 0.9999]
 
@@ -81,3 +87,29 @@ def test_pull_of_the_ring_returns_to_the_start(rho):
     a = -np.log(rho)
     expected = np.sinh((left - 1) * a) / np.sinh(left * a)
     np.testing.assert_allclose(pinned_ring(rho, bins).pull[1:], expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize("rho", RHOS)
+@pytest.mark.parametrize("bins", [1, 2, 7, 60])
+def test_mirrors_dominate_the_periodic_chain(rho, bins):
+    """By a square with both signs and by entries that are not negative, and no more in total."""
+    i = np.arange(1, bins + 1)
+    square = rho ** (i - 0.5) - rho ** (bins - i + 0.5)
+    periodic = correlations(rho, bins, ring=True)[distances(bins)]
+    above = mirrored_covariance(rho, bins) - periodic
+    rest = above - np.outer(square, square) / (1 + rho**bins)
+    assert rest.min() >= -1e-15
+    assert above.sum() == pytest.approx(rho**bins * periodic.sum(), rel=1e-9, abs=1e-12 * bins)
+
+
+@pytest.mark.parametrize("rho", [*RHOS, 1 - 1e-6])
+@pytest.mark.parametrize("bins", [1, 2, 7, 60])
+def test_the_chain_between_mirrors_is_a_recursion(rho, bins):
+    """With the stated covariance, pulls from 0 to 1, and nothing from a start."""
+    chain = mirrored(rho, bins)
+    expected = mirrored_covariance(rho, bins)
+    np.testing.assert_allclose(recursion_covariance(chain), expected, rtol=1e-9, atol=1e-300)
+    assert not chain.start.any()
+    for factors in (chain.pull, chain.fresh):
+        assert factors.min(initial=0.0) >= 0.0
+    assert chain.pull.max(initial=0.0) <= 1.0

@@ -7,13 +7,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.special import log_ndtr
 
 from hockeystick._numerics import sum_grid
 from hockeystick._numerics.chain_mixture import ChainMixture, Task
 from hockeystick._numerics.chain_parts import own_parts
 from hockeystick._numerics.law import Side
 from hockeystick._numerics.partial_sums import sum_law
+from sum_law_reference import band, enclosed, exact, payoff, ratios
+from sum_law_reference import bounds as law_bounds
 
 DIRECTIONS = [True, False]
 EPSILONS = [-0.5, 0.0, 0.1, 0.5, 1.0, 2.0]
@@ -25,76 +26,9 @@ def mixture(*, common=0.0, chain=1.0, own=0.0, rho=0.5, bins=3, amplitudes=None,
     return ChainMixture(common, chain, own, rho, amplitudes, ring)
 
 
-def call(variance, strike):
-    """E(L - strike)+ for a lognormal L of mean one, without cancellation."""
-    sd = math.sqrt(variance)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        d = (np.log(strike) + variance / 2) / sd
-        first = log_ndtr(sd - d)
-        price = -np.exp(first) * np.expm1(np.log(strike) + log_ndtr(-d) - first)
-    return np.where(strike > 0, price, 1 - strike)
-
-
-def put(variance, strike):
-    """E(strike - L)+, likewise."""
-    sd = math.sqrt(variance)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        d = (np.log(strike) + variance / 2) / sd
-        first = np.log(strike) + log_ndtr(d)
-        price = -np.exp(first) * np.expm1(log_ndtr(d - sd) - first)
-    return np.where(strike > 0, price, 0.0)
-
-
-def payoff(known, scale, variance, epsilon, *, remove):
-    """Expectation of (LR - gamma)+ or (1 - gamma LR)+ for LR = known + scale L."""
-    gamma = math.exp(epsilon)
-    if remove:
-        return scale * call(variance, (gamma - known) / scale)
-    return gamma * scale * put(variance, (1 / gamma - known) / scale)
-
-
-def delta(law, common, epsilon, *, remove):
-    """The hockey-stick divergence of a law of sums, with a common factor and the charge."""
-    gamma = math.exp(epsilon)
-    if common == 0:
-        gain = np.maximum(law.s - gamma if remove else 1 - gamma * law.s, 0.0)
-        return float(gain @ law.q) + law.charge
-    positive = law.s > 0
-    gain = np.full(law.s.size, 0.0 if remove else 1.0)
-    gain[positive] = payoff(0.0, law.s[positive], common, epsilon, remove=remove)
-    return float(gain @ law.q) + law.charge
-
-
 def bounds(pair, epsilons, *, remove, fineness=1.0, tail=1e-12):
     """One row (lower, upper) for each epsilon."""
-    laws = [
-        sum_law(pair, remove=remove, side=side, fineness=fineness, tail=tail)
-        for side in (Side.LOWER, Side.UPPER)
-    ]
-    return np.array([[delta(law, pair.common, e, remove=remove) for law in laws] for e in epsilons])
-
-
-def exact(gram, epsilon, *, remove, step=0.05, reach=12.0):
-    """Trapezoidal in all normal variables but the last, which is integrated in closed form."""
-    bins = len(gram)
-    root = np.linalg.cholesky(gram)
-    line = np.arange(-reach, reach + 2 * math.sqrt(gram.max()), step)
-    z = np.meshgrid(*[line] * (bins - 1), indexing="ij")
-    weight = math.prod(np.exp(-v * v / 2) for v in z) * (step / math.sqrt(2 * math.pi)) ** len(z)
-    exponents = [sum(root[i, j] * z[j] for j in range(min(i + 1, bins - 1))) for i in range(bins)]
-    known = sum(np.exp(exponents[i] - gram[i, i] / 2) for i in range(bins - 1)) / bins
-    last = root[-1, -1] ** 2
-    scale = np.exp(exponents[-1] - (gram[-1, -1] - last) / 2) / bins
-    return float((payoff(known, scale, last, epsilon, remove=remove) * weight).sum())
-
-
-def enclosed(values, expected, *, slack=1e-9):
-    """Whether lower <= expected <= upper in every row, up to floating point."""
-    expected = np.asarray(expected)
-    return bool(
-        np.all(values[:, 0] <= expected * (1 + slack))
-        and np.all(values[:, 1] >= expected * (1 - slack))
-    )
+    return law_bounds(sum_law, pair, epsilons, remove=remove, fineness=fineness, tail=tail)
 
 
 # One and two bins.
@@ -222,23 +156,6 @@ def random_mixture(rng):
         amplitudes=rng.choice([0, 1]) * (1 - fading) + fading,
         ring=bool(rng.random() < 0.5),
     )
-
-
-def ratios(gram, draws, which, *, remove):
-    """LR for all draws; removing is simulated with the example present, in bin `which`."""
-    bins = len(gram)
-    exponents = draws[:, :bins] @ np.linalg.cholesky(gram).T - np.diag(gram) / 2
-    if remove:
-        exponents += gram[(which * bins).astype(int)]
-    return np.exp(exponents).mean(axis=1)
-
-
-def band(ratio, epsilon, *, remove):
-    """A confidence band for the mean of a gain between 0 and 1: empirical Bernstein, e^-18."""
-    gamma = math.exp(epsilon)
-    gain = np.maximum(1 - gamma / ratio if remove else 1 - gamma * ratio, 0.0)
-    half = 6 * gain.std() / math.sqrt(gain.size) + 42 / gain.size
-    return gain.mean() - half, gain.mean() + half
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick._numerics.chain_mixture import Task
+from hockeystick._numerics.chain_mixture import ChainMixture, Mixture, Task
 from hockeystick._numerics.chains import Chain
 from hockeystick._numerics.gaussian import quantile_of_tail
 from hockeystick._numerics.gaussian_lattice import SHRINKAGE, beyond, excess_growth, rounded
@@ -41,17 +41,17 @@ class Step(NamedTuple):
     lost_worth: FloatArray
 
 
-def reach(task: Task, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+def reach(task: Task[Mixture], variance: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The ends of a lattice for N(0, variance), also as seen with the example present."""
     sd = np.sqrt(variance)
     tail = quantile_of_tail(task.tail)
     if not task.remove:
         return -tail * sd, tail * sd
-    spread = task.mixture.chain + task.mixture.own
-    return -tail * sd, sd * (math.sqrt(task.mixture.chain) + math.sqrt(tail**2 + spread))
+    spread = task.mixture.signal
+    return -tail * sd, sd * (task.mixture.shift + math.sqrt(tail**2 + spread))
 
 
-def state_count(task: Task, chain: Chain) -> int:
+def state_count(task: Task[ChainMixture], chain: Chain) -> int:
     """How many states the lattices need; the finest transition decides."""
     scale = task.mixture.chain
     if scale <= 0:
@@ -65,7 +65,7 @@ def state_count(task: Task, chain: Chain) -> int:
     return int(min(max(math.ceil(ratio) + 1, FEWEST_STATES), MOST_STATES))
 
 
-def lattices(task: Task, chain: Chain) -> list[FloatArray]:
+def lattices(task: Task[ChainMixture], chain: Chain) -> list[FloatArray]:
     """Equally spaced states for each bin, all with the same number of them."""
     count = state_count(task, chain)
     low, high = reach(task, task.mixture.chain * chain.variance)
@@ -75,7 +75,7 @@ def lattices(task: Task, chain: Chain) -> list[FloatArray]:
     ]
 
 
-def step_into(task: Task, chain: Chain, states: list[FloatArray], i: int) -> Step:
+def step_into(task: Task[ChainMixture], chain: Chain, states: list[FloatArray], i: int) -> Step:
     """From bin i - 1; into the first one from nothing."""
     nodes = states[i]
     fresh = float(chain.fresh[i - 1]) if i else float(chain.variance[0])
@@ -88,7 +88,9 @@ def step_into(task: Task, chain: Chain, states: list[FloatArray], i: int) -> Ste
     return _banded(task, weights, charge, nodes)
 
 
-def _banded(task: Task, weights: FloatArray, charge: FloatArray, nodes: FloatArray) -> Step:
+def _banded(
+    task: Task[Mixture], weights: FloatArray, charge: FloatArray, nodes: FloatArray
+) -> Step:
     """The transition without the weights that cannot matter."""
     worth = np.exp(np.maximum(nodes, 0.0)) if task.remove else np.ones(nodes.size)
     small = weights * worth < task.tail * DROPPED
@@ -101,7 +103,11 @@ def _banded(task: Task, weights: FloatArray, charge: FloatArray, nodes: FloatArr
 
 
 def transition(
-    task: Task, mean: FloatArray, variance: float, nodes: FloatArray, exponent: float | None
+    task: Task[Mixture],
+    mean: FloatArray,
+    variance: float,
+    nodes: FloatArray,
+    exponent: float | None,
 ) -> tuple[FloatArray, FloatArray]:
     """Weights from every mean to every node, and what each row has to charge.
 

@@ -8,13 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from hockeystick._numerics.chain_lattices import reach, transition
-from hockeystick._numerics.chain_mixture import ChainMixture, Task
-from hockeystick._numerics.chains import Chain, correlations
+from hockeystick._numerics.chain_mixture import ChainMixture, Mixture, Task
+from hockeystick._numerics.chains import Chain
 from hockeystick._numerics.gaussian_lattice import beyond, excess_growth, merged, rounded
 from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.special import ndtr
+from hockeystick._numerics.two_chains import TwoChains
 
-__all__ = ["Parts", "own_parts", "starts"]
+__all__ = ["Parts", "own_parts", "part_nodes", "starts"]
 
 # Steps at fineness 1, relative to the standard deviation and to the root of the share of the
 # variance that the part carries; at most so many standard deviations, and nats.
@@ -31,7 +32,7 @@ class Parts(NamedTuple):
     over: float
 
 
-def starts(task: Task, chain: Chain) -> tuple[FloatArray, FloatArray, float]:
+def starts(task: Task[ChainMixture], chain: Chain) -> tuple[FloatArray, FloatArray, float]:
     """Values and weights of the first state of a ring, and what they have to charge.
 
     On a line there is one, 0.
@@ -40,7 +41,7 @@ def starts(task: Task, chain: Chain) -> tuple[FloatArray, FloatArray, float]:
     if not mixture.closes:
         return np.zeros(1), np.ones(1), 0.0
     share = float(np.mean(chain.start**2))
-    nodes = _part_nodes(task, mixture.chain, START_STEP / math.sqrt(share))
+    nodes = part_nodes(task, mixture.chain, START_STEP / math.sqrt(share))
     exponent = task.exponent(0)
     if not task.upper:
         return *merged(mixture.chain, nodes, exponent=exponent), 0.0
@@ -52,7 +53,7 @@ def starts(task: Task, chain: Chain) -> tuple[FloatArray, FloatArray, float]:
     return nodes, weights[0], float(charge[0])
 
 
-def own_parts(task: Task, amplitude: float) -> Parts:
+def own_parts(task: Task[ChainMixture | TwoChains], amplitude: float) -> Parts:
     """Factors e^(A W - A^2 own/2) with weights, and the mean of what lies above the last one.
 
     The sum is linear in each factor, so that the split keeps the mean of e^(A W) in both
@@ -62,7 +63,7 @@ def own_parts(task: Task, amplitude: float) -> Parts:
     if variance <= 0:
         return Parts(np.ones(1), np.ones(1), 0.0)
     share = _own_share(task.mixture)
-    nodes = _part_nodes(task, variance, OWN_STEP / math.sqrt(share))
+    nodes = part_nodes(task, variance, OWN_STEP / math.sqrt(share))
     if not task.upper:
         value, mass = merged(variance, nodes, exponent=1.0)
         return Parts(np.exp(value - variance / 2), mass, 0.0)
@@ -81,18 +82,17 @@ def own_parts(task: Task, amplitude: float) -> Parts:
     )
 
 
-def _own_share(mixture: ChainMixture) -> float:
+def _own_share(mixture: ChainMixture | TwoChains) -> float:
     """How much of E[S^2] - 1 is due to the independent parts."""
-    r = correlations(mixture.rho, mixture.bins, ring=mixture.ring)
     own = math.exp(min(mixture.chain, LARGEST_EXPONENT)) * math.expm1(
         min(mixture.own, LARGEST_EXPONENT)
     )
-    shared = np.expm1(np.minimum(mixture.chain * r, LARGEST_EXPONENT))
+    shared = np.expm1(np.minimum(mixture.shared, LARGEST_EXPONENT))
     twice = 1 if mixture.ring else 2
     return own / (own + float(shared[0] + twice * shared[1:].sum()))
 
 
-def _part_nodes(task: Task, variance: float, step: float) -> FloatArray:
+def part_nodes(task: Task[Mixture], variance: float, step: float) -> FloatArray:
     """A lattice for N(0, variance); the step at fineness 1 is in standard deviations."""
     low, high = (float(end) for end in reach(task, np.asarray(variance)))
     step = min(WIDEST_PART, step * task.fineness) * math.sqrt(variance)

@@ -8,14 +8,14 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray
 
-__all__ = ["Chain", "correlations", "line", "pinned_ring"]
+__all__ = ["Chain", "correlations", "line", "mirrored", "mirrored_covariance", "pinned_ring"]
 
 
 class Chain(NamedTuple):
     """B_1 ~ N(0, variance_1), B_(i+1) = pull_i B_i + N(0, fresh_i).
 
     `start[i]` is the factor with which a common start value enters at i: 0 on a line. All pulls are
-    between 0 and 1.
+    between 0 and 1. A state with its start has the variance variance_i + start_i^2.
     """
 
     variance: FloatArray
@@ -52,3 +52,35 @@ def pinned_ring(rho: float, bins: int) -> Chain:
     pull = np.clip(pull, 0.0, 1.0)
     fresh = np.maximum(variance[1:] - pull * pull * variance[:-1], 0.0)
     return Chain(variance, pull, fresh, r)
+
+
+def mirrored(rho: float, bins: int) -> Chain:
+    """A chain on a line that dominates the periodic one: both ends are mirrors.
+
+    Its covariance is `mirrored_covariance`, for i <= j a product of a function of i and one of j.
+    """
+    _, far = _sides(rho, bins)
+    variance = np.diagonal(mirrored_covariance(rho, bins)).copy()
+    pull = np.clip(rho * far[1:] / far[:-1], 0.0, 1.0)
+    fresh = np.maximum(variance[1:] - pull * pull * variance[:-1], 0.0)
+    return Chain(variance, pull, fresh, np.zeros(bins))
+
+
+def mirrored_covariance(rho: float, bins: int) -> FloatArray:
+    """(rho^(j-i) + rho^(i+j-1) + rho^(2b+1-i-j) + rho^(2b+i-j)) / (1 + rho^b) for i <= j.
+
+    The periodic correlations and (y - z)(y - z)^T with y_i = rho^(i-1/2) and z_i = rho^(b-i+1/2),
+    and what is left has no negative entry: it dominates them, with hardly more in total.
+    """
+    near, far = _sides(rho, bins)
+    i = np.arange(bins)
+    low, high = np.minimum(i[:, None], i), np.maximum(i[:, None], i)
+    steps = np.power(rho, (high - low).astype(np.float64))
+    result: FloatArray = near[low] * far[high] * steps / (1 + rho**bins)
+    return result
+
+
+def _sides(rho: float, bins: int) -> tuple[FloatArray, FloatArray]:
+    """1 + rho^(2i-1) and 1 + rho^(2b+1-2j): what the mirrors add, as seen from bins i and j."""
+    i = np.arange(1.0, bins + 1)
+    return 1 + np.power(rho, 2 * i - 1), 1 + np.power(rho, 2 * bins + 1 - 2 * i)

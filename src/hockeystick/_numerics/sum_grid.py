@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from hockeystick._numerics.chain_mixture import Task
+from hockeystick._numerics.chain_mixture import Mixture, Task
 from hockeystick._numerics.grid import matched_grid
 from hockeystick._numerics.law import FloatArray, Law, Resolution
 
@@ -29,15 +29,15 @@ PROBE_WIDTH, PROBE_STEP = 0.1, 0.05
 SMALLEST_SUM, FARTHEST_BELOW = 1e-300, 40.0
 
 
-def expected_size(task: Task) -> float:
+def expected_size(task: Task[Mixture]) -> float:
     """About how many nodes a grid has."""
     return STEPS * math.sqrt(task.mixture.bins) / (SUM_STEP * task.fineness)
 
 
-def probe_nodes(task: Task, top: float, left: float) -> FloatArray:
+def probe_nodes(task: Task[Mixture], top: float, left: float) -> FloatArray:
     """Values of T from the smallest one on, fine around 1 and geometric far away."""
     mixture = task.mixture
-    width = PROBE_WIDTH * math.sqrt(min(mixture.chain + mixture.own, 1.0)) / mixture.bins
+    width = PROBE_WIDTH * math.sqrt(min(mixture.signal, 1.0)) / mixture.bins
     highest = math.asinh(max(top, 2.0) / width)
     u = np.arange(-math.asinh(1 / width), highest + 2 * PROBE_STEP, PROBE_STEP)
     around = 1.0 + width * np.sinh(u)
@@ -47,7 +47,7 @@ def probe_nodes(task: Task, top: float, left: float) -> FloatArray:
     return np.concatenate(([left], t[t > left]))
 
 
-def sum_nodes(task: Task, t: FloatArray, seen: FloatArray, done: int) -> FloatArray:
+def sum_nodes(task: Task[Mixture], t: FloatArray, seen: FloatArray, done: int) -> FloatArray:
     """Values of T for the next few bins, given the masses between probe nodes after `done` bins."""
     if not seen.any():
         return np.ones(1)
@@ -69,7 +69,7 @@ def sum_nodes(task: Task, t: FloatArray, seen: FloatArray, done: int) -> FloatAr
     return nodes if task.remove else np.union1d(nodes, _low_nodes(task, t, seen))
 
 
-def _low_nodes(task: Task, t: FloatArray, seen: FloatArray) -> FloatArray:
+def _low_nodes(task: Task[Mixture], t: FloatArray, seen: FloatArray) -> FloatArray:
     """Nodes for sums far below their mean, which decide the add direction at a large epsilon.
 
     They are geometric in S itself: beside the bins to come, T would not tell them apart.

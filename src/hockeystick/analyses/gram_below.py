@@ -10,7 +10,8 @@ import numpy as np
 from hockeystick._numerics.gram_order import best_minorant
 from hockeystick._numerics.lag_bounds import floor
 from hockeystick._numerics.law import FloatArray, Side
-from hockeystick.analyses.gram_candidates import Candidate
+from hockeystick._numerics.moving_average import two_bands
+from hockeystick.analyses.gram_candidates import MOVING, Candidate
 from hockeystick.analyses.gram_question import Question
 from hockeystick.evaluation import Direction
 from hockeystick.expressions.gaussian import Gaussian
@@ -21,26 +22,35 @@ __all__ = ["GramBelow"]
 
 
 class GramBelow:
-    """A Markov chain on a line, what one direction in space shows alone, and the diagonal alone."""
+    """A chain on a line, or two bands; one direction in space; and the diagonal alone."""
 
     def __init__(self, kernel: FloatArray, most_work: float) -> None:
         self._kernel = kernel
         self._most_work = most_work
 
     def number(self, question: Question, direction: Direction) -> float:
-        """The largest of the three."""
-        fineness = self._minorant.affordable(direction, tail=question.tail, most=self._most_work)
-        reading = self._minorant.reading(
-            direction, side=Side.LOWER, fineness=fineness, tail=question.tail
-        )
+        """The largest of them."""
         return max(
-            question.read(reading),
+            *(self._read(question, direction, one) for one in self._minorants),
             *(question.bounds_of(one, (direction,)).lower for one in self._simple),
         )
 
+    def _read(self, question: Question, direction: Direction, candidate: Candidate) -> float:
+        tail = question.tail
+        fineness = candidate.affordable(direction, tail=tail, most=self._most_work)
+        return question.read(
+            candidate.reading(direction, side=Side.LOWER, fineness=fineness, tail=tail)
+        )
+
     @cached_property
-    def _minorant(self) -> Candidate:
-        return Candidate("minorant", best_minorant(floor(self._kernel), 1.0, 1.0))
+    def _minorants(self) -> list[Candidate]:
+        """The matrix itself if it has two bands; a ring takes many runs, and may be cut open."""
+        exact = two_bands(self._kernel)
+        if exact is None:
+            return [Candidate("minorant", best_minorant(floor(self._kernel), 1.0, 1.0))]
+        below = exact[1]
+        opened = [below, below.cut_open()] if below.ring else [below]
+        return [Candidate("two bands", one, MOVING) for one in opened]
 
     @cached_property
     def _simple(self) -> list[Profile]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray, Side
 from hockeystick.analyses.gram_below import GramBelow
-from hockeystick.analyses.gram_candidates import Candidate
+from hockeystick.analyses.gram_candidates import COARSEST, Candidate
 from hockeystick.analyses.gram_question import Found, Question
 from hockeystick.analyses.gram_targets import candidates
 from hockeystick.analyses.price_profile import Prices, profile_of_prices
@@ -35,6 +35,13 @@ STILL_TO_COME = REFINEMENT**2 / (1 - REFINEMENT**2)
 ALMOST = 1.1
 # A ring loses more on a coarse lattice, for its first state; promises this close are both kept.
 RING_EXCESS, CLOSE_CALL = 1.6, 1.02
+# Promises of a single chain that a second one may improve, and what a better score is worth, in
+# squares of the fineness (measured: a quarter of it in epsilon, about).
+WORTH_DOUBLING, WORTH_OF_SCORE = 1.05, 3.0
+# It takes as long as everything else, and has to promise this much less.
+PAYS = 0.995
+# A ring between mirrors takes one run instead of many, and is content with part of the work.
+SHARE_OF_MIRRORS = 0.25
 # Tails that are cut, relative to delta.
 TAIL, FIRST_TAILS = 1e-6, (1e-12, 1e-20, 1e-40, 1e-80, 1e-160)
 # Where the participation of the example can hardly be hidden, its bin may as well be known.
@@ -90,7 +97,7 @@ class GramBound:
         return {
             "direction": worst.direction,
             "majorant": worst.candidate.name,
-            "correlation": mixture.rho,
+            **mixture.memory,
             "common": mixture.common,
             "fineness": worst.fineness,
         }
@@ -154,9 +161,47 @@ class GramBound:
                 for one in promises
                 if one.candidate.name != best.candidate.name and one.value < CLOSE_CALL * best.value
             ]
-            found = [self._kept(question, one, accuracy) for one in (best, *rivals[:1])]
+            leading = list({one.candidate.name: one for one in reversed(promises)}.values())
+            mirrored = self._mirrored(question, direction, leading, best.value)
+            closer = self._second_chain(question, direction, [*leading, *mirrored])
+            tried = (best, *rivals[:1], *mirrored, *closer)
+            found = [self._kept(question, one, accuracy) for one in tried]
             self._answers[key] = min(found, key=lambda one: one.value)
         return self._answers[key]
+
+    def _mirrored(
+        self, question: Question, direction: Direction, promises: list[Found], least: float
+    ) -> list[Found]:
+        """The best promise of a ring on a line between mirrors, if it is as good as others."""
+        found = [
+            self._promise(question, direction, one.candidate.mirrored, SHARE_OF_MIRRORS)
+            for one in promises
+            if one.candidate.mirrored is not None
+        ]
+        found.sort(key=lambda one: one.value)
+        return [one for one in found[:1] if one.value < CLOSE_CALL * least]
+
+    def _second_chain(
+        self, question: Question, direction: Direction, promises: list[Found]
+    ) -> list[Found]:
+        """The promise with two chains, if one is expected to be better than all with one."""
+        least = min(one.value for one in promises)
+        closer = []
+        for promise in promises:
+            richer = promise.candidate.richer() if promise.value < WORTH_DOUBLING * least else None
+            if richer is None:
+                continue
+            candidate, gain = richer
+            most = FINE_WORK * self._budget
+            finest = candidate.affordable(direction, tail=question.tail, most=most)
+            if finest >= COARSEST:
+                continue
+            excess = RING_EXCESS if candidate.mixture.ring else 1.0
+            finer = excess * (finest**2 - promise.fineness**2) - WORTH_OF_SCORE * gain
+            value = question.expected(promise.value, finer)
+            closer.append(Found(value, direction, candidate, finest))
+        closer.sort(key=lambda one: one.value)
+        return [one for one in closer[:1] if one.value < PAYS * least]
 
     def _kept(self, question: Question, promise: Found, accuracy: float) -> Found:
         """What a promise comes to: finer lattices until the answer settles or costs too much."""
@@ -172,11 +217,13 @@ class GramBound:
                 break
         return best
 
-    def _promise(self, question: Question, direction: Direction, candidate: Candidate) -> Found:
+    def _promise(
+        self, question: Question, direction: Direction, candidate: Candidate, share: float = 1.0
+    ) -> Found:
         """About what the finest affordable lattice would give, from a coarse look on a line."""
         line = candidate.cut_open()
         tail = question.tail
-        finest = candidate.affordable(direction, tail=tail, most=FINE_WORK * self._budget)
+        finest = candidate.affordable(direction, tail=tail, most=share * FINE_WORK * self._budget)
         coarse = line.affordable(direction, tail=tail, most=COARSE_WORK * self._budget)
         coarse = max(coarse, FIRST_FINENESS)
         seen = self._at(question, direction, line, coarse).value

@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
-from hockeystick._numerics.chain_mixture import ChainMixture
+from hockeystick._numerics.chain_mixture import Mixture
 from hockeystick._numerics.divergence import ROUNDING
 from hockeystick._numerics.law import Side
 from hockeystick._numerics.lognormal_prices import add_delta, remove_delta
-from hockeystick._numerics.partial_sums import SumLaw, sum_law, work
+from hockeystick._numerics.moving_sums import moving_sum_law, moving_work
+from hockeystick._numerics.partial_sums import sum_law, work
 from hockeystick._numerics.search import bracket
+from hockeystick._numerics.sum_table import SumLaw
 from hockeystick.evaluation import Direction
 
-__all__ = ["Candidate", "Reading"]
+__all__ = ["CHAINS", "COARSEST", "MOVING", "Candidate", "Reading", "Richer"]
 
 PRICES: dict[Direction, Callable[..., float]] = {"remove": remove_delta, "add": add_delta}
 # Relative width at which a search for epsilon stops.
@@ -59,12 +62,35 @@ class Reading:
         return high if self.side is Side.UPPER else low
 
 
+class Recursion(NamedTuple):
+    """How the law of a kind of mixture is computed, and how many operations that takes."""
+
+    law: Callable[..., SumLaw]
+    work: Callable[..., float]
+
+
+CHAINS, MOVING = Recursion(sum_law, work), Recursion(moving_sum_law, moving_work)
+
+
+class Richer(NamedTuple):
+    """A candidate with one more chain, and by how much its score is better."""
+
+    candidate: Candidate
+    gain: float
+
+
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A mixture, and how it came about, with the laws that were computed so far."""
+    """A mixture, and how it came about, with the laws that were computed so far.
+
+    `richer` looks for a closer one with a second chain; `mirrored` is a ring on a line.
+    """
 
     name: str
-    mixture: ChainMixture
+    mixture: Mixture
+    recursion: Recursion = CHAINS
+    richer: Callable[[], Richer | None] = lambda: None
+    mirrored: Candidate | None = None
     _laws: dict[tuple[object, ...], SumLaw] = field(default_factory=dict)
     _surrogates: list[Candidate] = field(default_factory=list)
 
@@ -73,7 +99,8 @@ class Candidate:
         if not self.mixture.ring:
             return self
         if self._surrogates == []:
-            self._surrogates.append(Candidate(self.name, replace(self.mixture, ring=False)))
+            opened: Any = replace(self.mixture, ring=False)  # type: ignore[type-var]
+            self._surrogates.append(Candidate(self.name, opened, self.recursion))
         return self._surrogates[0]
 
     def affordable(self, direction: Direction, *, tail: float, most: float) -> float:
@@ -81,7 +108,8 @@ class Candidate:
 
         def fits(fineness: float) -> bool:
             remove = direction == "remove"
-            return work(self.mixture, remove=remove, fineness=fineness, tail=tail) <= most
+            cost = self.recursion.work(self.mixture, remove=remove, fineness=fineness, tail=tail)
+            return cost <= most
 
         if not fits(COARSEST):
             return COARSEST
@@ -91,7 +119,8 @@ class Candidate:
         """The law at a fineness, computed once."""
         key = (direction, side, fineness, tail)
         if key not in self._laws:
-            self._laws[key] = sum_law(
-                self.mixture, remove=direction == "remove", side=side, fineness=fineness, tail=tail
+            remove = direction == "remove"
+            self._laws[key] = self.recursion.law(
+                self.mixture, remove=remove, side=side, fineness=fineness, tail=tail
             )
         return Reading(self._laws[key], self.mixture.common, direction, side)

@@ -7,14 +7,25 @@ every second, third or fourth bin (of which the class may be revealed).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, partial
 
 import numpy as np
 
+from hockeystick._numerics.chain_mixture import ChainMixture
 from hockeystick._numerics.gram_order import best_majorant
 from hockeystick._numerics.lag_bounds import LagBounds, cover, ring_cover
 from hockeystick._numerics.law import FloatArray
+from hockeystick._numerics.moving_average import two_bands
 from hockeystick._numerics.paid_cover import paid_cover
-from hockeystick.analyses.gram_candidates import Candidate
+from hockeystick._numerics.richer_majorants import (
+    score_of_chain,
+    two_band_majorant,
+    two_chain_majorant,
+)
+from hockeystick._numerics.two_chains import TwoChains
+from hockeystick.analyses.gram_candidates import MOVING, Candidate, Richer
 
 __all__ = ["candidates", "targets"]
 
@@ -50,11 +61,83 @@ def candidates(kernel: FloatArray) -> list[Candidate]:
     """Majorants of all targets, for all weights; many weights have the same one."""
     kept: dict[tuple[object, ...], Candidate] = {}
     bold = LEAST + FARTHEST / math.sqrt(float(kernel.max()))
-    for name, target in targets(kernel).items():
+    scores: dict[float, float] = {}
+    found = targets(kernel)
+    for name, target in found.items():
         for boldness in BOLDNESS:
-            one = best_majorant(target, 1.0, bold * boldness)
-            kept[name, one.rho, one.common, one.chain, one.own] = Candidate(name, one)
-    return list(kept.values())
+            weight = bold * boldness
+            one = best_majorant(target, 1.0, weight)
+            key = (name, one.rho, one.common, one.chain, one.own)
+            kept[key] = _candidate(name, target, one, weight)
+            score = score_of_chain(target, one, weight) - math.log(target.bins)
+            scores[weight] = min(score, scores.get(weight, math.inf))
+    return [*kept.values(), *_two_band_candidates(kernel, found, scores)]
+
+
+def _candidate(name: str, target: LagBounds, one: ChainMixture, boldness: float) -> Candidate:
+    """A mixture with what may be closer, or quicker: a second chain, mirrors instead of a ring."""
+    doubled = cache(partial(_second_chain, target, one, boldness))
+    mirrored = None
+    if one.closes:
+        opened = replace(one, ring=False, mirrored=True)
+        mirrored = Candidate(name, opened, richer=partial(_richer, name, doubled, mirrored=True))
+    richer = partial(_richer, name, doubled, mirrored=False)
+    return Candidate(name, one, richer=richer, mirrored=mirrored)
+
+
+def _second_chain(
+    target: LagBounds, single: ChainMixture, boldness: float
+) -> tuple[TwoChains, float] | None:
+    """Two chains, and by how much their score is better."""
+    found = two_chain_majorant(target, single, boldness)
+    if found is None:
+        return None
+    gain = score_of_chain(target, single, boldness) - found[1]
+    return (found[0], gain) if gain > 0 else None
+
+
+def _richer(
+    name: str, doubled: Callable[[], tuple[TwoChains, float] | None], *, mirrored: bool
+) -> Richer | None:
+    found = doubled()
+    if found is None:
+        return None
+    mixture, gain = found
+    if mirrored:
+        mixture = replace(mixture, ring=False, mirrored=True)
+    return Richer(Candidate(f"{name}, two chains", mixture), gain)
+
+
+def _two_band_candidates(
+    kernel: FloatArray, tried: dict[str, LagBounds], scores: dict[float, float]
+) -> list[Candidate]:
+    """The matrix itself if it has no further bands, and majorants that beat all chains' scores.
+
+    Those of all targets, and of the first residue classes that have two bands on their own.
+    """
+    exact = two_bands(kernel)
+    found = [] if exact is None else [Candidate("two bands", exact[0], MOVING)]
+    spacing = _exact_spacing(_whole(kernel))
+    if spacing is not None:
+        tried = {**tried, f"every {spacing} bins": _whole(kernel).thinned(spacing)}
+    for name, target in tried.items():
+        for boldness, least in scores.items():
+            pair = two_band_majorant(target, boldness)
+            if pair is not None and pair[1] - math.log(target.bins) < least:
+                found.append(Candidate(f"{name}, two bands", pair[0], MOVING))
+                break
+    return found
+
+
+def _exact_spacing(whole: LagBounds) -> int | None:
+    """Every how-many-th bin has nothing in common with the second next one, as few as possible."""
+    half = whole.values[: whole.bins // 2 + 1] if whole.ring else whole.values
+    # A matrix of equal entries reaches nowhere beyond what all have in common.
+    reach = int(np.flatnonzero(half > half.min() + NEGLIGIBLE * half[0]).max(initial=0))
+    for spacing in range(2, whole.bins // FEWEST_BINS + 1):
+        if whole.bins % spacing == 0 and 2 * spacing > reach:
+            return spacing
+    return None
 
 
 def _whole(kernel: FloatArray) -> LagBounds:

@@ -1,0 +1,156 @@
+"""The table of a recursion over bins: joint weights of a state and of the sum so far.
+
+Row x holds the masses of the partial sums while the state is x. What moves the state is up to the
+recursion; here terms join the sums, on grids that are matched to their law as it spreads.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from types import ModuleType
+from typing import Generic, NamedTuple
+
+import numpy as np
+
+from hockeystick._numerics.chain_mixture import M_co, Task
+from hockeystick._numerics.law import FloatArray
+from hockeystick._numerics.sum_grid import probe_nodes, sum_nodes
+from hockeystick._numerics.threads import in_threads
+
+__all__ = ["SumLaw", "SumTable", "kernels", "mixed_laws"]
+
+# Grids of sums are matched anew whenever the number of bins has grown by this factor.
+GROWTH = 1.1
+# Masses worth less than this, relative to the tail that may be cut, are forgotten.
+PRUNED = 1e-6
+# Rows of one table are shared by the cores in so many blocks.
+ROW_BLOCKS = 4
+
+
+class SumLaw(NamedTuple):
+    """Atoms s with Q-mass q, and what is added to every hockey-stick divergence."""
+
+    s: FloatArray
+    q: FloatArray
+    charge: float
+
+
+def mixed_laws(laws: list[SumLaw], weights: FloatArray, charge: float) -> SumLaw:
+    """The mixture of laws, and a charge beside theirs."""
+    for law, weight in zip(laws, weights.tolist(), strict=True):
+        charge += weight * law.charge
+    return SumLaw(
+        np.concatenate([law.s for law in laws]),
+        np.concatenate([weight * law.q for law, weight in zip(laws, weights, strict=True)]),
+        math.inf if math.isnan(charge) else charge,
+    )
+
+
+class SumTable(Generic[M_co]):
+    """Masses table[state, sum]; for barycentres also the first moments of the cells."""
+
+    def __init__(self, task: Task[M_co]) -> None:
+        self.task = task
+        self.charge = 0.0
+        # The sums so far: one node at 0; `moment` is kept for barycentres only.
+        self.sums = np.zeros(1)
+        self.table, self.moment = np.ones((1, 1)), np.zeros((1, 1))
+        self.matched = 0
+        self.grid = np.zeros(0)
+
+    def law(self) -> SumLaw:
+        """After all bins."""
+        q = self.table.sum(axis=0)
+        if self.task.upper:
+            return SumLaw(self.sums, q, self.charge)
+        moment = self.moment.sum(axis=0)
+        kept = q > 0
+        return SumLaw(moment[kept] / q[kept], q[kept], 0.0)
+
+    def prune(self, worth: FloatArray) -> None:
+        """Forget masses that cannot matter; an upper bound is charged for them.
+
+        When removing, a mass in row x is worth worth[x] and the sum so far.
+        """
+        tiny = self.task.tail * PRUNED
+        lost = kernels().prune(self.table, self.sums, worth, float(self.task.remove), tiny)
+        self.charge += lost if self.task.upper else 0.0
+
+    def add(
+        self, i: int, increments: FloatArray, weights: FloatArray, *, moves: bool = False
+    ) -> None:
+        """The terms of bin i join the sums; where the grid turns out too short, on a new one.
+
+        Row x grows by increments[x, m] with the weight m. It stays row x, or with `moves` it
+        becomes row m.
+        """
+        bins = self.task.mixture.bins
+        left = 1.0 - (i + 1) / bins
+        rows = weights.size if moves else self.table.shape[0]
+        # Low sums decide the add direction, and a grid that waits has no nodes for them.
+        fresh = not self.task.remove or i + 1 > GROWTH * self.matched or i + 1 == bins
+        while True:
+            if fresh:
+                self.grid = self._grid(increments, weights, left)
+                self.matched = i + 1
+            nodes = np.concatenate(([0.0], self.grid[self.grid > left * (1 + 1e-12)] - left))
+            result = np.zeros((rows, nodes.size))
+            if not self.task.upper:
+                gather = kernels().gather_between if moves else kernels().gather
+                moment = np.zeros_like(result)
+                gather(self.table, self.moment, increments, weights, nodes, result, moment)
+                self.moment = moment
+                break
+            spread = self._spread_between if moves else self._spread
+            excess = spread(increments, weights, nodes, result)
+            if fresh or not self.task.remove or excess <= self.task.tail:
+                self.charge += excess if self.task.remove else 0.0
+                break
+            fresh = True
+        self.table, self.sums = result, nodes
+
+    def _spread(
+        self, increments: FloatArray, weights: FloatArray, nodes: FloatArray, result: FloatArray
+    ) -> float:
+        """`spread`, rows shared by the cores; a ring has other runs to keep them busy."""
+        excess = np.zeros(1 if self.task.mixture.closes else ROW_BLOCKS)
+
+        def compute(block: int) -> None:
+            rows = slice(block, None, excess.size)
+            excess[block] = kernels().spread(
+                self.table[rows], self.sums, increments[rows], weights, nodes, result[rows]
+            )
+
+        in_threads(partial(compute, block) for block in range(excess.size))
+        return float(excess.sum())
+
+    def _spread_between(
+        self, increments: FloatArray, weights: FloatArray, nodes: FloatArray, result: FloatArray
+    ) -> float:
+        """`spread_between`, new rows shared likewise."""
+        excess = np.zeros(1 if self.task.mixture.closes else ROW_BLOCKS)
+
+        def compute(block: int) -> None:
+            rows = slice(block, None, excess.size)
+            excess[block] = kernels().spread_between(
+                self.table, self.sums, increments[:, rows], weights[rows], nodes, result[rows]
+            )
+
+        in_threads(partial(compute, block) for block in range(excess.size))
+        return float(excess.sum())
+
+    def _grid(self, increments: FloatArray, weights: FloatArray, left: float) -> FloatArray:
+        """A grid of S + left that suits the sums after this bin."""
+        t = probe_nodes(self.task, float(self.sums[-1] + increments.max()) + left, left)
+        seen = np.zeros(t.size)
+        kernels().probe(self.table, self.sums, increments, weights, t - left, seen)
+        bins = self.task.mixture.bins
+        return sum_nodes(self.task, t, seen, round((1 - left) * bins))
+
+
+def kernels() -> ModuleType:
+    """Imported when they are needed: with Numba they take a second."""
+    from hockeystick._numerics import partial_sum_kernels
+
+    return partial_sum_kernels

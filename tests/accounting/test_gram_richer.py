@@ -1,0 +1,124 @@
+"""`gram` with two bands and with two chains: sound, closing in, and never worse."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick._numerics.law import Side
+from hockeystick.analyses import gram_bound
+from hockeystick.analyses.gram_bound import GramBound
+from hockeystick.analyses.gram_targets import candidates
+from sum_law_reference import band, ratios
+
+TWO_BANDS = {
+    "line": (hs.strategies.bsr(5, 2), 5),
+    "ring": (hs.strategies.bsr(15, 2), 5),
+    "ring, cut off": (hs.strategies.from_coefficients([1.0, 0.3], steps=11), 4),
+    "far apart": (hs.strategies.from_coefficients([1.0, 0.0, 0.0, 0.9], steps=48), 48),
+}
+
+
+def plan_of(name):
+    """The plan, and a noise multiplier near the longest mean."""
+    strategy, bins = TWO_BANDS[name]
+    plan = hs.Plan(sampling=hs.BallsInBins(bins=bins), steps=strategy.steps, strategy=strategy)
+    return plan, math.sqrt(float(np.diagonal(strategy.gram(spacing=bins)).max()))
+
+
+def answer_of(name, *, budget, direction="both", **asked):
+    """What the method says."""
+    plan, noise = plan_of(name)
+    claim = hs.account(
+        plan, noise_multiplier=noise, method="gram", budget=budget, direction=direction
+    )
+    return claim.answer(**asked)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("budget", [1e4, 3e5])
+@pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize("name", TWO_BANDS)
+def test_two_bands_against_simulated_runs(name, direction, budget):
+    """Neither bound is on the wrong side of a band that misses with less than a chance of 1e-7."""
+    plan, noise = plan_of(name)
+    answer = answer_of(name, budget=budget, direction=direction, epsilon=0.3)
+    found = hs.estimate_profile(
+        plan, noise_multiplier=noise, epsilons=[0.3], direction=direction,
+        draws=20_000, miss=1e-7, seed=1,
+    )  # fmt: skip
+    (seen,) = found[direction]
+    assert 0 < seen.low <= answer.value
+    assert answer.lower <= seen.high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "width"), [("line", 0.012), ("ring", 0.06)])
+def test_the_interval_closes(name, width):
+    """With two bands nothing is enlarged: both bounds go to the same number as budgets grow."""
+    answers = [answer_of(name, budget=budget, delta=1e-3) for budget in (1e5, 1e6, 1e7)]
+    uppers, lowers = [one.value for one in answers], [one.lower for one in answers]
+    assert uppers == sorted(uppers, reverse=True)
+    assert lowers == sorted(lowers)
+    gaps = [upper / lower - 1 for upper, lower in zip(uppers, lowers, strict=True)]
+    assert gaps[2] < gaps[0] / 3
+    assert 0 < gaps[2] < width
+    assert answers[2].details["majorant"] == "two bands"
+
+
+def test_classes_with_two_bands_decide_somewhere():
+    """Bins three apart share much and others nothing: every second bin has none of it left."""
+    answer = answer_of("far apart", budget=1e4, delta=1e-3)
+    assert answer.details["majorant"] == "every 2 bins, two bands"
+    assert answer.details["common"] == pytest.approx(0.0, abs=1e-6)
+
+
+def wide_kernel(bins=12):
+    """A wide band with a peak, positive definite."""
+    d = np.abs(np.subtract.outer(np.arange(bins), np.arange(bins)))
+    return 0.5 * 0.4**d + 0.5 * np.exp(-((d / 8) ** 2)) + 0.1 * np.eye(bins)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("remove", [True, False])
+def test_second_chains_are_above_simulated_runs(remove):
+    """Every majorant with two chains that is found for a kernel, on a coarse lattice."""
+    kernel, rng = wide_kernel(), np.random.default_rng(2)
+    draws, which = rng.standard_normal((40_000, len(kernel))), rng.random(40_000)
+    low, _ = band(ratios(kernel, draws, which, remove=remove), 0.5, remove=remove)
+    found = [richer for one in candidates(kernel) if (richer := one.richer()) is not None]
+    assert found
+    for candidate, gain in found:
+        reading = candidate.reading(
+            "remove" if remove else "add", side=Side.UPPER, fineness=1.5, tail=1e-6
+        )
+        assert reading.delta(0.5) >= low > 0
+        assert gain > 0
+        assert candidate.name.endswith("two chains")
+
+
+@pytest.mark.slow
+def test_trying_a_second_chain_never_hurts(monkeypatch):
+    """The smallest number is kept, and equal calls give equal answers."""
+    kernel = wide_kernel()
+
+    def asked():
+        bound = GramBound(kernel, 1e6)
+        return bound.epsilon_bounds(1e-3, directions=("remove", "add"), accuracy=1e-3).upper
+
+    monkeypatch.setattr(gram_bound, "PAYS", 0.0)
+    without = asked()
+    monkeypatch.setattr(gram_bound, "PAYS", 10.0)
+    assert asked() == asked() <= without
+
+
+def test_a_second_chain_waits_for_its_budget(monkeypatch):
+    """Where its lattice would be coarse it is not even tried."""
+    bound = GramBound(wide_kernel(40), 1e4)
+    monkeypatch.setattr(gram_bound, "PAYS", 10.0)
+    bound.epsilon_bounds(1e-3, directions=("remove",), accuracy=1e-3)
+    explained = bound.explain(delta=1e-3, epsilon=None, directions=("remove",))
+    assert "two chains" not in str(explained["majorant"])
