@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
@@ -12,3 +13,12 @@ settings.load_profile("fixed")
 # test would depend on which tests ran before it, and on every number in the source.
 if hasattr(providers, "_get_local_constants"):
     providers._get_local_constants = providers.Constants
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """How many calls the tests in robustness/ made; their reports say so."""
+    reports = [one for some in terminalreporter.stats.values() for one in some]
+    last = [one.user_properties for one in reports if getattr(one, "when", None) == "teardown"]
+    made = sum(value for each in last for name, value in each if name == "cases")
+    if made:
+        terminalreporter.write_line(f"robustness: {made:,} cases")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,11 @@ from hockeystick.errors import InvalidParameter
 __all__ = [
     "at_least",
     "boolean",
+    "choice",
+    "diagonal_entries",
+    "entries",
+    "noise_multiplier",
+    "noise_scale",
     "positive",
     "positive_integer",
     "probability",
@@ -21,8 +27,25 @@ __all__ = [
     "relative_accuracy",
     "sampling_rate",
     "small_probability",
+    "storable",
     "vector",
+    "wanted_epsilon",
 ]
+
+
+# Counts beyond this are not exact as floating-point numbers, nor fit for arrays.
+LARGEST_COUNT = 2**53
+# Noise in units of the sensitivity: beyond these, squares of privacy losses leave floating point.
+SMALLEST_NOISE, LARGEST_NOISE = 1e-50, 1e50
+
+# A smaller delta cannot be divided among parts.
+SMALLEST_PROBABILITY = 1e-300
+# Nobody asks for less, and noise cannot be guessed for it.
+SMALLEST_EPSILON = 1e-50
+# Entries of a strategy: beyond these, squares of sums may leave floating point.
+LARGEST_ENTRY, SMALLEST_DIVISOR = 1e100, 1e-100
+# An array of so many numbers takes a gigabyte.
+LARGEST_ARRAY = 2**27
 
 
 def real(name: str, value: Any, allowed: str = "a real number") -> float:
@@ -44,7 +67,7 @@ def vector(name: str, values: Any, allowed: str = "a vector of numbers") -> NDAr
         if given.dtype.kind in "cSU":
             raise InvalidParameter(name, allowed, values)
         array = given.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidParameter(name, allowed, values) from None
     if np.isnan(array).any():
         raise InvalidParameter(name, allowed, values)
@@ -57,6 +80,30 @@ def positive(name: str, value: Any) -> float:
     number = real(name, value, allowed)
     if not (number > 0 and math.isfinite(number)):
         raise InvalidParameter(name, allowed, value)
+    return number
+
+
+def noise_scale(name: str, value: Any) -> float:
+    """A noise in units of the sensitivity with which can be computed: from 1e-50 to 1e50."""
+    number = positive(name, value)
+    if not SMALLEST_NOISE <= number <= LARGEST_NOISE:
+        raise InvalidParameter(name, f"in [{SMALLEST_NOISE:g}, {LARGEST_NOISE:g}]", value)
+    return number
+
+
+def noise_multiplier(name: str, value: Any) -> float:
+    """A noise multiplier up to 1e50; how small it may be depends on the strategy and the method."""
+    number = positive(name, value)
+    if not number <= LARGEST_NOISE:
+        raise InvalidParameter(name, f"at most {LARGEST_NOISE:g}", value)
+    return number
+
+
+def wanted_epsilon(name: str, value: Any) -> float:
+    """An epsilon to calibrate to, which is divided by: at least 1e-50."""
+    number = positive(name, value)
+    if not number >= SMALLEST_EPSILON:
+        raise InvalidParameter(name, f"at least {SMALLEST_EPSILON:g}", value)
     return number
 
 
@@ -88,11 +135,13 @@ def sampling_rate(name: str, value: Any) -> float:
 
 
 def small_probability(name: str, value: Any) -> float:
-    """A number in (0, 1), such as a delta."""
+    """A number in (0, 1), such as a delta; below 1e-300 floating point comes to its end."""
     allowed = "in (0, 1)"
     number = real(name, value, allowed)
     if not 0 < number < 1:
         raise InvalidParameter(name, allowed, value)
+    if not number >= SMALLEST_PROBABILITY:
+        raise InvalidParameter(name, f"at least {SMALLEST_PROBABILITY:g}", value)
     return number
 
 
@@ -105,8 +154,8 @@ def relative_accuracy(name: str, value: Any) -> float:
     return number
 
 
-def positive_integer(name: str, value: Any) -> int:
-    """An integer of at least one; booleans and floats are refused, NumPy integers pass."""
+def positive_integer(name: str, value: Any, *, largest: int | None = LARGEST_COUNT) -> int:
+    """An integer from 1 to 2**53, or to `largest`, NumPy's too; no booleans, no floats."""
     allowed = "an integer >= 1"
     if isinstance(value, bool):
         raise InvalidParameter(name, allowed, value)
@@ -116,7 +165,43 @@ def positive_integer(name: str, value: Any) -> int:
         raise InvalidParameter(name, allowed, value) from None
     if not number >= 1:
         raise InvalidParameter(name, allowed, value)
+    if largest is not None and number > largest:
+        raise InvalidParameter(name, f"an integer of at most {largest}", value)
     return number
+
+
+def entries(name: str, values: NDArray[np.float64]) -> None:
+    """The entries of a strategy's matrix: from 0 to 1e100."""
+    refused = ~((values >= 0) & np.isfinite(values))
+    if refused.any():
+        raise InvalidParameter(name, "finite and not negative", float(values[refused][0]))
+    if values.size and not values.max() <= LARGEST_ENTRY:
+        raise InvalidParameter(name, f"at most {LARGEST_ENTRY:g}", float(values.max()))
+
+
+def diagonal_entries(name: str, values: NDArray[np.float64], *, place: str = "") -> None:
+    """Entries that are divided by: at least 1e-100. `place` says which of `name` they are."""
+    smallest = float(values.min())
+    if not smallest > 0:
+        raise InvalidParameter(name, f"> 0{place}", smallest)
+    if not smallest >= SMALLEST_DIVISOR:
+        raise InvalidParameter(name, f"at least {SMALLEST_DIVISOR:g}{place}", smallest)
+
+
+def storable(name: str, count: int, *, each: int = 1) -> int:
+    """A count that memory has room for, at `each` numbers for one; more are refused beforehand."""
+    most = LARGEST_ARRAY // each
+    if count > most:
+        allowed = f"at most {most} where each takes {each} numbers of memory"
+        raise InvalidParameter(name, allowed, count)
+    return count
+
+
+def choice(name: str, value: Any, choices: Collection[str], allowed: str | None = None) -> str:
+    """One of several words; `allowed` says which, if it is not a list of all of them."""
+    if not isinstance(value, str) or value not in choices:
+        raise InvalidParameter(name, allowed or f"one of {', '.join(choices)}", value)
+    return value
 
 
 def boolean(name: str, value: Any) -> bool:

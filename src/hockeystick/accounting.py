@@ -11,13 +11,13 @@ from hockeystick.analyses.refusals import refusal
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.evaluation import Direction
 from hockeystick.guarantee import KINDS, Analysis, Guarantee, Kind, directions_for
-from hockeystick.plan import Plan
+from hockeystick.plan import Plan, require_plan
 from hockeystick.profile import DEFAULT_ACCURACY
 
 if TYPE_CHECKING:
     from hockeystick.montecarlo.execution import Execution
 
-__all__ = ["DEFAULT_BUDGET", "account", "methods"]
+__all__ = ["DEFAULT_BUDGET", "account", "checked_method", "methods"]
 
 # What is said beside bounds that are not tight, where the run can be simulated.
 LOWER_BY_DRAWS = "a verified number may be lower (monte-carlo)"
@@ -27,7 +27,7 @@ AFFORDABLE = 20.0
 
 def methods(plan: Plan) -> dict[str, Kind]:
     """The analyses that apply to the plan, by name, each with its kind."""
-    _check_plan(plan)
+    require_plan(plan)
     if refusal(plan, None) is not None:
         return {}
     found = {name: m.kind for name, m in METHODS.items() if m.objection(plan) is None}
@@ -64,7 +64,8 @@ def account(
     `failure_probability` (0.001 by default). Its kind is "confidence": it is no privacy guarantee
     of its own, for which see `verify`. `seed` makes it reproducible; `execution` says who draws.
     """
-    _check_plan(plan)
+    require_plan(plan)
+    method = checked_method(method)
     noise_multiplier = _check_noise(plan, noise_multiplier)
     directions = directions_for(direction)
     accuracy = check.relative_accuracy("accuracy", accuracy)
@@ -148,14 +149,16 @@ def _refuse(sampled: dict[str, Any]) -> None:
             raise InvalidParameter(name, allowed, value)
 
 
-def _check_plan(plan: Plan) -> None:
-    if not isinstance(plan, Plan):
-        raise InvalidParameter("plan", "a Plan", plan)
+def checked_method(name: Any) -> str:
+    """The name of a method, or "auto"."""
+    known = (*METHODS, MONTE_CARLO)
+    allowed = f"'auto' or one of {', '.join(known)}"
+    return check.choice("method", name, ("auto", *known), allowed)
 
 
 def _check_noise(plan: Plan, noise_multiplier: float | None) -> float | None:
     if plan.mechanism is None:
-        return check.positive("noise_multiplier", noise_multiplier)
+        return check.noise_multiplier("noise_multiplier", noise_multiplier)
     if noise_multiplier is not None:
         raise InvalidParameter(
             "noise_multiplier", "None for a plan with a mechanism of its own", noise_multiplier
@@ -172,9 +175,6 @@ def _proven(plan: Plan, budget: float) -> list[Method]:
 
 
 def _named(plan: Plan, name: str) -> Method:
-    if name not in METHODS:
-        known = ", ".join([*METHODS, MONTE_CARLO])
-        raise InvalidParameter("method", f"'auto' or one of {known}", name)
     objection = METHODS[name].objection(plan)
     if objection is not None:
         applicable = ", ".join(methods(plan)) or "none"

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hockeystick import _validate as check
-from hockeystick.accounting import DEFAULT_BUDGET, account
+from hockeystick.accounting import DEFAULT_BUDGET, account, checked_method
 from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.analyses.refusals import refusal
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.guarantee import Guarantee
 from hockeystick.noise_guess import noise_guess
 from hockeystick.noise_secant import Start, noise_secant
-from hockeystick.plan import Plan
+from hockeystick.plan import Plan, require_plan
 
 if TYPE_CHECKING:
     from hockeystick.montecarlo.drafts import DrawPlan
@@ -74,7 +74,8 @@ def calibrate(
     100/delta; with far fewer the answer is the proven noise. `seed` and `execution` are those of
     `verify`.
     """
-    target = check.positive("epsilon", epsilon)
+    require_plan(plan)
+    target = check.wanted_epsilon("epsilon", epsilon)
     delta = check.small_probability("delta", delta)
     accuracy = check.relative_accuracy("accuracy", accuracy)
     budget = check.positive("budget", budget)
@@ -86,7 +87,7 @@ def calibrate(
     reason = refusal(plan, None)
     if reason is not None:
         raise UnsupportedPlan(reason)
-    if method == MONTE_CARLO:
+    if checked_method(method) == MONTE_CARLO:
         from hockeystick.verified_noise import verified_noise
 
         found = verified_noise(
@@ -152,7 +153,7 @@ def draft(
     """What `calibrate(method="monte-carlo")` would draw with the same arguments; pilots only."""
     from hockeystick.verified_noise import draft_noise
 
-    target = check.positive("epsilon", epsilon)
+    target = check.wanted_epsilon("epsilon", epsilon)
     return draft_noise(
         plan,
         epsilon=target,

@@ -16,6 +16,10 @@ __all__ = [
 ]
 
 
+# Characters of a value that an error message shows.
+LONGEST = 160
+
+
 class HockeystickError(Exception):
     """Base class of all errors raised on purpose."""
 
@@ -31,10 +35,16 @@ class InvalidParameter(HockeystickError, ValueError):
         self.name = name
         self.allowed = allowed
         self.value = value
-        super().__init__(f"{name} must be {allowed}, got {value!r}.")
+        super().__init__(f"{name} must be {allowed}, got {shown(value)}.")
 
     def __reduce__(self) -> tuple[type[InvalidParameter], tuple[str, str, object]]:
         return (type(self), (self.name, self.allowed, self.value))
+
+
+def shown(value: object) -> str:
+    """The value on one line; long ones are shortened in the middle."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 4 :]}"
 
 
 class UnsupportedPlan(HockeystickError):

@@ -72,8 +72,7 @@ def estimate_delta(
     costs O(steps * picks) for random allocation, O(bins^2) for balls-in-bins and O(steps * bands)
     for the schemes with a random number of participations; memory does not grow with the draws.
     """
-    if direction not in ("remove", "add"):
-        raise InvalidParameter("direction", "'remove' or 'add'", direction)
+    check.choice("direction", direction, ("remove", "add"), "'remove' or 'add'")
     (side,) = directions_for(direction)
     seed = int(generator(rng).integers(2**63))
     found = estimate_profile(

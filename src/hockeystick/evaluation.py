@@ -93,6 +93,8 @@ class Question:
     nats: float
     accuracy: float
     last_resort: Callable[[Laws], bool] = lambda laws: False
+    # Whether finer laws might help.
+    refine: bool = True
 
 
 class Evaluator:
@@ -117,14 +119,15 @@ class Evaluator:
             return _ratio(bounds, accuracy * max(bounds.upper, SMALLEST_EPSILON))
 
         name = f"epsilon at delta = {delta:g}"
-        return self.answer(Question(name, read, gap, tail_below(delta), EPSILON_NATS, accuracy))
+        tail = tail_below(delta)
+        # Below the smallest tail there is nothing to gain from finer laws.
+        refine = tail < delta
+        return self.answer(Question(name, read, gap, tail, EPSILON_NATS, accuracy, refine=refine))
 
     def delta(self, epsilon: float, directions: Sequence[Direction], accuracy: float) -> Bounds:
         """Bounds on the largest H at e^epsilon over the given directions."""
         if self.has_closed_form():
-            value = max(self._formula(epsilon, d) for d in directions)
-            error = self.expression.closed_form_error
-            return Bounds(value * (1 - error), min(1.0, value * (1 + error)))
+            return self._closed_form_delta(epsilon, directions)
 
         def worst(law: Law, at: float) -> float:
             return max(delta_from_law(as_seen(law, d), at) for d in directions)
@@ -160,7 +163,7 @@ class Evaluator:
             if excess <= 1.0:
                 return bounds
             finest = self._finest_step(laws, step)
-            if step <= finest:
+            if step <= finest or not question.refine:
                 if question.last_resort(laws):
                     return bounds
                 raise PrecisionError(
@@ -218,6 +221,15 @@ class Evaluator:
         assert value is not None
         return value
 
+    def _closed_form_delta(self, epsilon: float, directions: Sequence[Direction]) -> Bounds:
+        error = self.expression.closed_form_error
+        shift = self.expression.argument_error
+        # An epsilon that is infinite has no rounding.
+        move = shift * abs(epsilon) if shift and math.isfinite(epsilon) else 0.0
+        lower = max(self._formula(epsilon + move, d) for d in directions)
+        upper = max(self._formula(epsilon - move, d) for d in directions) if move else lower
+        return Bounds(lower * (1 - error), min(1.0, upper * (1 + error)))
+
     def _closed_form_epsilon(self, delta: float, directions: Sequence[Direction]) -> Bounds:
         error = self.expression.closed_form_error
 
@@ -226,7 +238,9 @@ class Evaluator:
                 lambda e: max(self._formula(e, d) for d in directions) <= target
             )
 
-        return Bounds(solve(delta * (1 + error))[0], solve(delta / (1 + error))[1])
+        shift = self.expression.argument_error
+        lower, upper = solve(delta * (1 + error))[0], solve(delta / (1 + error))[1]
+        return Bounds(lower * (1 - shift), upper * (1 + shift))
 
 
 def first_step(expression: Expression, accuracy: float) -> float:

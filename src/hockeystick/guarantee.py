@@ -251,6 +251,4 @@ def directions_for(direction: str) -> tuple[Direction, ...]:
         "remove": ("remove",),
         "add": ("add",),
     }
-    if direction not in choices:
-        raise InvalidParameter("direction", "'both', 'remove' or 'add'", direction)
-    return choices[direction]
+    return choices[check.choice("direction", direction, choices, "'both', 'remove' or 'add'")]

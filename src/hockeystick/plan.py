@@ -15,7 +15,7 @@ from hockeystick.randomness import RandomSource
 from hockeystick.sampling import Attribution, Indices, Sampling
 from hockeystick.strategies import NoiseStream, Strategy, identity
 
-__all__ = ["Plan"]
+__all__ = ["Plan", "require_plan"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,3 +96,9 @@ class Plan:
             "strategy": self.strategy.describe(),
             "mechanism": mechanism,
         }
+
+
+def require_plan(plan: Any) -> None:
+    """`InvalidParameter` if it is something else."""
+    if not isinstance(plan, Plan):
+        raise InvalidParameter("plan", "a Plan", plan)

@@ -50,8 +50,7 @@ class Profile:
     """
 
     def __init__(self, expression: Expression, *, bound: Side = "upper") -> None:
-        if bound not in ("upper", "lower"):
-            raise InvalidParameter("bound", "'upper' or 'lower'", bound)
+        check.choice("bound", bound, ("upper", "lower"), "'upper' or 'lower'")
         self._evaluator = Evaluator(expression)
         self.bound: Side = bound
 

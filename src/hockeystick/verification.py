@@ -16,7 +16,7 @@ from hockeystick.montecarlo.drafts import DrawPlan, draw_plan
 from hockeystick.montecarlo.execution import Execution
 from hockeystick.montecarlo.session import check_simulated, open_drawer
 from hockeystick.montecarlo.verifier import Claim, Outcome, Verifier
-from hockeystick.plan import Plan
+from hockeystick.plan import Plan, require_plan
 from hockeystick.simulation import simulation_remark
 
 __all__ = ["checked_claim", "draws_to_verify", "verified_guarantee", "verify"]
@@ -133,8 +133,7 @@ def _details(claim: Claim, outcome: Outcome) -> dict[str, object]:
 
 def checked_claim(plan: Any, *, epsilon: Any, delta: Any, direction: str) -> Claim:
     """A claim about a plan that can be simulated at all."""
-    if not isinstance(plan, Plan):
-        raise InvalidParameter("plan", "a Plan", plan)
+    require_plan(plan)
     if plan.mechanism is not None:
         raise UnsupportedPlan("Only the Gaussian mechanism is simulated; leave mechanism=None.")
     check_simulated(plan)

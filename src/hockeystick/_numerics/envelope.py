@@ -155,7 +155,8 @@ def _crossings(corners: FloatArray, gap: FloatArray) -> FloatArray:
 def _with_centre(loss: FloatArray, price: FloatArray) -> tuple[FloatArray, FloatArray, float]:
     """The same corners with 0 among them, and its price; C is linear between its neighbours."""
     after = int(np.searchsorted(loss, 0.0))
-    left, right = np.exp(loss[after - 1]), np.exp(loss[after])
+    # Beyond e^700 the share of the right neighbour is nothing.
+    left, right = np.exp(loss[after - 1]), np.exp(min(loss[after], 700.0))
     call_left = left * price[after - 1] + 1 - left
     centre = call_left + (price[after] - call_left) * (1 - left) / (right - left)
     return np.insert(loss, after, 0.0), np.insert(price, after, centre), float(centre)

@@ -9,10 +9,20 @@ import numpy as np
 from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.special import erfcx, log_ndtr, ndtri_exp
 
-__all__ = ["gaussian_cells", "gaussian_delta", "log_normal_cells", "quantile_of_tail"]
+__all__ = [
+    "LARGE_MU",
+    "argument_error",
+    "formula_error",
+    "gaussian_cells",
+    "gaussian_delta",
+    "log_normal_cells",
+    "quantile_of_tail",
+]
 
 # Below this mu a closed form would lose digits; ten nodes are exact to rounding for the integral.
 SMALL_MU, LARGEST_ARGUMENT = 0.5, 36.0
+# From this mu on Phi(a) alone is the closed form, see `gaussian_delta`.
+LARGE_MU = 1e6
 LEGENDRE_NODES, LEGENDRE_WEIGHTS = np.polynomial.legendre.leggauss(10)
 
 
@@ -21,8 +31,13 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
     Balle & Wang 2018, Theorem 8. In logs; for small mu, where the difference would cancel, as
     phi(a) times the integral of R' over [a - mu, a], R(t) = Phi(t)/phi(t), R'(t) = 1 + t R(t).
+
+    For large mu it is Phi(a): the second term is the share R(a - mu)/R(a) of the first, which is
+    below 5e-5 for every a > -40, and would be lost in the rounding of epsilon.
     """
     a = mu / 2 - epsilon / mu
+    if mu >= LARGE_MU:
+        return math.exp(float(log_ndtr(a)))
     if mu < SMALL_MU and abs(a) < LARGEST_ARGUMENT:
         t = a - mu / 2 + mu / 2 * LEGENDRE_NODES
         mills = math.sqrt(math.pi / 2) * erfcx(-t / math.sqrt(2))
@@ -35,20 +50,38 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     return -math.exp(first) * math.expm1(min(second - first, 0.0))
 
 
+def formula_error(mu: float) -> float:
+    """Relative error of `gaussian_delta` in floating point, beside that of its argument."""
+    return 1e-10 + 1e-15 * min(mu, LARGE_MU) ** 2
+
+
+def argument_error(mu: float) -> float:
+    """By how much of itself epsilon is off in `gaussian_delta`, for large mu.
+
+    There a is a difference of two large numbers: what is lost in it is a few units in the last
+    place of epsilon, but may be many standard deviations.
+    """
+    return 0.0 if mu < LARGE_MU else 1e-14
+
+
 def gaussian_cells(mu: float, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Logs of the P- and Q-mass of the cells (-inf, e_0), [e_0, e_1), ..., [e_last, inf)."""
     return log_normal_cells(edges - mu), log_normal_cells(edges)
 
 
 def log_normal_cells(edges: FloatArray) -> FloatArray:
-    """Log of the standard normal mass of each cell, from whichever tail is the smaller one."""
+    """Log of the standard normal mass of each cell, from whichever tail is the smaller one.
+
+    Cells so far out that their ends cannot be told apart hold nothing.
+    """
     low = np.concatenate(([-np.inf], edges))
     high = np.concatenate((edges, [np.inf]))
     flip = low > 0
     big = log_ndtr(np.where(flip, -low, high))
     small = log_ndtr(np.where(flip, -high, low))
-    cells: FloatArray = big + np.log(-np.expm1(small - big))
-    return cells
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cells: FloatArray = big + np.log(-np.expm1(small - big))
+    return np.where(np.isnan(cells), -np.inf, cells)
 
 
 def quantile_of_tail(tail: float) -> float:

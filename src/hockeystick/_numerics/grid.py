@@ -21,6 +21,8 @@ __all__ = ["matched_grid"]
 
 # A law whose spread is far below its range gets at most this ratio between the two.
 LARGEST_RATIO = 1e7
+# Below this, differences of losses cannot be divided by.
+SMALLEST_SPREAD = 1e-300
 # Cells wider than this do not contain the loss 0.
 WIDE_CELL = 1.0
 # At how many points the tails of the approximate law are read.
@@ -64,7 +66,7 @@ def _with_zero(nodes: FloatArray) -> FloatArray:
 
 def _asinh_scale(loss: FloatArray, centre: Moments, width: float) -> FloatArray:
     """An increasing function with slope 1 / hypot(sd, loss - mean) around the nearer mean."""
-    floor = width / LARGEST_RATIO
+    floor = max(width / LARGEST_RATIO, SMALLEST_SPREAD)
     scale_q, scale_p = max(centre.sd_q, floor), max(centre.sd_p, floor)
     mean_q, mean_p = centre.mean_q, max(centre.mean_p, centre.mean_q)
     middle = _equidistant(mean_q, scale_q, mean_p, scale_p)

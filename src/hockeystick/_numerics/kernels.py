@@ -14,6 +14,8 @@ __all__ = ["accumulate_linear", "accumulate_log", "lower_hull", "suffix_calls"]
 
 # Around the centre calls are of order one and known to about this; in doubt a corner is kept.
 HULL_NOISE = 4e-16
+# Beyond this e^x is not a number any more.
+LARGEST_EXPONENT = 700.0
 
 
 @njit(cache=True, nogil=True)
@@ -134,9 +136,16 @@ def lower_hull(loss: FloatArray, price: FloatArray) -> NDArray[np.int64]:
                 falls_after = (price[j] - price[i]) * -math.expm1(loss[j] - loss[k])
             else:
                 # Around the centre the calls themselves are of order one.
-                x_i, x_j, x_k = math.exp(loss[i]), math.exp(loss[j]), math.exp(loss[k])
+                x_i, x_j = math.exp(loss[i]), math.exp(min(loss[j], 0.0))
                 c_i = x_i * price[i] + 1 - x_i
                 c_j = price[j] if loss[j] >= 0 else x_j * price[j] + 1 - x_j
+                # Differences of e^loss, all of them over the largest where that overflows.
+                over = loss[k] if loss[k] > LARGEST_EXPONENT else 0.0
+                x_i, x_j, x_k = (
+                    math.exp(loss[i] - over),
+                    math.exp(loss[j] - over),
+                    math.exp(loss[k] - over),
+                )
                 falls_before = (c_i - c_j) * (x_k - x_j)
                 falls_after = (c_j - price[k]) * (x_j - x_i) - HULL_NOISE * (x_k - x_i)
             if falls_before > falls_after:

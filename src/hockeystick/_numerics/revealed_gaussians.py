@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from hockeystick._numerics.gaussian import (
+    LARGE_MU,
     LARGEST_ARGUMENT,
     LEGENDRE_NODES,
     LEGENDRE_WEIGHTS,
@@ -24,7 +25,10 @@ def mean_gaussian_delta(mu: FloatArray, weights: FloatArray, epsilon: float) -> 
     near = (mu < SMALL_MU) & (np.abs(a) < LARGEST_ARGUMENT)
     delta = np.empty(mu.size)
     delta[near] = _by_integral(mu[near], a[near])
-    delta[~near] = _by_difference(mu[~near], a[~near], epsilon)
+    large = mu >= LARGE_MU
+    delta[large] = np.exp(log_ndtr(a[large]))
+    far = ~near & ~large
+    delta[far] = _by_difference(mu[far], a[far], epsilon)
     return math.fsum(weights * delta)
 
 

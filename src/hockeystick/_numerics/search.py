@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 __all__ = ["bracket", "minimize_around_grid", "minimize_on_interval", "smallest_argument"]
 
 # Arguments beyond this are not searched.
-LARGEST_ARGUMENT = 1e15
+LARGEST_ARGUMENT = 1e120
 # What an infinite value counts as in a search for a minimum.
 LARGE = 1e100
 
@@ -30,7 +30,7 @@ def bracket(
 def smallest_argument(holds: Callable[[float], bool]) -> tuple[float, float]:
     """Neighbouring (fails, holds) arguments of a monotone condition on [0, inf).
 
-    Twice 0 if it holds there, and infinite if it holds nowhere up to 1e15.
+    Twice 0 if it holds there, and infinite if it holds nowhere up to 1e120.
     """
     if holds(0.0):
         return 0.0, 0.0

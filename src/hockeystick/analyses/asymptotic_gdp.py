@@ -23,6 +23,8 @@ __all__ = ["METHOD"]
 
 # Beyond this mu the limit says nothing at any epsilon of interest.
 LARGEST_MU, LARGEST_EXPONENT = 1e3, 600.0
+# A mu that would underflow counts as this one.
+SMALLEST_MU = 1e-100
 
 
 def _objection(plan: Plan) -> str | None:
@@ -39,7 +41,8 @@ def _analyse(request: Request) -> Analysis:
     """Closed form."""
     assert request.noise_multiplier is not None
     rate = cast("Poisson", request.plan.sampling).rate
-    per_step = math.expm1(min(request.noise_multiplier**-2, LARGEST_EXPONENT))
+    inverse = 1 / request.noise_multiplier
+    per_step = math.expm1(min(inverse * inverse, LARGEST_EXPONENT))
     mu = rate * math.sqrt(request.plan.steps * per_step)
     if mu > LARGEST_MU:
         raise PrecisionError(
@@ -48,7 +51,7 @@ def _analyse(request: Request) -> Analysis:
             lower=0.0,
             upper=math.inf,
         )
-    source = Profile(Gaussian(mu))
+    source = Profile(Gaussian(max(mu, SMALLEST_MU)))
     return Analysis(METHOD.name, METHOD.kind, source, tight=False, explain=_warning)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from hockeystick.analyses.method import Method, Request
 from hockeystick.guarantee import Analysis
+from hockeystick.pairs.steps import gaussian_step
 from hockeystick.plan import Plan
-from hockeystick.profile import Profile
 from hockeystick.sampling import MinSep, Sampling
 
 __all__ = ["METHOD"]
@@ -32,7 +32,7 @@ def _analyse(request: Request) -> Analysis:
         separation=scheme.least_gap, participations=scheme.most_participations(request.plan.steps)
     )
     largest = sensitivity * scheme.most_copies
-    profile = Profile.gaussian(noise_multiplier=request.noise_multiplier / largest)
+    profile = gaussian_step(request.noise_multiplier, largest)
     steps = range(sensitivity.pattern[0], sensitivity.pattern[-1] + 1, scheme.least_gap)
     regular = sensitivity.pattern in (steps, tuple(steps[:1]))
     tight = _attains(scheme, sensitivity.pattern) and sensitivity.exact and regular

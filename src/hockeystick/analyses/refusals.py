@@ -39,7 +39,7 @@ def shuffle_epsilon_lower_bound(*, noise_multiplier: float, batches: int, delta:
     useful = (p > delta) & (q > 0)
     if not useful.any():
         return 0.0
-    return max(0.0, float(np.log((p[useful] - delta) / q[useful]).max()))
+    return max(0.0, float((np.log(p[useful] - delta) - np.log(q[useful])).max()))
 
 
 def _shuffle(plan: Plan, noise_multiplier: float | None) -> str:

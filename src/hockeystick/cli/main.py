@@ -8,7 +8,7 @@ from functools import singledispatch
 
 import typer
 
-from hockeystick.errors import HockeystickError, InvalidParameter, UnsupportedPlan
+from hockeystick.errors import HockeystickError, InvalidParameter, UnsupportedPlan, shown
 
 __all__ = ["main", "run"]
 
@@ -73,7 +73,7 @@ def _(error: Exception) -> str:
 def _(error: InvalidParameter) -> str:
     """The parameter is spelled as the option it came from."""
     option = f"--{error.name.replace('_', '-')}"
-    got = "" if error.value is None else f", got {error.value!r}"
+    got = "" if error.value is None else f", got {shown(error.value)}"
     return f"{option} must be {error.allowed}{got}."
 
 

@@ -54,7 +54,7 @@ def compare(
     squared error of the noise in the prefix sums, which is what training sees; noise multipliers of
     different strategies mean different things. `update` is told what is being priced.
     """
-    check.positive("epsilon", epsilon)
+    check.wanted_epsilon("epsilon", epsilon)
     check.small_probability("delta", delta)
     plans = candidates(examples=examples, batch_size=batch_size, steps=steps)
     found: list[Compared] = []

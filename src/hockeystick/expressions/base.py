@@ -30,6 +30,11 @@ class Expression(ABC):
         return 0.0
 
     @property
+    def argument_error(self) -> float:
+        """Relative error of epsilon in the closed form, where rounding it matters."""
+        return 0.0
+
+    @property
     def lower_composes(self) -> bool:
         """Whether the lower side may be composed further; see `envelope.py` for when it may not."""
         return True

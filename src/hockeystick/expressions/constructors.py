@@ -30,12 +30,12 @@ SUM_TOLERANCE = 1e-9
 
 def gaussian(noise_multiplier: float) -> Expression:
     """Noise of the given size relative to the sensitivity."""
-    return Gaussian(1 / check.positive("noise_multiplier", noise_multiplier))
+    return Gaussian(1 / check.noise_scale("noise_multiplier", noise_multiplier))
 
 
 def laplace(scale: float) -> Expression:
     """Noise of the given scale relative to the sensitivity."""
-    return Laplace(check.positive("scale", scale))
+    return Laplace(check.noise_scale("scale", scale))
 
 
 def from_epsilon_delta(epsilon: float, delta: float) -> Expression:

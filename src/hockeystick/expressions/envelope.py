@@ -44,6 +44,11 @@ class Maximum(Expression):
         """The larger one."""
         return max(self.first.closed_form_error, self.second.closed_form_error)
 
+    @property
+    def argument_error(self) -> float:
+        """The larger of the two."""
+        return max(self.first.argument_error, self.second.argument_error)
+
     def law(self, side: Side, resolution: Resolution) -> Law:
         """From the laws of both members."""
         law = maximum(self.first.law(side, resolution), self.second.law(side, resolution))

@@ -9,12 +9,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from hockeystick._numerics.cells import law_from_cells
-from hockeystick._numerics.gaussian import gaussian_cells, gaussian_delta, quantile_of_tail
-from hockeystick._numerics.law import Law, Resolution, Side
+from hockeystick._numerics.gaussian import (
+    argument_error,
+    formula_error,
+    gaussian_cells,
+    gaussian_delta,
+    quantile_of_tail,
+)
+from hockeystick._numerics.law import Law, Resolution, Side, without_atoms
 from hockeystick._numerics.moments import PowerMoments, rounded_up
 from hockeystick.expressions.base import Expression, Factor
 
 __all__ = ["Gaussian"]
+
+# Losses of up to mu^2 / 2 are then known to a few hundredths.
+LARGEST_MU = 1e7
 
 
 @dataclass(frozen=True)
@@ -27,10 +36,22 @@ class Gaussian(Expression):
     @property
     def closed_form_error(self) -> float:
         """Relative error of the closed form in floating point."""
-        return 1e-10 + 1e-15 * self.mu**2
+        return formula_error(self.mu)
+
+    @property
+    def argument_error(self) -> float:
+        """Relative error of epsilon in the closed form."""
+        return argument_error(self.mu)
 
     def law(self, side: Side, resolution: Resolution) -> Law:
-        """Cells of equal width in the observation, masses in closed form."""
+        """Cells of equal width in the observation, masses in closed form.
+
+        For a mu so large that losses lose all digits behind the point: upper, P and Q never meet;
+        lower, as for a smaller mu, which is dominated.
+        """
+        if self.mu > LARGEST_MU:
+            upper = side is Side.UPPER
+            return without_atoms(1.0, 1.0) if upper else Gaussian(LARGEST_MU).law(side, resolution)
         reach = quantile_of_tail(resolution.tail)
         # Far apart, P and Q leave next to nothing between them: two cells that meet at loss 0.
         near = min(reach, self.mu / 2)
@@ -51,7 +72,7 @@ class Gaussian(Expression):
 
     def fuse(self, factors: Sequence[Factor]) -> Expression:
         """Squares of mu add."""
-        return Gaussian(math.sqrt(sum(n * member.order() ** 2 for member, n in factors)))
+        return Gaussian(math.sqrt(sum(float(n) * member.order() ** 2 for member, n in factors)))
 
     def order(self) -> float:
         """The pair with the larger mu dominates."""

@@ -14,6 +14,9 @@ from hockeystick.expressions.base import Expression
 
 __all__ = ["Laplace"]
 
+# More cells than this are not worth their time.
+MOST_CELLS = 1_000_000
+
 
 @dataclass(frozen=True)
 class Laplace(Expression):
@@ -33,7 +36,10 @@ class Laplace(Expression):
         """Atoms at both ends and closed-form cells between; the step is relative to the range."""
         reach = 1 / self.scale
         count = max(3, math.ceil(4 / resolution.step), math.ceil(2 * reach / resolution.step))
-        y = np.linspace(0.0, 1.0, min(count, 1_000_000))
+        y = np.linspace(0.0, 1.0, min(count, MOST_CELLS))
+        if count > MOST_CELLS:
+            # Cells are wide, and none of them may contain the loss 0.
+            y = np.unique(np.append(y, 0.5))
         log_q = _log_exponential_cells(y, reach)
         log_p = log_q[::-1]
         empty = np.array([-np.inf])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hockeystick._numerics.cells import law_from_cells, mixture
-from hockeystick._numerics.gaussian import gaussian_cells
+from hockeystick._numerics.gaussian import argument_error, formula_error, gaussian_cells
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side
 from hockeystick._numerics.moments import PowerMoments, rounded_up
 from hockeystick._numerics.participation_counts import Participant, count_law
@@ -35,7 +35,12 @@ class RevealedCounts(Expression):
     @property
     def closed_form_error(self) -> float:
         """Relative error of the closed form in floating point."""
-        return 1e-10 + 1e-15 * self.longest**2
+        return formula_error(self.longest)
+
+    @property
+    def argument_error(self) -> float:
+        """Relative error of epsilon in the closed form."""
+        return argument_error(self.longest)
 
     def law(self, side: Side, resolution: Resolution) -> Law:
         """Cells between common losses, taken from Gaussians at most a factor of two apart.

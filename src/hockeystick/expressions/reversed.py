@@ -28,6 +28,11 @@ class Reversed(Expression):
         """That of the child."""
         return self.child.closed_form_error
 
+    @property
+    def argument_error(self) -> float:
+        """That of the child."""
+        return self.child.argument_error
+
     def law(self, side: Side, resolution: Resolution) -> Law:
         """Atoms mirrored; convex order is symmetric, so the side stays."""
         return reverse_law(self.child.law(side, resolution))

@@ -29,6 +29,11 @@ class Subsampled(Expression):
         """That of the child."""
         return self.child.closed_form_error + 1e-12
 
+    @property
+    def argument_error(self) -> float:
+        """That of the child."""
+        return self.child.argument_error
+
     def law(self, side: Side, resolution: Resolution) -> Law:
         """Atom by atom, exact; the child's right tail may be cut later by the factor 1/rate."""
         return subsample(self.child.law(side, resolution), self.rate)

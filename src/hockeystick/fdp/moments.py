@@ -79,8 +79,7 @@ def approximate_moments(
     rate = check.sampling_rate("rate", rate)
     noise_multiplier = check.positive("noise_multiplier", noise_multiplier)
     mu = check.positive("sensitivity", sensitivity) / noise_multiplier
-    if regime not in ("small", "large"):
-        raise InvalidParameter("regime", "'small' or 'large'", regime)
+    check.choice("regime", regime, ("small", "large"), "'small' or 'large'")
     if regime == "small":
         with np.errstate(over="ignore"):
             variance = rate**2 * float(np.expm1(mu * mu))

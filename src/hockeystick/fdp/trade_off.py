@@ -235,6 +235,5 @@ def joint_bound(bounds: Sequence[Bound]) -> Bound:
 
 
 def _checked_bound(bound: Bound) -> Bound:
-    if bound not in MIRRORED:
-        raise InvalidParameter("bound", f"one of {', '.join(MIRRORED)}", bound)
+    check.choice("bound", bound, MIRRORED)
     return bound

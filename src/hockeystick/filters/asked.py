@@ -12,9 +12,6 @@ from hockeystick.profile import Profile
 
 __all__ = ["Asked", "Sampled", "as_number", "checked_request"]
 
-# Counts beyond this are no longer exact as floating-point numbers.
-MOST_STEPS = 2**53
-
 
 @dataclass(frozen=True)
 class Sampled:
@@ -71,8 +68,6 @@ def checked_request(
 ) -> Asked:
     """The request, if it is one: either a noise multiplier or a profile, never both."""
     steps, clip = check.positive_integer("steps", steps), check.boolean("clip", clip)
-    if steps > MOST_STEPS:
-        raise InvalidParameter("steps", f"at most {MOST_STEPS}", steps)
     if (noise_multiplier is None) == (profile is None):
         raise InvalidParameter(
             "noise_multiplier, profile", "exactly one of the two", (noise_multiplier, profile)

@@ -54,7 +54,8 @@ class Individual:
         self.rule = rule
         self.steps = 0
         budget = checked_budget(rule.budget)
-        self._remaining = np.full(check.positive_integer("examples", examples), budget)
+        count = check.storable("examples", check.positive_integer("examples", examples))
+        self._remaining = np.full(count, budget)
 
     @classmethod
     def renyi(

@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
+from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import InvalidParameter
 
@@ -83,8 +84,7 @@ REGIMES: dict[RegimeName, Regime] = {"small": SmallRates(), "large": LargeRates(
 
 def chosen_regime(name: RegimeName) -> Regime:
     """The regime of that name."""
-    if name not in REGIMES:
-        raise InvalidParameter("regime", "'small' or 'large'", name)
+    check.choice("regime", name, REGIMES, "'small' or 'large'")
     return REGIMES[name]
 
 

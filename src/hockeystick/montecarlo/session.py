@@ -15,7 +15,7 @@ from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.montecarlo.checkpoint import Checkpoint
 from hockeystick.montecarlo.drawing import Drawer
 from hockeystick.montecarlo.execution import Execution, open_pool
-from hockeystick.plan import Plan
+from hockeystick.plan import Plan, require_plan
 from hockeystick.simulation import missing_simulation
 from hockeystick.strategies import Strategy
 
@@ -60,6 +60,7 @@ def _digest(strategy: Strategy) -> str:
 
 def check_simulated(plan: Plan) -> None:
     """`UnsupportedPlan` if the plan cannot be simulated."""
+    require_plan(plan)
     reason = missing_simulation(plan)
     if reason is not None:
         raise UnsupportedPlan(f"Monte Carlo accounting does not apply: {reason}.")

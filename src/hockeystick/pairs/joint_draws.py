@@ -50,9 +50,14 @@ def several_drawn(step: Profile, *, rate: float, copies: int, throws: int = 1) -
         return step.subsample(rate if throws == 1 else taking_part)
     heads = [_chance(j, rate, copies) for j in range(1, copies + 1)]
     at_least = [math.fsum(heads[j:]) for j in range(copies)] + [0.0]
-    most = [-math.expm1(throws * math.log1p(-tail)) for tail in at_least]
+    most = [_in_some_throw(tail, throws) for tail in at_least]
     weights = [max(most[j] - most[j + 1], 0.0) for j in range(copies)]
     return _shifted(step, list(range(1, copies + 1)), weights).subsample(taking_part)
+
+
+def _in_some_throw(chance: float, throws: int) -> float:
+    """1 - (1 - chance)^throws; a sum of chances may come out a rounding above one."""
+    return 1.0 if chance >= 1 else -math.expm1(throws * math.log1p(-chance))
 
 
 def _chance(heads: int, rate: float, coins: int) -> float:

@@ -83,7 +83,9 @@ def log_axes(axes: Axes) -> None:
     axes.set(xscale="log", yscale="log")
     for axis in (axes.xaxis, axes.yaxis):
         low, high = sorted(axis.get_view_interval())
-        labelled = next(steps for ratio, steps in LABELLED if high < ratio * low)
+        # An axis without positive numbers has no ratio.
+        fitting = (steps for ratio, steps in LABELLED if high < ratio * low)
+        labelled = next(fitting, LABELLED[-1][1])
         axis.set_major_locator(LogLocator(subs=labelled))
         axis.set_major_formatter(FuncFormatter(lambda value, position: f"{value:g}"))
         axis.set_minor_locator(NullLocator())

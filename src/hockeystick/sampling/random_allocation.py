@@ -34,7 +34,7 @@ class RandomAllocation(Sampling):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "picks", positive_integer("picks", self.picks))
-        object.__setattr__(self, "out_of", positive_integer("out_of", self.out_of))
+        object.__setattr__(self, "out_of", positive_integer("out_of", self.out_of, largest=None))
         if not self.picks <= self.out_of:
             raise InvalidParameter("picks", f"an integer in [1, out_of={self.out_of}]", self.picks)
         if not isinstance(self.truncate, (bool, np.bool_)):

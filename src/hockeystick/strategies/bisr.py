@@ -6,6 +6,7 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.series import from_ratios, reciprocal
+from hockeystick._validate import storable
 from hockeystick.strategies.strategy import bands_within
 from hockeystick.strategies.toeplitz import Toeplitz
 
@@ -21,6 +22,7 @@ def bisr(steps: int, bands: int) -> Toeplitz:
     cancellation.
     """
     steps, bands = bands_within(steps, bands)
+    storable("steps", steps)
     inverse = inverse_root_coefficients(bands)
     return Toeplitz(
         "bisr",

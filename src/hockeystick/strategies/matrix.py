@@ -9,7 +9,7 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick._validate import vector
+from hockeystick._validate import diagonal_entries, entries, vector
 from hockeystick.errors import InvalidParameter
 from hockeystick.strategies.recurrence import Recurrence, RowByRow
 from hockeystick.strategies.sensitivity import Sensitivity, certified
@@ -31,18 +31,13 @@ def from_matrix(matrix: npt.ArrayLike) -> Matrix:
     array = vector("matrix", matrix, "a square matrix of numbers")
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] < 1:
         raise InvalidParameter("matrix", "square", array.shape)
-    refused = ~(np.isfinite(array) & (array >= 0))
-    if refused.any():
-        raise InvalidParameter("matrix", "finite and not negative", float(array[refused][0]))
+    entries("matrix", array)
     if np.triu(array, 1).any():
         row, column = np.argwhere(np.triu(array, 1))[0]
         raise InvalidParameter(
             "matrix", f"lower triangular (entry [{row}, {column}] zero)", float(array[row, column])
         )
-    if not (np.diagonal(array) > 0).all():
-        raise InvalidParameter(
-            "matrix", "positive on its diagonal", float(np.diagonal(array).min())
-        )
+    diagonal_entries("matrix", np.diagonal(array), place=" on its diagonal")
     return Matrix(array)
 
 

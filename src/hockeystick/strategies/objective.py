@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick._validate import positive_integer
+from hockeystick._validate import choice, positive_integer, storable
 from hockeystick.errors import InvalidParameter
 from hockeystick.strategies.workloads import Workload, workload_coefficients
 
@@ -44,9 +44,7 @@ def error_weights(error: Error, steps: int) -> FloatArray:
         "mean": (steps - np.arange(steps)) / steps,
         "max": np.ones(steps),
     }
-    if error not in tuple(weights):
-        raise InvalidParameter("error", "'mean' or 'max'", error)
-    return weights[error]
+    return weights[choice("error", error, weights, "'mean' or 'max'")]
 
 
 def target_of(workload: Workload, steps: int) -> FloatArray:
@@ -80,6 +78,7 @@ def goal(
     participations: int | None = None,
 ) -> Goal:
     """The goal for checked `steps`; all other parameters are checked here."""
+    storable("steps", steps)
     pattern = participation_series(steps, separation=separation, participations=participations)
     given: dict[str, object] = {"separation": separation, "participations": participations}
     given |= {"error": error, "workload": None if workload is None else "given"}

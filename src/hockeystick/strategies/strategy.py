@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.summed_columns import summed_columns
-from hockeystick._validate import positive, positive_integer
+from hockeystick._validate import positive, positive_integer, storable
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import RandomSource
 from hockeystick.strategies.noise import NoiseStream
@@ -165,4 +165,4 @@ def bands_within(steps: int, bands: int, *, name: str = "bands") -> tuple[int, i
     number = positive_integer(name, bands)
     if not number <= steps:
         raise InvalidParameter(name, f"an integer in [1, steps={steps}]", bands)
-    return steps, number
+    return steps, storable(name, number)

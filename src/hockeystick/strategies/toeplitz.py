@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hockeystick._numerics import series
 from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.summed_columns import toeplitz_gram, toeplitz_summed_columns
-from hockeystick.errors import InvalidParameter
+from hockeystick._validate import diagonal_entries, entries, storable
 from hockeystick.strategies.recurrence import Autoregressive, MovingAverage, Recurrence
 from hockeystick.strategies.sensitivity import Sensitivity, certified
 from hockeystick.strategies.strategy import Strategy
@@ -41,10 +41,8 @@ class Toeplitz(Strategy):
         parameters: Mapping[str, object] | None = None,
     ) -> None:
         """`inverse` and `recurrence` are given where the factorization knows better ones."""
-        if not np.isfinite(coefficients).all() or not (coefficients >= 0).all():
-            raise InvalidParameter("coefficients", "finite and not negative", coefficients)
-        if not coefficients[0] > 0:
-            raise InvalidParameter("coefficients[0]", "> 0", float(coefficients[0]))
+        entries("coefficients", coefficients)
+        diagonal_entries("coefficients[0]", coefficients[:1])
         self.name = name
         self.steps = steps
         self.parameters = dict(parameters or {})
@@ -71,7 +69,7 @@ class Toeplitz(Strategy):
         """The first column of C^-1 up to the last entry that is not zero."""
         inverse = self._inverse
         if inverse is None:
-            inverse = series.reciprocal(self.coefficients, self.steps)
+            inverse = series.reciprocal(self.coefficients, storable("steps", self.steps))
         return _frozen(series.trimmed(inverse))
 
     @property
@@ -92,17 +90,21 @@ class Toeplitz(Strategy):
     @cached_property
     def column_norms(self) -> FloatArray:
         """The first column is the longest; later ones are cut off at the end of the run."""
-        squares = np.cumsum(series.padded(self.coefficients**2, self.steps))
+        steps = storable("steps", self.steps)
+        squares = np.cumsum(series.padded(self.coefficients**2, steps))
         return _frozen(np.sqrt(squares[::-1]))
 
     def squared_errors(self, workload: Workload = None) -> FloatArray:
         """Row t of A C^-1 holds the first t + 1 coefficients of the product of the series."""
-        given = workload_coefficients(workload, self.steps)
+        given = workload_coefficients(workload, storable("steps", self.steps))
         if self.bands <= self.inverse_bands and self.bands <= series.DIRECT:
             errors = series.divide(given, self.coefficients)
         else:
             errors = series.multiply(self.inverse_coefficients, given, self.steps)
-        with np.errstate(over="ignore"):  # an inverse that grows has an infinite error
+        # An inverse that grows beyond floating point has an infinite error, also where differences
+        # of infinite numbers come out as no number.
+        errors[~np.isfinite(errors)] = np.inf
+        with np.errstate(over="ignore"):
             result: FloatArray = np.cumsum(errors**2)
         return result
 
@@ -138,6 +140,7 @@ class Toeplitz(Strategy):
         if self.bands <= separation:
             squared = self._disjoint(separation, participations)
             return Sensitivity(squared**0.5, exact=True, pattern=pattern)
+        storable("steps", self.steps)
         columns = np.arange(participations) * separation
         attained = self._attained(self.coefficients, columns)
         if participations == self.steps:
@@ -154,10 +157,13 @@ class Toeplitz(Strategy):
         return certified(bound, self._attained(self.coefficients, worst), worst)
 
     def _summed_columns(self, spacing: int) -> FloatArray:
+        storable("steps", self.steps, each=min(spacing, self.steps))
         return toeplitz_summed_columns(self.coefficients, self.steps, spacing)
 
     def _gram(self, spacing: int) -> FloatArray:
         """O(steps * min(bands, spacing) + spacing^2)."""
+        storable("steps", self.steps)
+        storable("spacing", min(spacing, self.steps), each=min(spacing, self.steps))
         return toeplitz_gram(self.coefficients, self.steps, spacing)
 
     def _disjoint(self, separation: int, participations: int) -> float:
@@ -179,6 +185,7 @@ class Toeplitz(Strategy):
 def _dense(coefficients: FloatArray, n: int) -> FloatArray:
     from scipy.linalg import toeplitz
 
+    storable("steps", n, each=n)
     matrix: FloatArray = toeplitz(series.padded(coefficients, n), np.zeros(n))
     return matrix
 

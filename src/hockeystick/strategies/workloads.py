@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick._validate import positive_integer, real, vector
+from hockeystick._validate import positive_integer, real, storable, vector
 from hockeystick.errors import InvalidParameter
 
 __all__ = ["Workload", "momentum", "prefix_sums", "workload_coefficients"]
@@ -22,7 +22,7 @@ Workload: TypeAlias = npt.ArrayLike | None
 
 def prefix_sums(steps: int) -> FloatArray:
     """All ones: the iterates of gradient descent with a constant learning rate."""
-    return np.ones(positive_integer("steps", steps))
+    return np.ones(storable("steps", positive_integer("steps", steps)))
 
 
 def momentum(steps: int, *, decay: float) -> FloatArray:
@@ -31,7 +31,8 @@ def momentum(steps: int, *, decay: float) -> FloatArray:
     number = real("decay", decay, allowed)
     if not 0 <= number < 1:
         raise InvalidParameter("decay", allowed, decay)
-    result: FloatArray = np.cumsum(number ** np.arange(positive_integer("steps", steps)))
+    count = storable("steps", positive_integer("steps", steps))
+    result: FloatArray = np.cumsum(number ** np.arange(count))
     return result
 
 

@@ -22,9 +22,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def _kind(name: str, value: Any) -> str:
-    if value not in KINDS:
-        raise InvalidParameter(name, f"one of {', '.join(KINDS)}", value)
-    return _text(name, value)
+    return check.choice(name, value, KINDS)
 
 
 def _object(name: str, value: Any) -> dict[str, Any]:
