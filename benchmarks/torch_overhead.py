@@ -27,8 +27,6 @@ import hockeystick as hs
 from hockeystick.torch import BatchSampler, NoiseStream, make_private
 
 EXAMPLES, BATCH, BANDS = 50_000, 64, 16
-# Steps that are timed as one: some steps compute noise for the next one too.
-AT_ONCE = 4
 INPUTS, HIDDEN, CLASSES = 784, 1258, 10
 WARM_UP = BANDS + 2
 
@@ -116,9 +114,8 @@ def compared(first: Iterator[None], second: Iterator[None], repeats: int) -> dic
     for _ in range(repeats):
         for one, into in zip((first, second), times, strict=True):
             start = time.perf_counter()
-            for _ in range(AT_ONCE):
-                next(one)
-            into.append((time.perf_counter() - start) / AT_ONCE)
+            next(one)
+            into.append(time.perf_counter() - start)
     (ours, theirs), (least, their_least) = (map(pick, times) for pick in (statistics.median, min))
     return {
         "ours": ours,
@@ -136,7 +133,7 @@ def measured(repeats: int) -> dict[str, dict[str, float]]:
     # With two threads on a busy machine, what is measured is how long one waits for the other.
     torch.set_num_threads(1)
     data = TensorDataset(torch.randn(EXAMPLES, INPUTS), torch.randint(CLASSES, (EXAMPLES,)))
-    steps = WARM_UP + AT_ONCE * repeats + 1
+    steps = WARM_UP + repeats + 1
     pairs: dict[str, Callable[[], tuple[Iterator[None], Iterator[None]]]] = {
         "step": lambda: (our_steps(steps, data), opacus_steps(data)),
         "batches and noise": lambda: (our_parts(steps), opacus_parts(data)),

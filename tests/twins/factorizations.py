@@ -11,7 +11,6 @@ from scipy.linalg import sqrtm, toeplitz
 from scipy.optimize import minimize
 
 from hockeystick.randomness import generator
-from hockeystick.strategies.noise import PIECE
 from hockeystick.strategies.normals import fill_normal
 
 __all__ = [
@@ -92,17 +91,4 @@ def drawn(rng: Any, shape: tuple[int, int], dtype: Any = np.float64) -> Array:
     z = np.empty(shape, dtype)
     for row in z:
         fill_normal(row, source)
-    return z
-
-
-def pieces_drawn(rng: Any, shape: tuple[int, int], *, together: int) -> Array:
-    """The rows of Z of a long stream: piece by piece, some steps together, in double precision."""
-    source = generator(rng)
-    z = np.empty(shape)
-    pieces = -(-shape[1] // PIECE)
-    width = -(-shape[1] // pieces)
-    for step in range(0, shape[0], together):
-        for start in range(0, shape[1], width):
-            for row in z[step : step + together, start : start + width]:
-                row[:] = source.standard_normal(row.size)
     return z

@@ -1,8 +1,8 @@
-"""A few steps of the noise recurrences at a time, block by block so that sums stay in the cache.
+"""One step of the noise recurrences, block by block so that sums stay in the cache.
 
-`memory` holds, a row each, what the recurrence remembers and fresh independent noise, and the
-correlated noise on return; which is where is said below. Sums are taken in double precision in a
-fixed order, so that a step gives the same bits whenever it is repeated.
+`row` holds fresh independent noise on entry and the correlated noise on return; `memory` holds what
+the recurrence remembers. Sums are taken in double precision in a fixed order, so that a step gives
+the same bits whenever it is repeated.
 """
 
 from __future__ import annotations
@@ -18,59 +18,56 @@ from hockeystick._numerics.law import FloatArray
 __all__ = ["autoregressive", "buffered", "buffered_adjoint", "buffered_divide", "moving_average"]
 
 Rows = NDArray[Any]
-# Doubles that are summed at a time: 8 kilobytes.
-BLOCK = 1024
+# Doubles that are summed at a time: 16 kilobytes.
+BLOCK = 2048
 
 
 @njit(cache=True, nogil=True)
-def autoregressive(memory: Rows, c: FloatArray, scale: float, step: int) -> None:
-    """y_t = (scale z_t - c_1 y_(t-1) - c_2 y_(t-2) - ...) / c_0, with a row of c for each step.
-
-    Memory is a ring: row t of y, and of z before, is at t modulo its size.
-    """
-    size, width = memory.shape
+def autoregressive(row: Rows, memory: Rows, c: FloatArray, scale: float, step: int) -> None:
+    """y_t = (scale z_t - c_1 y_(t-1) - c_2 y_(t-2) - ...) / c_0; memory is a ring of past y."""
+    size = memory.shape[0]
+    lags = min(size, step, c.size - 1)
     total = np.empty(BLOCK)
-    factors = -c / c[:, :1]
-    for start in range(0, width, BLOCK):
-        count = min(BLOCK, width - start)
-        for k in range(c.shape[0]):
-            t = step + k
-            row, fresh = memory[t % size, start : start + count], scale / c[k, 0]
-            for i in range(count):
-                total[i] = fresh * row[i]
-            _add_past(total, memory, factors[k], (min(t, c.shape[1] - 1), t, start, count))
-            for i in range(count):
-                row[i] = total[i]
+    for start in range(0, row.size, BLOCK):
+        block = row[start : start + BLOCK]
+        for k in range(block.size):
+            total[k] = scale * block[k]
+        _add_past(total, memory, -c, lags, step, start, block.size)
+        for k in range(block.size):
+            block[k] = total[k] / c[0]
+        if size > 0:
+            # The oldest row is no longer needed in this block.
+            memory[step % size, start : start + BLOCK] = block
 
 
 @njit(cache=True, nogil=True)
-def moving_average(memory: Rows, d: FloatArray, scale: float, step: int, together: int) -> None:
-    """y_t = scale (d_0 z_t + d_1 z_(t-1) + ...) for one step, or for several `together`.
-
-    Memory is a ring of d.size - 1 more rows than are made together: row t of z is at t modulo its
-    size, and row t of y takes the place of the oldest z, which no later step needs.
-    """
-    size, width = memory.shape
+def moving_average(row: Rows, memory: Rows, d: FloatArray, scale: float, step: int) -> None:
+    """y_t = scale (d_0 z_t + d_1 z_(t-1) + ...); memory is a ring of past z."""
+    size = memory.shape[0]
+    lags = min(size, step, d.size - 1)
     total = np.empty(BLOCK)
-    factors = scale * d
-    for start in range(0, width, BLOCK):
-        count = min(BLOCK, width - start)
-        for t in range(step, step + together):
-            row = memory[t % size, start : start + count]
-            for i in range(count):
-                total[i] = factors[0] * row[i]
-            _add_past(total, memory, factors, (min(t, d.size - 1), t, start, count))
-            row = memory[(t - d.size + 1) % size, start : start + count]
-            for i in range(count):
-                row[i] = total[i]
+    for start in range(0, row.size, BLOCK):
+        block = row[start : start + BLOCK]
+        for k in range(block.size):
+            total[k] = d[0] * block[k]
+        _add_past(total, memory, d, lags, step, start, block.size)
+        if size > 0:
+            memory[step % size, start : start + BLOCK] = block
+        for k in range(block.size):
+            block[k] = scale * total[k]
 
 
 @njit(cache=True, nogil=True)
 def _add_past(
-    total: FloatArray, memory: Rows, factors: FloatArray, where: tuple[int, int, int, int]
+    total: FloatArray,
+    memory: Rows,
+    factors: FloatArray,
+    lags: int,
+    step: int,
+    start: int,
+    count: int,
 ) -> None:
     """Add factors_j times the row of j steps ago, four rows at a time: sums stay in registers."""
-    lags, step, start, count = where
     size = memory.shape[0]
     j = 1
     while j + 3 <= lags:
@@ -91,25 +88,25 @@ def _add_past(
 
 
 @njit(cache=True, nogil=True)
-def buffered(memory: Rows, decays: FloatArray, weights: FloatArray, scale: float) -> None:
-    """y = scale z - sum_i w_i s_i, then s_i <- decay_i s_i + y; the last row is z, then y."""
-    width = memory.shape[1]
+def buffered(
+    row: Rows, memory: Rows, decays: FloatArray, weights: FloatArray, scale: float
+) -> None:
+    """y = scale z - sum_i w_i s_i, then s_i <- decay_i s_i + y; memory holds the buffers s_i."""
     total = np.empty(BLOCK)
-    for start in range(0, width, BLOCK):
-        count = min(BLOCK, width - start)
-        row = memory[decays.size, start : start + count]
-        for k in range(count):
-            total[k] = scale * row[k]
+    for start in range(0, row.size, BLOCK):
+        block = row[start : start + BLOCK]
+        for k in range(block.size):
+            total[k] = scale * block[k]
         for i in range(decays.size):
-            buffer, factor = memory[i, start : start + count], weights[i]
-            for k in range(count):
+            buffer, factor = memory[i, start : start + BLOCK], weights[i]
+            for k in range(block.size):
                 total[k] -= factor * buffer[k]
-        for k in range(count):
-            row[k] = total[k]
+        for k in range(block.size):
+            block[k] = total[k]
         for i in range(decays.size):
-            buffer, factor = memory[i, start : start + count], decays[i]
-            for k in range(count):
-                buffer[k] = factor * buffer[k] + row[k]
+            buffer, factor = memory[i, start : start + BLOCK], decays[i]
+            for k in range(block.size):
+                buffer[k] = factor * buffer[k] + block[k]
 
 
 @njit(cache=True, nogil=True)

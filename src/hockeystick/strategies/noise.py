@@ -28,45 +28,23 @@ WORKING_TYPES = {"float16": np.float32, "float32": np.float32, "float64": np.flo
 # A long row is drawn in parts of at least this many numbers, each with a generator of its own, so
 # that several cores can work on it; how many there are does not depend on the machine.
 SMALLEST_PART, MOST_PARTS = 2**18, 16
-# Numbers that are drawn and correlated before the next ones: what is remembered of them fits in a
-# processor's own cache.
-PIECE = 2**14
 
 
 @dataclass
 class _Part:
-    """Neighbouring coordinates with their generator and what the recurrence remembers of them.
-
-    `memory` holds piece after piece, each with all its rows; the last may be filled up with zeros.
-    """
+    """Neighbouring coordinates with their generator and what the recurrence remembers of them."""
 
     where: slice
     generator: np.random.Generator
     memory: npt.NDArray[Any]
 
-    @classmethod
-    def empty(cls, where: slice, generator: np.random.Generator, *, rows: int, dtype: Any) -> _Part:
-        """At the first step."""
-        size = where.stop - where.start
-        pieces = -(-size // PIECE)
-        return cls(where, generator, np.zeros((pieces, rows, -(-size // pieces)), dtype))
-
-    def advance(self, recurrence: Recurrence, *, count: int, scale: float, step: int) -> None:
-        """Compute `count` steps, beginning with `step`."""
-        left = self.where.stop - self.where.start
-        for piece in self.memory:
-            for t in range(step, step + count):
-                fill_normal(piece[recurrence.fresh(t), :left], self.generator)
-            recurrence.advance(piece, count=count, scale=scale, step=step)
-            left -= piece.shape[1]
-
-    def copy_to(self, row: npt.NDArray[Any], which: int) -> None:
-        """Hand out one row of the memory."""
+    def advance(
+        self, row: npt.NDArray[Any], recurrence: Recurrence, *, scale: float, step: int
+    ) -> None:
+        """Fill this part of the row."""
         mine = row[self.where]
-        width = self.memory.shape[2]
-        for i, piece in enumerate(self.memory):
-            into = mine[i * width : (i + 1) * width]
-            into[:] = piece[which, : into.size]
+        fill_normal(mine, self.generator)
+        recurrence.advance(mine, self.memory, scale=scale, step=step)
 
     def at(self, generator: Any, memory: Any) -> _Part:
         """The same part at another time; both arguments come from a saved state."""
@@ -84,11 +62,11 @@ class NoiseStream(Iterator[npt.NDArray[Any]]):
     """An iterator over the rows of C^-1 Z, with independent entries of Z drawn as they are needed.
 
     It ends after the strategy's number of steps. Each row is the caller's own array. Memory is what
-    the recurrence has to remember (bands - 1 rows; for BLT one row for each buffer), the two rows
-    that are computed together and the row itself. `state` and `restore` continue a stream
-    elsewhere, bit for bit; a state reveals past and future noise and must be kept as secret as the
-    data. After an interrupted row only `restore` helps. To restore an older state repeats noise:
-    two releases with the same noise are not what was accounted.
+    the recurrence has to remember (bands - 1 rows; for BLT one row for each buffer) and the row
+    itself. `state` and `restore` continue a stream elsewhere, bit for bit; a state reveals past and
+    future noise and must be kept as secret as the data. After an interrupted row only `restore`
+    helps. To restore an older state repeats noise: two releases with the same noise are not what
+    was accounted.
 
     Floating point: noise is drawn and summed in binary floating point, and the Gaussian mechanism
     is proven for real numbers. The low bits of a sum of data and noise can reveal something about
@@ -109,7 +87,6 @@ class NoiseStream(Iterator[npt.NDArray[Any]]):
         self._recurrence = recurrence
         self.steps = steps
         self.step = 0
-        self._computed = 0
         self.scale = scale
         self.shape = _shape(dimension)
         self.dtype = _dtype(dtype)
@@ -122,9 +99,8 @@ class NoiseStream(Iterator[npt.NDArray[Any]]):
         sources = generators(rng, wanted)
         edges = [size * i // len(sources) for i in range(len(sources) + 1)]
         working = WORKING_TYPES[self.dtype.name]
-        rows = self._recurrence.rows + self._recurrence.together
         return [
-            _Part.empty(slice(a, b), source, rows=rows, dtype=working)
+            _Part(slice(a, b), source, np.zeros((self._recurrence.rows, b - a), working))
             for source, (a, b) in zip(sources, pairwise(edges), strict=True)
         ]
 
@@ -135,11 +111,13 @@ class NoiseStream(Iterator[npt.NDArray[Any]]):
         if self.step >= self.steps:
             raise StopIteration
         self._check_intact()
-        if self.step == self._computed:
-            self._advance()
+        # Whatever interrupts the row, its parts may have gone on by different amounts.
+        self._intact = False
         row = np.empty(math.prod(self.shape), WORKING_TYPES[self.dtype.name])
-        for part in self._parts:
-            part.copy_to(row, self._recurrence.done(self.step))
+        in_threads(
+            partial(part.advance, row, self._recurrence, scale=self.scale, step=self.step)
+            for part in self._parts
+        )
         # Both carry a NaN.
         if not (math.isfinite(row.max()) and math.isfinite(row.min())):
             raise PrecisionError(
@@ -148,19 +126,8 @@ class NoiseStream(Iterator[npt.NDArray[Any]]):
                 upper=math.inf,
             )
         self.step += 1
-        return row.astype(self.dtype, copy=False).reshape(self.shape)
-
-    def _advance(self) -> None:
-        """Compute the next rows in all parts."""
-        # Whatever interrupts this, the parts may have gone on by different amounts.
-        self._intact = False
-        count = min(self._recurrence.together, self.steps - self.step)
-        in_threads(
-            partial(part.advance, self._recurrence, count=count, scale=self.scale, step=self.step)
-            for part in self._parts
-        )
-        self._computed += count
         self._intact = True
+        return row.astype(self.dtype, copy=False).reshape(self.shape)
 
     def _check_intact(self) -> None:
         if not self._intact:
@@ -174,7 +141,6 @@ class NoiseStream(Iterator[npt.NDArray[Any]]):
         self._check_intact()
         return {
             "step": self.step,
-            "computed": self._computed,
             **self._description(),
             "memory": [part.memory.copy() for part in self._parts],
             "generators": [deepcopy(part.generator.bit_generator.state) for part in self._parts],
@@ -186,14 +152,14 @@ class NoiseStream(Iterator[npt.NDArray[Any]]):
         `InvalidParameter`, and nothing is changed, if it does not.
         """
         try:
-            step, computed, parts = self._read(state)
+            step, parts = self._read(state)
         except InvalidParameter:
             raise
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise InvalidParameter("state", "what `state()` returned", type(state)) from error
-        self.step, self._computed, self._parts, self._intact = step, computed, parts, True
+        self.step, self._parts, self._intact = step, parts, True
 
-    def _read(self, state: Mapping[str, Any]) -> tuple[int, int, list[_Part]]:
+    def _read(self, state: Mapping[str, Any]) -> tuple[int, list[_Part]]:
         for name, value in self._description().items():
             theirs = state[name]
             if theirs != value:
@@ -201,14 +167,8 @@ class NoiseStream(Iterator[npt.NDArray[Any]]):
         step = operator.index(state["step"])
         if not 0 <= step <= self.steps:
             raise InvalidParameter("state", f"at a step in [0, {self.steps}]", step)
-        computed = operator.index(state["computed"])
-        latest = min(step + self._recurrence.together - 1, self.steps)
-        if not step <= computed <= latest:
-            raise InvalidParameter(
-                "state", f"computed up to a step in [{step}, {latest}]", computed
-            )
         saved = zip(self._parts, state["generators"], state["memory"], strict=True)
-        return step, computed, [part.at(generator, memory) for part, generator, memory in saved]
+        return step, [part.at(generator, memory) for part, generator, memory in saved]
 
     def _description(self) -> dict[str, Any]:
         """What two streams must have in common to exchange states."""
