@@ -12,7 +12,8 @@ __all__ = ["MovingAverage", "two_bands"]
 
 # Rounds in which the factors of a ring settle, and how much they are enlarged, relatively.
 ROUNDS, SETTLED, MARGIN = 200, 1e-14, 1e-10
-# Entries elsewhere that count as none, relative to the diagonal: the margin on it pays for them.
+# Entries elsewhere that count as none, relative to the largest: the margin on the diagonal pays for
+# them, or the matrix has no two bands.
 NOTHING = 1e-14
 
 
@@ -119,9 +120,20 @@ def two_bands(kernel: FloatArray) -> tuple[MovingAverage, MovingAverage] | None:
         MovingAverage(0.0, here * factor, ahead * factor, ring)
         for factor in (1 + MARGIN, 1 - MARGIN)
     )
-    least = -NOTHING * kernel.max()
-    fits = (above.gram() - kernel).min() >= least and (kernel - below.gram()).min() >= least
+    fits = _covers(above.gram(), kernel) and _covers(kernel, below.gram())
     return (above, below) if fits else None
+
+
+def _covers(larger: FloatArray, smaller: FloatArray) -> bool:
+    """Whether `larger` is `smaller` plus a non-negative and a positive semidefinite matrix.
+
+    The diagonal of each row has to pay for what is missing elsewhere in it: then a diagonally
+    dominant matrix has all that is missing.
+    """
+    missing = np.maximum(smaller - larger, 0.0)
+    np.fill_diagonal(missing, 0.0)
+    spare = np.diagonal(larger) - np.diagonal(smaller)
+    return bool((missing.sum(axis=1) <= spare).all())
 
 
 def _settled(diagonal: FloatArray, beside: FloatArray) -> FloatArray | None:

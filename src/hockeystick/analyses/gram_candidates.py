@@ -23,6 +23,9 @@ PRICES: dict[Direction, Callable[..., float]] = {"remove": remove_delta, "add": 
 # Relative width at which a search for epsilon stops.
 EPSILON_TOLERANCE = 1e-7
 LARGEST_EPSILON = 1e4
+# Sums of many terms near 1 are off by some units in their last place: a factor on the likelihood
+# ratio, and so a shift of epsilon. It matters where the noise is so large that delta is as small.
+SUM_ROUNDING = 1e-12
 # Lattices are not finer, nor coarser.
 FINEST, COARSEST = 0.02, 2.0
 
@@ -38,9 +41,12 @@ class Reading:
 
     def delta(self, epsilon: float) -> float:
         """A bound on delta(epsilon), on the side of the law."""
-        law = self.law
-        value = PRICES[self.direction](law.s, law.q, common=self.common, epsilon=epsilon)
-        if self.side is Side.UPPER:
+        upper = self.side is Side.UPPER
+        law, at = self.law, epsilon - SUM_ROUNDING if upper else epsilon + SUM_ROUNDING
+        value = float(PRICES[self.direction](law.s, law.q, common=self.common, epsilon=at))
+        if math.isnan(value):
+            return 1.0 if upper else 0.0
+        if upper:
             return min(float(value + law.charge) * (1 + ROUNDING), 1.0)
         return value * (1 - ROUNDING)
 
