@@ -120,7 +120,7 @@ def test_allocation_with_little_noise(noise, steps, delta):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 120))
+@pytest.mark.parametrize("seed", range(100, 110))
 def test_poisson_at_length(seed):
     """More of the same."""
     for k in range(10):
@@ -128,7 +128,7 @@ def test_poisson_at_length(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 120))
+@pytest.mark.parametrize("seed", range(100, 110))
 def test_allocation_at_length(seed):
     """More of the same."""
     for k in range(10):
