@@ -1,38 +1,10 @@
-"""Opacus: its PRV accountant with its defaults (an upper bound only)."""
+"""Opacus: its PRV accountant."""
 
 from __future__ import annotations
 
-from functools import partial
-
 from opacus.accountants import PRVAccountant
 
-import settings as s  # beside harness.py
+from opacus_answers import OpacusAnswers  # beside harness.py
 
-
-def _epsilon(phases, delta):
-    """Of phases (noise, rate, steps), which are written into its history."""
-    accountant = PRVAccountant()
-    accountant.history = list(phases)
-    return None, accountant.get_epsilon(delta)
-
-
-def poisson(noise, rate, steps, delta):
-    """Plain Poisson sampling."""
-    return _epsilon([(noise, rate, steps)], delta)
-
-
-def fifty_phases():
-    """Fifty noise levels in turn."""
-    c = s.PHASES
-    return _epsilon([(noise, c["rate"], c["steps"]) for noise in c["noises"]], c["delta"])
-
-
-CASES = {
-    "poisson": partial(poisson, **s.POISSON),
-    "fifty-phases": fifty_phases,
-    "small-noise": partial(poisson, **s.SMALL_NOISE),
-}
-SWEEPS = {
-    "steps": lambda steps: poisson(steps=steps, **s.SWEEPS["steps"]),
-    "delta": lambda delta: poisson(delta=delta, **s.SWEEPS["delta"]),
-}
+_ANSWERS = OpacusAnswers(PRVAccountant)
+CASES, SWEEPS = _ANSWERS.cases, _ANSWERS.sweeps

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
 
-__all__ = ["gather", "gather_between", "probe", "product", "prune", "spread", "spread_between"]
+__all__ = ["gather", "probe", "product", "prune", "spread"]
 
 IntArray = NDArray[np.int64]
 
@@ -51,11 +51,12 @@ def spread(
     weights: FloatArray,
     nodes: FloatArray,
     result: FloatArray,
+    moves: bool,
 ) -> float:
     """Add to `result` what the masses become; the mean that lies above the last node is returned.
 
-    Row x moves by increments[x, m] with the probability weights[m]. Both `sums` and `nodes`
-    increase; no sum falls below nodes[0].
+    Row x grows by increments[x, m] with the probability weights[m]. It stays row x of the result,
+    or with `moves` it becomes row m. Both `sums` and `nodes` increase; no sum falls below nodes[0].
     """
     excess = 0.0
     last = nodes.size - 1
@@ -63,53 +64,20 @@ def spread(
     for x in range(table.shape[0]):
         begin, end = _occupied(table[x])
         for m in range(weights.size):
-            step = increments[x, m]
+            step, row = increments[x, m], m if moves else x
             k = 0
             for j in range(begin, end):
                 mass = table[x, j] * weights[m]
                 s = sums[j] + step
                 if s >= nodes[last]:
-                    result[x, last] += mass
+                    result[row, last] += mass
                     excess += mass * (s - nodes[last])
                     continue
                 while nodes[k + 1] <= s:
                     k += 1
                 up = mass * min(max(s - nodes[k], 0.0) * inverse[k], 1.0)
-                result[x, k + 1] += up
-                result[x, k] += mass - up
-    return excess
-
-
-@njit(cache=True, nogil=True)
-def spread_between(
-    table: FloatArray,
-    sums: FloatArray,
-    increments: FloatArray,
-    weights: FloatArray,
-    nodes: FloatArray,
-    result: FloatArray,
-) -> float:
-    """The same where a move by increments[x, m] ends in row m of the result, whatever x was."""
-    excess = 0.0
-    last = nodes.size - 1
-    inverse = 1.0 / np.diff(nodes)
-    for x in range(table.shape[0]):
-        begin, end = _occupied(table[x])
-        for m in range(weights.size):
-            step = increments[x, m]
-            k = 0
-            for j in range(begin, end):
-                mass = table[x, j] * weights[m]
-                s = sums[j] + step
-                if s >= nodes[last]:
-                    result[m, last] += mass
-                    excess += mass * (s - nodes[last])
-                    continue
-                while nodes[k + 1] <= s:
-                    k += 1
-                up = mass * min(max(s - nodes[k], 0.0) * inverse[k], 1.0)
-                result[m, k + 1] += up
-                result[m, k] += mass - up
+                result[row, k + 1] += up
+                result[row, k] += mass - up
     return excess
 
 
@@ -133,13 +101,14 @@ def gather(
     nodes: FloatArray,
     result: FloatArray,
     result_moment: FloatArray,
+    moves: bool,
 ) -> None:
     """The same for masses and first moments of cells; the last cell has no upper end."""
     last = nodes.size - 1
     for x in range(table.shape[0]):
         begin, end = _occupied(table[x])
         for m in range(weights.size):
-            step = increments[x, m]
+            step, row = increments[x, m], m if moves else x
             k = 0
             for j in range(begin, end):
                 mass = table[x, j]
@@ -150,38 +119,8 @@ def gather(
                     k -= 1
                 while k < last and nodes[k + 1] <= s:
                     k += 1
-                result[x, k] += mass * weights[m]
-                result_moment[x, k] += weights[m] * (moment[x, j] + mass * step)
-
-
-@njit(cache=True, nogil=True)
-def gather_between(
-    table: FloatArray,
-    moment: FloatArray,
-    increments: FloatArray,
-    weights: FloatArray,
-    nodes: FloatArray,
-    result: FloatArray,
-    result_moment: FloatArray,
-) -> None:
-    """The same where a move by increments[x, m] ends in row m of the results."""
-    last = nodes.size - 1
-    for x in range(table.shape[0]):
-        begin, end = _occupied(table[x])
-        for m in range(weights.size):
-            step = increments[x, m]
-            k = 0
-            for j in range(begin, end):
-                mass = table[x, j]
-                if mass == 0.0:
-                    continue
-                s = moment[x, j] / mass + step
-                while k > 0 and nodes[k] > s:
-                    k -= 1
-                while k < last and nodes[k + 1] <= s:
-                    k += 1
-                result[m, k] += mass * weights[m]
-                result_moment[m, k] += weights[m] * (moment[x, j] + mass * step)
+                result[row, k] += mass * weights[m]
+                result_moment[row, k] += weights[m] * (moment[x, j] + mass * step)
 
 
 @njit(cache=True, nogil=True)

@@ -97,13 +97,11 @@ class SumTable(Generic[M_co]):
             nodes = np.concatenate(([0.0], self.grid[self.grid > left * (1 + 1e-12)] - left))
             result = np.zeros((rows, nodes.size))
             if not self.task.upper:
-                gather = kernels().gather_between if moves else kernels().gather
-                moment = np.zeros_like(result)
-                gather(self.table, self.moment, increments, weights, nodes, result, moment)
+                before, moment = (self.table, self.moment), np.zeros_like(result)
+                kernels().gather(*before, increments, weights, nodes, result, moment, moves)
                 self.moment = moment
                 break
-            spread = self._spread_between if moves else self._spread
-            excess = spread(increments, weights, nodes, result)
+            excess = self._spread(increments, weights, nodes, result, moves=moves)
             if fresh or not self.task.remove or excess <= self.task.tail:
                 self.charge += excess if self.task.remove else 0.0
                 break
@@ -111,30 +109,24 @@ class SumTable(Generic[M_co]):
         self.table, self.sums = result, nodes
 
     def _spread(
-        self, increments: FloatArray, weights: FloatArray, nodes: FloatArray, result: FloatArray
+        self,
+        increments: FloatArray,
+        weights: FloatArray,
+        nodes: FloatArray,
+        result: FloatArray,
+        *,
+        moves: bool,
     ) -> float:
-        """`spread`, rows shared by the cores; a ring has other runs to keep them busy."""
+        """`spread`, the result's rows shared by the cores; a ring has other runs for them."""
         excess = np.zeros(1 if self.task.mixture.closes else ROW_BLOCKS)
 
         def compute(block: int) -> None:
             rows = slice(block, None, excess.size)
+            table = self.table if moves else self.table[rows]
+            moved = increments[:, rows] if moves else increments[rows]
+            chances = weights[rows] if moves else weights
             excess[block] = kernels().spread(
-                self.table[rows], self.sums, increments[rows], weights, nodes, result[rows]
-            )
-
-        in_threads(partial(compute, block) for block in range(excess.size))
-        return float(excess.sum())
-
-    def _spread_between(
-        self, increments: FloatArray, weights: FloatArray, nodes: FloatArray, result: FloatArray
-    ) -> float:
-        """`spread_between`, new rows shared likewise."""
-        excess = np.zeros(1 if self.task.mixture.closes else ROW_BLOCKS)
-
-        def compute(block: int) -> None:
-            rows = slice(block, None, excess.size)
-            excess[block] = kernels().spread_between(
-                self.table, self.sums, increments[:, rows], weights[rows], nodes, result[rows]
+                table, self.sums, moved, chances, nodes, result[rows], moves
             )
 
         in_threads(partial(compute, block) for block in range(excess.size))
