@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from hockeystick._numerics.gaussian import quantile_of_tail
 from hockeystick._numerics.gaussian_lattice import SHRINKAGE, beyond, excess_growth, rounded
 from hockeystick._numerics.law import FloatArray
 
-__all__ = ["Step", "lattices", "reach", "state_count", "step_into", "transition"]
+__all__ = ["Step", "lattices", "reach", "state_count", "steps_into", "transition"]
 
 IntArray = NDArray[np.int64]
 
@@ -75,7 +76,18 @@ def lattices(task: Task[ChainMixture], chain: Chain) -> list[FloatArray]:
     ]
 
 
-def step_into(task: Task[ChainMixture], chain: Chain, states: list[FloatArray], i: int) -> Step:
+def steps_into(task: Task[ChainMixture], chain: Chain, states: list[FloatArray]) -> Iterator[Step]:
+    """The transition into every bin; the same one where nothing has changed since the last."""
+    before, exponents = -1, [task.exponent(i) for i in range(chain.variance.size)]
+    columns = (chain.variance[:-1], chain.variance[1:], chain.pull, chain.fresh, exponents[1:])
+    changes = [None, *zip(*columns, strict=True)]
+    for i, change in enumerate(changes):
+        if before < 0 or change != changes[before]:
+            step, before = _step_into(task, chain, states, i), i
+        yield step
+
+
+def _step_into(task: Task[ChainMixture], chain: Chain, states: list[FloatArray], i: int) -> Step:
     """From bin i - 1; into the first one from nothing."""
     nodes = states[i]
     fresh = float(chain.fresh[i - 1]) if i else float(chain.variance[0])

@@ -18,7 +18,7 @@ from functools import partial, reduce
 
 import numpy as np
 
-from hockeystick._numerics.chain_lattices import Step, lattices, state_count, step_into
+from hockeystick._numerics.chain_lattices import Step, lattices, state_count, steps_into
 from hockeystick._numerics.chain_mixture import ChainMixture, Task
 from hockeystick._numerics.chain_parts import Parts, own_parts, starts
 from hockeystick._numerics.law import FloatArray, Side
@@ -47,11 +47,8 @@ def sum_law(
     first, weights, charge = _all_starts(axes)
     states = [lattices(axis, chain) for axis, chain in zip(axes, chains, strict=True)]
     runs = [_Run(task, start) for start in first]
-    for i in range(mixture.bins):
-        steps = [
-            step_into(axis, chain, lattice, i)
-            for axis, chain, lattice in zip(axes, chains, states, strict=True)
-        ]
+    moves = map(steps_into, axes, chains, states)
+    for i, steps in enumerate(zip(*moves, strict=True)):
         amplitude = float(mixture.amplitudes[i])
         parts = own_parts(task, amplitude)
         start = first @ np.array([chain.start[i] for chain in chains])

@@ -24,6 +24,8 @@ __all__ = ["SumLaw", "SumTable", "kernels", "mixed_laws"]
 GROWTH = 1.1
 # Masses worth less than this, relative to the tail that may be cut, are forgotten.
 PRUNED = 1e-6
+# Where a grid is placed anew, its law is looked at as so many sums at most.
+PROBED_SUMS = 256
 # Rows of one table are shared by the cores in so many blocks.
 ROW_BLOCKS = 4
 
@@ -119,11 +121,13 @@ class SumTable(Generic[M_co]):
     ) -> float:
         """`spread`, the result's rows shared by the cores; a ring has other runs for them."""
         excess = np.zeros(1 if self.task.mixture.closes else ROW_BLOCKS)
+        # Neighbouring rows: what is contiguous is indexed faster.
+        ends = np.linspace(0, result.shape[0], excess.size + 1).astype(int)
 
         def compute(block: int) -> None:
-            rows = slice(block, None, excess.size)
+            rows = slice(ends[block], ends[block + 1])
             table = self.table if moves else self.table[rows]
-            moved = increments[:, rows] if moves else increments[rows]
+            moved = np.ascontiguousarray(increments[:, rows]) if moves else increments[rows]
             chances = weights[rows] if moves else weights
             excess[block] = kernels().spread(
                 table, self.sums, moved, chances, nodes, result[rows], moves
@@ -136,9 +140,19 @@ class SumTable(Generic[M_co]):
         """A grid of S + left that suits the sums after this bin."""
         t = probe_nodes(self.task, float(self.sums[-1] + increments.max()) + left, left)
         seen = np.zeros(t.size)
-        kernels().probe(self.table, self.sums, increments, weights, t - left, seen)
+        table, sums = _coarse(self.table, self.sums)
+        kernels().probe(table, sums, increments, weights, t - left, seen)
         bins = self.task.mixture.bins
         return sum_nodes(self.task, t, seen, round((1 - left) * bins))
+
+
+def _coarse(table: FloatArray, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Runs of neighbouring sums as one: the first at its first sum, the last at its last."""
+    starts = np.unique(np.linspace(0, sums.size, PROBED_SUMS, endpoint=False).astype(np.int64))
+    lengths = np.diff(np.append(starts, sums.size))
+    place = np.linspace(0.0, 1.0, starts.size)
+    at = starts + np.rint(place * (lengths - 1)).astype(np.int64)
+    return np.add.reduceat(table, starts, axis=1), sums[at]
 
 
 def kernels() -> ModuleType:
