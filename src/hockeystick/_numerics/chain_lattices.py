@@ -14,6 +14,7 @@ from hockeystick._numerics.chains import Chain
 from hockeystick._numerics.gaussian import quantile_of_tail
 from hockeystick._numerics.gaussian_lattice import SHRINKAGE, beyond, excess_growth, rounded
 from hockeystick._numerics.law import FloatArray
+from hockeystick._numerics.spaced_nodes import MOST_NODES, spaced_nodes
 
 __all__ = ["Step", "lattices", "reach", "state_count", "steps_into", "transition"]
 
@@ -21,7 +22,7 @@ IntArray = NDArray[np.int64]
 
 # The step at fineness 1, relative to the spread of a transition, and at most so many nats.
 STATE_STEP, WIDEST_STATE_NATS = 0.5, 0.5
-FEWEST_STATES, MOST_STATES = 16, 700
+FEWEST_STATES = 11
 # Weights below this, relative to the tail that may be cut, are left out.
 DROPPED = 1e-12
 
@@ -53,27 +54,35 @@ def reach(task: Task[Mixture], variance: FloatArray) -> tuple[FloatArray, FloatA
 
 
 def state_count(task: Task[ChainMixture], chain: Chain) -> int:
-    """How many states the lattices need; the finest transition decides."""
-    scale = task.mixture.chain
-    if scale <= 0:
-        return 1
-    low, high = reach(task, scale * chain.variance)
-    width = high - low
-    # The spread of the transition into each bin, relative to which its lattice is fine.
-    fresh = np.concatenate((chain.variance[:1], chain.fresh))
-    wanted = np.minimum(STATE_STEP * np.sqrt(scale * fresh[width > 0]), WIDEST_STATE_NATS)
-    ratio = float(np.max(width[width > 0] / wanted)) / task.fineness
-    return int(min(max(math.ceil(ratio) + 1, FEWEST_STATES), MOST_STATES))
+    """How many states the lattices need."""
+    return _unit_lattice(task, chain).size
 
 
 def lattices(task: Task[ChainMixture], chain: Chain) -> list[FloatArray]:
-    """Equally spaced states for each bin, all with the same number of them."""
-    count = state_count(task, chain)
-    low, high = reach(task, task.mixture.chain * chain.variance)
-    return [
-        np.linspace(start, end, count) if end > start else np.zeros(1)
-        for start, end in zip(low, high, strict=True)
-    ]
+    """States for each bin, all with the same number of them."""
+    unit = _unit_lattice(task, chain)
+    sds = np.sqrt(task.mixture.chain * chain.variance)
+    return [sd * unit if sd > 0 else np.zeros(1) for sd in sds.tolist()]
+
+
+def _unit_lattice(task: Task[ChainMixture], chain: Chain) -> FloatArray:
+    """In standard deviations of a state; the finest transition decides how close nodes are.
+
+    A lower bound reduces the variance of a transition by a multiple of the squared distance, which
+    has to be the same everywhere.
+    """
+    sds = np.sqrt(task.mixture.chain * chain.variance)
+    if not sds.any():
+        return np.zeros(1)
+    # The spread of the transition into each bin, relative to which its lattice is fine.
+    fresh = np.concatenate((chain.variance[:1], chain.fresh))[sds > 0]
+    wanted = np.minimum(STATE_STEP * np.sqrt(task.mixture.chain * fresh), WIDEST_STATE_NATS)
+    step = task.fineness * float(np.min(wanted / sds[sds > 0]))
+    low, high = (float(end) for end in reach(task, np.ones(())))
+    if task.upper:
+        return spaced_nodes(low, high, step=step, remove=task.remove, fewest=FEWEST_STATES)
+    count = min(max(math.ceil((high - low) / step) + 1, FEWEST_STATES), MOST_NODES)
+    return np.linspace(low, high, count)
 
 
 def steps_into(task: Task[ChainMixture], chain: Chain, states: list[FloatArray]) -> Iterator[Step]:

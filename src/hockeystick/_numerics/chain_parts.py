@@ -12,6 +12,7 @@ from hockeystick._numerics.chain_mixture import ChainMixture, Mixture, Task
 from hockeystick._numerics.chains import Chain
 from hockeystick._numerics.gaussian_lattice import beyond, excess_growth, merged, rounded
 from hockeystick._numerics.law import FloatArray
+from hockeystick._numerics.spaced_nodes import spaced_nodes
 from hockeystick._numerics.special import ndtr
 from hockeystick._numerics.two_chains import TwoChains
 
@@ -22,6 +23,7 @@ __all__ = ["Parts", "own_parts", "part_nodes", "starts"]
 START_STEP, OWN_STEP = 0.35, 0.4
 WIDEST_PART, WIDEST_PART_NATS = 2.5, 1.5
 LARGEST_EXPONENT = 30.0
+FEWEST_NODES = 4
 
 
 class Parts(NamedTuple):
@@ -94,7 +96,7 @@ def _own_share(mixture: ChainMixture | TwoChains) -> float:
 
 def part_nodes(task: Task[Mixture], variance: float, step: float) -> FloatArray:
     """A lattice for N(0, variance); the step at fineness 1 is in standard deviations."""
-    low, high = (float(end) for end in reach(task, np.asarray(variance)))
-    step = min(WIDEST_PART, step * task.fineness) * math.sqrt(variance)
-    count = max(4, math.ceil((high - low) / min(step, WIDEST_PART_NATS * task.fineness)) + 1)
-    return np.linspace(low, high, count)
+    sd = math.sqrt(variance)
+    low, high = (float(end) for end in reach(task, np.ones(())))
+    step = min(WIDEST_PART, step * task.fineness, WIDEST_PART_NATS * task.fineness / sd)
+    return sd * spaced_nodes(low, high, step=step, remove=task.remove, fewest=FEWEST_NODES)

@@ -24,6 +24,7 @@ from hockeystick._numerics.chain_parts import START_STEP, part_nodes
 from hockeystick._numerics.gaussian_lattice import merged
 from hockeystick._numerics.law import FloatArray, Side
 from hockeystick._numerics.moving_average import MovingAverage
+from hockeystick._numerics.spaced_nodes import spaced_nodes
 from hockeystick._numerics.sum_grid import expected_size
 from hockeystick._numerics.sum_table import SumLaw, SumTable, mixed_laws
 from hockeystick._numerics.threads import in_threads
@@ -66,17 +67,19 @@ def moving_sum_law(
     return mixed_laws([run.law() for run in runs], first.weights, charge)
 
 
-def moving_work(mixture: MovingAverage, *, remove: bool, fineness: float, tail: float) -> float:
+def moving_work(
+    mixture: MovingAverage, *, remove: bool, side: Side, fineness: float, tail: float
+) -> float:
     """About how many elementary operations `moving_sum_law` takes."""
-    task = Task(mixture, remove, Side.UPPER, fineness, tail)
+    task = Task(mixture, remove, side, fineness, tail)
     states = _nodes(task, float(mixture.scales.max())).size
     return _first(task).nodes.size * mixture.bins * states**2 * expected_size(task)
 
 
 def _nodes(task: Task[MovingAverage], scale: float) -> FloatArray:
-    low, high = (float(end) for end in reach(task, np.asarray(scale**2)))
-    step = task.fineness * min(STATE_STEP * scale, WIDEST_STATE_NATS)
-    return np.linspace(low, high, max(FEWEST_STATES, math.ceil((high - low) / step) + 1))
+    low, high = (float(end) for end in reach(task, np.ones(())))
+    step = task.fineness * min(STATE_STEP, WIDEST_STATE_NATS / scale)
+    return scale * spaced_nodes(low, high, step=step, remove=task.remove, fewest=FEWEST_STATES)
 
 
 def _rounded(task: Task[MovingAverage], scale: float, nodes: FloatArray) -> _Drawn:

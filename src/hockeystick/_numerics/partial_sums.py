@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial, reduce
+from functools import cache, partial, reduce
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from hockeystick._numerics.two_chains import TwoChains
 __all__ = ["sum_law", "work"]
 
 # A product of a state costs this much of rounding a sum.
-PRODUCT = 0.1
+PRODUCT = 0.05
 
 
 def sum_law(
@@ -48,9 +48,10 @@ def sum_law(
     states = [lattices(axis, chain) for axis, chain in zip(axes, chains, strict=True)]
     runs = [_Run(task, start) for start in first]
     moves = map(steps_into, axes, chains, states)
+    parts_of = cache(partial(own_parts, task))
     for i, steps in enumerate(zip(*moves, strict=True)):
         amplitude = float(mixture.amplitudes[i])
-        parts = own_parts(task, amplitude)
+        parts = parts_of(amplitude)
         start = first @ np.array([chain.start[i] for chain in chains])
         lattice = reduce(np.add.outer, [one[i] for one in states]).ravel()
         state = amplitude * np.add.outer(start, lattice)
@@ -65,10 +66,12 @@ def sum_law(
     return mixed_laws([run.law() for run in runs], weights, charge)
 
 
-def work(mixture: ChainMixture | TwoChains, *, remove: bool, fineness: float, tail: float) -> float:
+def work(
+    mixture: ChainMixture | TwoChains, *, remove: bool, side: Side, fineness: float, tail: float
+) -> float:
     """About how many elementary operations `sum_law` takes."""
-    task: Task[ChainMixture | TwoChains] = Task(mixture, remove, Side.UPPER, fineness, tail)
-    axes = [Task(axis, remove, Side.UPPER, fineness, tail) for axis in mixture.axes]
+    task: Task[ChainMixture | TwoChains] = Task(mixture, remove, side, fineness, tail)
+    axes = [Task(axis, remove, side, fineness, tail) for axis in mixture.axes]
     chains = [axis.mixture.chain_of_states() for axis in axes]
     counts = [state_count(axis, chain) for axis, chain in zip(axes, chains, strict=True)]
     per_sum = PRODUCT * sum(counts) + own_parts(task, 1.0).factor.size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -36,11 +37,9 @@ class GramBelow:
         )
 
     def _read(self, question: Question, direction: Direction, candidate: Candidate) -> float:
-        tail = question.tail
-        fineness = candidate.affordable(direction, tail=tail, most=self._most_work)
-        return question.read(
-            candidate.reading(direction, side=Side.LOWER, fineness=fineness, tail=tail)
-        )
+        asked: dict[str, Any] = {"side": Side.LOWER, "tail": question.tail}
+        fineness = candidate.affordable(direction, most=self._most_work, **asked)
+        return question.read(candidate.reading(direction, fineness=fineness, **asked))
 
     @cached_property
     def _minorants(self) -> list[Candidate]:

@@ -28,9 +28,8 @@ __all__ = ["GramBound"]
 
 # Parts of the budget, in operations: for a coarse look, for a number, and for one from below. They
 # are for so many bins; more bins get more, up to a multiple.
-COARSE_WORK, FINE_WORK, LOWER_WORK, PLAIN_BINS, MOST_OF_BUDGET = 0.3, 6.0, 0.5, 100, 7.0
+COARSE_WORK, FINE_WORK, LOWER_WORK, PLAIN_BINS, MOST_OF_BUDGET = 0.3, 6.0, 0.5, 100, 5.0
 FIRST_FINENESS, REFINEMENT = 1.2, 0.6
-STILL_TO_COME = REFINEMENT**2 / (1 - REFINEMENT**2)
 # Nothing is gained by a lattice that is hardly finer.
 ALMOST = 1.1
 # A ring loses more on a coarse lattice, for its first state; promises this close are both kept.
@@ -207,13 +206,18 @@ class GramBound:
         """What a promise comes to: finer lattices until the answer settles or costs too much."""
         direction, candidate, finest = promise[1:]
         best = self._at(question, direction, candidate, max(FIRST_FINENESS, finest))
-        fineness = best.fineness
-        while fineness > finest * ALMOST:
-            fineness = max(fineness * REFINEMENT, finest)
-            finer = self._at(question, direction, candidate, fineness)
+        first = best.fineness
+        if first <= finest * ALMOST:
+            return best
+        # Equal ratios, so that the last lattice is not hardly finer than the one before.
+        looks = max(1, round(math.log(finest / first) / math.log(REFINEMENT)))
+        ratio = (finest / first) ** (1 / looks)
+        still_to_come = ratio**2 / (1 - ratio**2)
+        for look in range(1, looks + 1):
+            finer = self._at(question, direction, candidate, first * ratio**look)
             moved = best.value - finer.value
             best = min(best, finer, key=lambda one: one.value)
-            if 0 <= moved * STILL_TO_COME <= accuracy * question.scale(finer.value):
+            if 0 <= moved * still_to_come <= accuracy * question.scale(finer.value):
                 break
         return best
 

@@ -109,12 +109,19 @@ class Candidate:
             self._surrogates.append(Candidate(self.name, opened, self.recursion))
         return self._surrogates[0]
 
-    def affordable(self, direction: Direction, *, tail: float, most: float) -> float:
+    def affordable(
+        self, direction: Direction, *, tail: float, most: float, side: Side = Side.UPPER
+    ) -> float:
         """The smallest fineness whose work is within bounds."""
 
         def fits(fineness: float) -> bool:
-            remove = direction == "remove"
-            cost = self.recursion.work(self.mixture, remove=remove, fineness=fineness, tail=tail)
+            cost = self.recursion.work(
+                self.mixture,
+                remove=direction == "remove",
+                side=side,
+                fineness=fineness,
+                tail=tail,
+            )
             return cost <= most
 
         if not fits(COARSEST):

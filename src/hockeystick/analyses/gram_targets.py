@@ -35,6 +35,8 @@ __all__ = ["candidates", "targets"]
 BOLDNESS, FARTHEST, LEAST = (0.35, 0.6, 1.0, 1.6), 4.0, 0.15
 # Every so-many-th bin alone, where neighbours at that distance have this much in common.
 SPACINGS, CLOSE, FEWEST_BINS = (2, 3, 4), 0.45, 16
+# Majorants that agree to so many digits are one.
+HARDLY_DIFFERENT = 3
 # An arc of a ring leaves out bins until the rest are this far below the diagonal, if they are few.
 NEGLIGIBLE, MOST_DROPPED = 0.02, 0.2
 # The sum of bounds that lower some entries, relative to that of bounds that do not.
@@ -67,8 +69,10 @@ def candidates(kernel: FloatArray) -> list[Candidate]:
         for boldness in BOLDNESS:
             weight = bold * boldness
             one = best_majorant(target, 1.0, weight)
-            key = (name, one.rho, one.common, one.chain, one.own)
-            kept[key] = _candidate(name, target, one, weight)
+            parts = (one.rho, *(part / target.values[0] for part in (one.common, one.chain)))
+            kept[name, *(round(part, HARDLY_DIFFERENT) for part in parts)] = _candidate(
+                name, target, one, weight
+            )
             score = score_of_chain(target, one, weight) - math.log(target.bins)
             scores[weight] = min(score, scores.get(weight, math.inf))
     return [*kept.values(), *_two_band_candidates(kernel, found, scores)]
