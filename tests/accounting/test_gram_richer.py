@@ -9,7 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick._numerics.law import Side
-from hockeystick.analyses import gram_bound
+from hockeystick.analyses import gram_search
 from hockeystick.analyses.gram_bound import GramBound
 from hockeystick.analyses.gram_targets import candidates
 from sum_law_reference import band, ratios
@@ -109,16 +109,16 @@ def test_trying_a_second_chain_never_hurts(monkeypatch):
         bound = GramBound(kernel, 1e6)
         return bound.epsilon_bounds(1e-3, directions=("remove", "add"), accuracy=1e-3).upper
 
-    monkeypatch.setattr(gram_bound, "PAYS", 0.0)
+    monkeypatch.setattr(gram_search, "PAYS", 0.0)
     without = asked()
-    monkeypatch.setattr(gram_bound, "PAYS", 10.0)
+    monkeypatch.setattr(gram_search, "PAYS", 10.0)
     assert asked() == asked() <= without
 
 
 def test_a_second_chain_waits_for_its_budget(monkeypatch):
     """Where its lattice would be coarse it is not even tried."""
     bound = GramBound(wide_kernel(40), 1e4)
-    monkeypatch.setattr(gram_bound, "PAYS", 10.0)
+    monkeypatch.setattr(gram_search, "PAYS", 10.0)
     bound.epsilon_bounds(1e-3, directions=("remove",), accuracy=1e-3)
     explained = bound.explain(delta=1e-3, epsilon=None, directions=("remove",))
     assert "two chains" not in str(explained["majorant"])

@@ -58,6 +58,9 @@ class Mixture(Protocol):
     def memory(self) -> dict[str, object]:
         """What its states are, for a report."""
 
+    def gram(self) -> FloatArray:
+        """The matrix itself."""
+
 
 M_co = TypeVar("M_co", bound=Mixture, covariant=True)
 

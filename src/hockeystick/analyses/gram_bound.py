@@ -1,9 +1,7 @@
 """Bounds from mixtures with Markov structure above and below a mixture over bins.
 
-Which majorant is best depends on the question: at high noise the sum of all entries of the Gram
-matrix counts, at low noise its diagonal. So several are computed on a coarse lattice, and the best
-one for the (epsilon, delta) asked on finer ones, until the answer settles or the budget is spent.
-Every number on the way is a bound, and the smallest is given.
+One search for a majorant serves both directions, and every question of a plan: laws that were
+computed are kept.
 """
 
 from __future__ import annotations
@@ -16,8 +14,8 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray, Side
 from hockeystick.analyses.gram_below import GramBelow
-from hockeystick.analyses.gram_candidates import COARSEST, Candidate
 from hockeystick.analyses.gram_question import Found, Question
+from hockeystick.analyses.gram_search import FIRST_FINENESS, GramSearch
 from hockeystick.analyses.gram_targets import candidates
 from hockeystick.analyses.price_profile import Prices, profile_of_prices
 from hockeystick.evaluation import Bounds, Direction
@@ -26,21 +24,8 @@ from hockeystick.profile import Profile
 
 __all__ = ["GramBound"]
 
-# Parts of the budget, in operations: for a coarse look, for a number, and for one from below. They
-# are for so many bins; more bins get more, up to a multiple.
-COARSE_WORK, FINE_WORK, LOWER_WORK, PLAIN_BINS, MOST_OF_BUDGET = 0.3, 6.0, 0.5, 100, 5.0
-FIRST_FINENESS, REFINEMENT = 1.2, 0.6
-# Nothing is gained by a lattice that is hardly finer.
-ALMOST = 1.1
-# A ring loses more on a coarse lattice, for its first state; promises this close are both kept.
-RING_EXCESS, CLOSE_CALL = 1.6, 1.02
-# Promises of a single chain that a second one may improve, and what a better score is worth, in
-# squares of the fineness (measured: a quarter of it in epsilon, about).
-WORTH_DOUBLING, WORTH_OF_SCORE = 1.05, 3.0
-# It takes as long as everything else, and has to promise this much less.
-PAYS = 0.995
-# A ring between mirrors takes one run instead of many, and is content with part of the work.
-SHARE_OF_MIRRORS = 0.25
+# A budget is for so many bins; more get more, up to a multiple. A bound from below gets a part.
+PLAIN_BINS, MOST_OF_BUDGET, LOWER_WORK = 100, 5.0, 0.5
 # Tails that are cut, relative to delta.
 TAIL, FIRST_TAILS = 1e-6, (1e-12, 1e-20, 1e-40, 1e-80, 1e-160)
 # Where the participation of the example can hardly be hidden, its bin may as well be known.
@@ -60,7 +45,6 @@ class GramBound:
     def __init__(self, kernel: FloatArray, budget: float) -> None:
         self._kernel = kernel
         self._budget = budget * min(max(1.0, kernel.shape[0] / PLAIN_BINS), MOST_OF_BUDGET)
-        self._answers: dict[tuple[object, ...], Found] = {}
         self._deciding: dict[tuple[float | None, float | None], Found] = {}
 
     def epsilon_bounds(
@@ -125,7 +109,7 @@ class GramBound:
         for direction in directions:
             found = self._same_majorant(question, direction, worst)
             if found is None:
-                found = self._upper(question, direction, accuracy)
+                found = self._search.best(question, direction, accuracy)
             worst = found if worst is None else max(worst, found, key=lambda one: one.value)
         assert worst is not None
         if worst.value > known:
@@ -139,109 +123,12 @@ class GramBound:
         """The majorant of the other direction, if it shows that this one is not worse."""
         if worst is None:
             return None
-        for fineness in (max(FIRST_FINENESS, worst.fineness), worst.fineness):
-            found = self._at(question, direction, worst.candidate, fineness)
+        coarse = max(FIRST_FINENESS, worst.fineness)
+        for fineness in (coarse, math.sqrt(coarse * worst.fineness), worst.fineness):
+            found = self._search.at(question, direction, worst.candidate, fineness)
             if found.value <= worst.value:
                 return found
         return None
-
-    def _upper(self, question: Question, direction: Direction, accuracy: float) -> Found:
-        """The best number of one direction."""
-        key = (question, direction, accuracy)
-        if key not in self._answers:
-            promises = sorted(
-                (self._promise(question, direction, candidate) for candidate in self._candidates),
-                key=lambda one: one.value,
-            )
-            # Promises of different kinds are not comparable to the last digit.
-            best = promises[0]
-            rivals = [
-                one
-                for one in promises
-                if one.candidate.name != best.candidate.name and one.value < CLOSE_CALL * best.value
-            ]
-            leading = list({one.candidate.name: one for one in reversed(promises)}.values())
-            mirrored = self._mirrored(question, direction, leading, best.value)
-            closer = self._second_chain(question, direction, [*leading, *mirrored])
-            tried = (best, *rivals[:1], *mirrored, *closer)
-            found = [self._kept(question, one, accuracy) for one in tried]
-            self._answers[key] = min(found, key=lambda one: one.value)
-        return self._answers[key]
-
-    def _mirrored(
-        self, question: Question, direction: Direction, promises: list[Found], least: float
-    ) -> list[Found]:
-        """The best promise of a ring on a line between mirrors, if it is as good as others."""
-        found = [
-            self._promise(question, direction, one.candidate.mirrored, SHARE_OF_MIRRORS)
-            for one in promises
-            if one.candidate.mirrored is not None
-        ]
-        found.sort(key=lambda one: one.value)
-        return [one for one in found[:1] if one.value < CLOSE_CALL * least]
-
-    def _second_chain(
-        self, question: Question, direction: Direction, promises: list[Found]
-    ) -> list[Found]:
-        """The promise with two chains, if one is expected to be better than all with one."""
-        least = min(one.value for one in promises)
-        closer = []
-        for promise in promises:
-            richer = promise.candidate.richer() if promise.value < WORTH_DOUBLING * least else None
-            if richer is None:
-                continue
-            candidate, gain = richer
-            most = FINE_WORK * self._budget
-            finest = candidate.affordable(direction, tail=question.tail, most=most)
-            if finest >= COARSEST:
-                continue
-            excess = RING_EXCESS if candidate.mixture.ring else 1.0
-            finer = excess * (finest**2 - promise.fineness**2) - WORTH_OF_SCORE * gain
-            value = question.expected(promise.value, finer)
-            closer.append(Found(value, direction, candidate, finest))
-        closer.sort(key=lambda one: one.value)
-        return [one for one in closer[:1] if one.value < PAYS * least]
-
-    def _kept(self, question: Question, promise: Found, accuracy: float) -> Found:
-        """What a promise comes to: finer lattices until the answer settles or costs too much."""
-        direction, candidate, finest = promise[1:]
-        best = self._at(question, direction, candidate, max(FIRST_FINENESS, finest))
-        first = best.fineness
-        if first <= finest * ALMOST:
-            return best
-        # Equal ratios, so that the last lattice is not hardly finer than the one before.
-        looks = max(1, round(math.log(finest / first) / math.log(REFINEMENT)))
-        ratio = (finest / first) ** (1 / looks)
-        still_to_come = ratio**2 / (1 - ratio**2)
-        for look in range(1, looks + 1):
-            finer = self._at(question, direction, candidate, first * ratio**look)
-            moved = best.value - finer.value
-            best = min(best, finer, key=lambda one: one.value)
-            if 0 <= moved * still_to_come <= accuracy * question.scale(finer.value):
-                break
-        return best
-
-    def _promise(
-        self, question: Question, direction: Direction, candidate: Candidate, share: float = 1.0
-    ) -> Found:
-        """About what the finest affordable lattice would give, from a coarse look on a line."""
-        line = candidate.cut_open()
-        tail = question.tail
-        finest = candidate.affordable(direction, tail=tail, most=share * FINE_WORK * self._budget)
-        coarse = line.affordable(direction, tail=tail, most=COARSE_WORK * self._budget)
-        coarse = max(coarse, FIRST_FINENESS)
-        seen = self._at(question, direction, line, coarse).value
-        excess = RING_EXCESS if candidate.mixture.ring else 1.0
-        value = question.expected(seen, excess * finest**2 - coarse**2)
-        return Found(value, direction, candidate, finest)
-
-    def _at(
-        self, question: Question, direction: Direction, candidate: Candidate, fineness: float
-    ) -> Found:
-        reading = candidate.reading(
-            direction, side=Side.UPPER, fineness=fineness, tail=question.tail
-        )
-        return Found(question.read(reading), direction, candidate, fineness)
 
     @cached_property
     def _known_bin(self) -> Profile:
@@ -254,8 +141,8 @@ class GramBound:
         return float(self._kernel.max()) > LARGEST_SIGNAL
 
     @cached_property
-    def _candidates(self) -> list[Candidate]:
-        return candidates(self._kernel)
+    def _search(self) -> GramSearch:
+        return GramSearch(candidates(self._kernel), self._budget)
 
     @cached_property
     def _below(self) -> GramBelow:
@@ -266,7 +153,7 @@ class GramBound:
         readings = []
         for wanted in PROFILE_DELTAS:
             question = Question(wanted, None, TAIL * SMALLEST_DELTA)
-            found = self._upper(question, direction, PROFILE_ACCURACY)
+            found = self._search.best(question, direction, PROFILE_ACCURACY)
             readings.append(
                 found.candidate.reading(
                     direction, side=Side.UPPER, fineness=found.fineness, tail=question.tail

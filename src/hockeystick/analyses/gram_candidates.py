@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from hockeystick._numerics.chain_mixture import Mixture
 from hockeystick._numerics.divergence import ROUNDING
@@ -108,6 +111,18 @@ class Candidate:
             opened: Any = replace(self.mixture, ring=False)  # type: ignore[type-var]
             self._surrogates.append(Candidate(self.name, opened, self.recursion))
         return self._surrogates[0]
+
+    @cached_property
+    def growth_of_ring(self) -> float:
+        """By how much epsilon is larger than on the line: by the root of the chi-squared's ratio.
+
+        An estimate: it is right at high noise, where the sum of all entries decides, and near 1 at
+        low noise, where the diagonal does.
+        """
+        if not self.mixture.ring:
+            return 1.0
+        ring, line = (float(np.expm1(one.mixture.gram()).sum()) for one in (self, self.cut_open()))
+        return math.sqrt(ring / line) if line > 0 else 1.0
 
     def affordable(
         self, direction: Direction, *, tail: float, most: float, side: Side = Side.UPPER

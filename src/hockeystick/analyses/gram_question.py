@@ -37,6 +37,22 @@ class Question(NamedTuple):
             return value * (1 + EPSILON_EXCESS * finer)
         return value * math.exp(DELTA_EXCESS * finer)
 
+    def grown(self, value: float, factor: float) -> float:
+        """What a value may become if epsilon grows by a factor."""
+        if self.delta is not None:
+            return value * factor
+        return value * float(factor ** (DELTA_EXCESS / EPSILON_EXCESS))
+
+    def extrapolated(
+        self, coarse: float, finer: float, squares: tuple[float, float, float]
+    ) -> float:
+        """What two values come to at a third square of the fineness, if their logs are linear."""
+        first, second, wanted = squares
+        if not 0 < finer < coarse < math.inf:
+            return self.expected(finer, wanted - second)
+        power: float = (wanted - second) / (first - second)
+        return finer * float((coarse / finer) ** power)
+
     def bounds_of(self, profile: Profile, directions: Sequence[Direction]) -> Bounds:
         """The number that a profile gives, from both sides."""
         asked: dict[str, Any] = {"directions": directions, "accuracy": PROFILE_ACCURACY}
