@@ -1,16 +1,22 @@
-"""Sums of which neighbours share a variable: both sides against quadrature, draws and a twin."""
+"""Sums of which neighbours share variables: both sides against quadrature, draws and a twin."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from hockeystick._numerics.chain_mixture import ChainMixture, Task
 from hockeystick._numerics.law import Side
-from hockeystick._numerics.moving_average import MovingAverage, two_bands
-from hockeystick._numerics.moving_sums import moving_sum_law
+from hockeystick._numerics.moving_average import (
+    MovingAverage,
+    few_bands_above,
+    few_bands_below,
+    two_bands,
+)
+from hockeystick._numerics.moving_sums import moving_sum_law, moving_work
 from hockeystick._numerics.partial_sums import sum_law
 from sum_law_reference import assert_order_two, band, bounds, delta, enclosed, exact, ratios
 
@@ -20,7 +26,12 @@ EPSILONS = [-0.5, 0.0, 0.5, 1.5]
 
 def moving(here, ahead, *, common=0.0, ring=False):
     """A moving average with the given factors."""
-    return MovingAverage(common, np.array(here, float), np.array(ahead, float), ring)
+    return MovingAverage(common, np.column_stack((here, ahead)).astype(float), ring)
+
+
+def wider(factors, *, common=0.0):
+    """A moving average on a line with a row of factors for each bin."""
+    return MovingAverage(common, np.array(factors, float), ring=False)
 
 
 THREE = {
@@ -30,12 +41,15 @@ THREE = {
     "hardly any signal": moving([1e-5, 1e-5, 1e-5], [1e-5, 1e-5, 1e-5]),
     "loud": moving([1.5, 2.0, 1.0], [1.0, 1.2, 0.3]),
     "ahead is larger": moving([0.2, 0.3, 0.4], [0.9, 0.8, 1.0], ring=True),
+    "three bands": wider([[0.6, 0.4, 0.3], [0.7, 0.5, 0.2], [0.5, 0.1, 0.8]], common=0.1),
+    "some missing": wider([[0.9, 0.0, 0.7], [0.4, 0.6, 0.0], [0.0, 0.3, 0.5]]),
+    "four bands": wider([[0.6, 0.3, 0.2, 0.4], [0.5, 0.3, 0.4, 0.0], [0.8, 0.5, 0.0, 0.1]]),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("remove", DIRECTIONS)
-@pytest.mark.parametrize("fineness", [20.0, 3.0, 1.0])
+@pytest.mark.parametrize("fineness", [20.0, 3.0, 1.2])
 @pytest.mark.parametrize("name", THREE)
 def test_three_bins_are_enclosed(name, fineness, remove):
     """Whatever the steps: lower <= quadrature <= upper."""
@@ -49,11 +63,11 @@ def test_three_bins_are_enclosed(name, fineness, remove):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("remove", DIRECTIONS)
-@pytest.mark.parametrize("ring", [False, True])
+@pytest.mark.parametrize("name", ["line", "ring", "three bands"])
 @pytest.mark.parametrize("tail", [0.3, 1e-3])
-def test_short_lattices_are_charged(tail, ring, remove):
+def test_short_lattices_are_charged(tail, name, remove):
     """However much lies beyond the ends, the bounds stay on their sides; the charge is needed."""
-    pair = moving([0.9, 0.8, 0.5], [0.3, 0.4, 0.7], ring=ring)
+    pair = replace(THREE[name], common=0.0)
     epsilons = [-0.5, 0.0, 0.5, 1.5, 3.0]
     expected = [exact(pair.gram(), e, remove=remove) for e in epsilons]
     values = bounds(moving_sum_law, pair, epsilons, remove=remove, tail=tail)
@@ -67,8 +81,11 @@ def test_short_lattices_are_charged(tail, ring, remove):
 
 
 def random_moving(rng):
-    """Two to six bins on a line or a ring, some factors zero."""
+    """Three to six bins on a line or a ring, some factors zero; a third have three bands."""
     bins = int(rng.integers(3, 7))
+    if rng.random() < 1 / 3:
+        factors = 10 ** rng.uniform(-1.0, 0.1, (bins, 3))
+        return wider(factors * (rng.random((bins, 3)) < 0.8))
     here, ahead = 10 ** rng.uniform(-1.0, 0.2, (2, bins))
     ahead *= rng.random(bins) < 0.8
     common = float(rng.choice([0.0, rng.uniform(0.01, 0.5)]))
@@ -100,9 +117,10 @@ def test_random_ones_agree_with_simulation(remove):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("remove", DIRECTIONS)
-def test_both_sides_converge_with_order_two(remove):
+@pytest.mark.parametrize("name", ["line", "three bands"])
+def test_both_sides_converge_with_order_two(name, remove):
     """Halving the steps divides the errors by nearly four, and they close in on quadrature."""
-    pair = THREE["line"]
+    pair = THREE[name]
     expected = np.array([exact(pair.gram(), e, remove=remove) for e in (0.3, 1.0)])
     options = {"remove": remove, "tail": 1e-9, "steps": (0.8, 0.4, 0.2)}
     assert_order_two(moving_sum_law, pair, (0.3, 1.0), expected=expected, **options)
@@ -121,6 +139,32 @@ def test_rounding_by_the_mean_is_unsound_when_adding(monkeypatch):
     assert naive < lower < sound
 
 
+@pytest.mark.slow
+def test_rounding_by_the_fastest_term_is_unsound_when_removing(monkeypatch):
+    """The slowest term decides which mean may be kept: by the fastest, upper bounds are too low."""
+    pair = wider([[0.0, 0.0, 0.2], [0.0, 0.2, 0.0], [1.0, 0.0, 0.0]])
+    epsilons = np.linspace(-0.2, 1.0, 41)
+    expected = [exact(pair.gram() + 1e-9 * np.eye(3), e, remove=True) for e in epsilons]
+    law = {"remove": True, "fineness": 3.0, "tail": 1e-9}
+    monkeypatch.setattr("hockeystick._numerics.sum_grid.SUM_STEP", 0.02)
+    sound = bounds(moving_sum_law, pair, epsilons, **law)[:, 1]
+    monkeypatch.setattr(MovingAverage, "slowest", property(lambda self: np.ones(self.bins + 2)))
+    naive = bounds(moving_sum_law, pair, epsilons, **law)[:, 1]
+    assert np.all(sound >= expected)
+    assert np.any(naive < 0.99 * np.array(expected))
+
+
+@pytest.mark.parametrize("side", list(Side))
+def test_keeping_the_mean_of_the_slowest_term_is_closer(monkeypatch, side):
+    """When removing, both bounds are nearer to each other than if the mean of Z is kept."""
+    pair = moving([1.0] * 10, [0.7] * 10)
+    law = {"remove": True, "side": side, "fineness": 1.5, "tail": 1e-9}
+    close = delta(moving_sum_law(pair, **law), 0.0, 0.3, remove=True)
+    monkeypatch.setattr("hockeystick._numerics.moving_sums.SLOW", 2.0)
+    far = delta(moving_sum_law(pair, **law), 0.0, 0.3, remove=True)
+    assert close < far if side is Side.UPPER else close > far
+
+
 def twin(pair, *, law, nodes=41, reach=6.0):
     """delta at several epsilons by all paths over a plain grid of states: nothing is rounded.
 
@@ -131,7 +175,8 @@ def twin(pair, *, law, nodes=41, reach=6.0):
     weight /= weight.sum()
     total, mass = np.zeros((1, nodes)), weight[None, :]
     for i in range(pair.bins):
-        term = np.add.outer(pair.here[i] * z, pair.ahead[i] * z) - pair.variances[i] / 2
+        here, ahead = pair.factors[i]
+        term = np.add.outer(here * z, ahead * z) - pair.variances[i] / 2
         grown = total[:, :, None] + np.exp(term)[None] / pair.bins
         spread = mass[:, :, None] * weight
         total, mass = grown.reshape(-1, nodes), spread.reshape(-1, nodes)
@@ -204,6 +249,68 @@ def test_factors_enclose_the_matrix(seed, ring):
 def test_other_matrices_have_no_factors(kernel):
     """Further bands, neighbours too close for two, or a single bin."""
     assert two_bands(kernel) is None
+
+
+def triangular(rng, bins, bands):
+    """A matrix with so many bands on a line, made of factors without a variable beyond its end."""
+    factors = np.triu(np.tril(rng.uniform(0.1, 1.0, (bins, bins)), bands - 1))
+    return factors @ factors.T
+
+
+@pytest.mark.parametrize("bands", [1, 2, 3, 4])
+@pytest.mark.parametrize("seed", range(4))
+def test_few_bands_enclose_the_matrix(seed, bands):
+    """Just above and just below; with fewer bands allowed there is nothing above."""
+    kernel = triangular(np.random.default_rng([bands, seed]), 9, bands)
+    above, below = few_bands_above(kernel, 4), few_bands_below(kernel, 4)
+    assert above.bands == below.bands == max(bands, 2)
+    for pair in (above, below):
+        np.testing.assert_allclose(pair.gram(), kernel, rtol=1e-9, atol=1e-12)
+    assert np.all(np.diagonal(above.gram()) > np.diagonal(kernel))
+    assert np.all(np.diagonal(below.gram()) < np.diagonal(kernel))
+    if bands > 1:
+        assert few_bands_above(kernel, bands - 1) is None
+
+
+def test_a_ring_is_cut_open_below_and_has_nothing_above():
+    """What bins have in common across the end is left out, and no more."""
+    lags = np.array([1.5, 0.8, 0.5, 0.0, 0.0, 0.0, 0.0, 0.5, 0.8])
+    i = np.arange(9)
+    kernel = lags[np.abs(i[:, None] - i)]
+    assert few_bands_above(kernel, 4) is None
+    below = few_bands_below(kernel, 4).gram()
+    near = np.abs(i[:, None] - i) < 3
+    np.testing.assert_allclose(below[near], kernel[near], rtol=1e-9)
+    assert not below[~near].any()
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        np.ones((4, 4)),
+        np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.9], [0.0, 0.9, 1.0]]),
+        np.array([[1.0, 0.1, 0.4], [0.1, 1.0, 0.9], [0.4, 0.9, 1.0]]),
+    ],
+)
+def test_matrices_without_factors(kernel):
+    """Singular, not positive definite, or with a negative factor."""
+    assert few_bands_above(kernel, 4) is None
+
+
+@pytest.mark.parametrize(("bands", "ring"), [(1, False), (3, True)])
+def test_other_numbers_of_bands_are_refused(bands, ring):
+    """The recursion keeps at least one variable, and closes a ring over one."""
+    with pytest.raises(ValueError, match="two bands"):
+        MovingAverage(0.0, np.ones((5, bands)), ring=ring)
+
+
+def test_work_grows_with_the_power_of_the_bands():
+    """One more band costs as much as there are nodes."""
+    law = {"remove": True, "side": Side.UPPER, "fineness": 1.0, "tail": 1e-9}
+    costs = [moving_work(wider(np.full((10, p), 0.5)), **law) for p in (2, 3, 4)]
+    ratios_of_costs = np.divide(costs[1:], costs[:-1])
+    assert np.ptp(ratios_of_costs) == pytest.approx(0.0, abs=1e-9)
+    assert 10 < ratios_of_costs[0] < 60
 
 
 def test_a_law_without_charge_keeps_its_mean():

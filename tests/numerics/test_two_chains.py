@@ -187,7 +187,7 @@ def test_two_bands_are_certified(kind, ring):
         target = random_target(rng, kind=kind, ring=ring, falling=not ring, most=14)
         mixture, _ = two_band_majorant(target, 1.5)
         first = target.amplitudes[0]
-        here, ahead = mixture.here[0] / first, mixture.ahead[0] / first
+        here, ahead = mixture.factors[0] / first
         row = np.full(target.bins, mixture.common)
         row[0] += here**2 + ahead**2
         row[1] += here * ahead

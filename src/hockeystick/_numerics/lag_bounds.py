@@ -34,10 +34,16 @@ class LagBounds:
         return self.values.size
 
     @property
+    def by_distance(self) -> FloatArray:
+        """The matrix of values, without amplitudes."""
+        d = np.abs(np.subtract.outer(np.arange(self.bins), np.arange(self.bins)))
+        result: FloatArray = self.values[d]
+        return result
+
+    @property
     def total(self) -> float:
         """The sum of all bounds."""
-        d = np.abs(np.subtract.outer(np.arange(self.bins), np.arange(self.bins)))
-        return float(self.amplitudes @ self.values[d] @ self.amplitudes)
+        return float(self.amplitudes @ self.by_distance @ self.amplitudes)
 
     def thinned(self, spacing: int) -> LagBounds:
         """For every `spacing`-th bin, whichever the first; it has to divide their number."""

@@ -1,4 +1,4 @@
-"""Mixtures whose Gram matrix has two bands: neighbours have one normal variable in common."""
+"""Mixtures whose Gram matrix has few bands: neighbours have a few normal variables in common."""
 
 from __future__ import annotations
 
@@ -8,41 +8,50 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray
 
-__all__ = ["MovingAverage", "two_bands"]
+__all__ = ["MovingAverage", "few_bands_above", "few_bands_below", "two_bands"]
 
 # Rounds in which the factors of a ring settle, and how much they are enlarged, relatively.
 ROUNDS, SETTLED, MARGIN = 200, 1e-14, 1e-10
 # Entries elsewhere that count as none, relative to the largest: the margin on the diagonal pays for
-# them, or the matrix has no two bands.
+# them, or the matrix has more bands.
 NOTHING = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
 class MovingAverage:
-    """Gram matrix `common` + that of X_i = `here`_i Z_i + `ahead`_i Z_(i+1), over sigma^2.
+    """Gram matrix `common` + that of X_i = sum_k `factors`[i, k] Z_(i+k), over sigma^2.
 
-    Z are independent unit normal variables, on a ring Z_(b+1) is Z_1. No factor is negative.
+    Z are independent unit normal variables. There are two bands or more; a ring has two, and its
+    Z_(b+1) is Z_1. No factor is negative.
     """
 
     common: float
-    here: FloatArray
-    ahead: FloatArray
+    factors: FloatArray
     ring: bool
+
+    def __post_init__(self) -> None:
+        if self.bands < 2 or (self.ring and self.bands > 2):
+            raise ValueError("There are two bands, or more on a line.")
 
     @property
     def bins(self) -> int:
         """How many terms are averaged."""
-        return self.here.size
+        return int(self.factors.shape[0])
+
+    @property
+    def bands(self) -> int:
+        """How many variables a term depends on."""
+        return int(self.factors.shape[1])
 
     @property
     def closes(self) -> bool:
         """Whether the first state matters at the end."""
-        return self.ring and self.bins > 1 and bool(self.ahead[-1] > 0)
+        return self.ring and self.bins > 1 and bool(self.factors[-1, 1] > 0)
 
     @property
     def variances(self) -> FloatArray:
         """Of all terms, without what they share."""
-        result: FloatArray = self.here**2 + self.ahead**2
+        result: FloatArray = (self.factors**2).sum(axis=1)
         return result
 
     @property
@@ -53,46 +62,113 @@ class MovingAverage:
     @property
     def shift(self) -> float:
         """By how many standard deviations a state may move if the example is present."""
-        return float(max(self.here.max(), self.ahead.max()))
+        return float(self.factors.max())
 
     @property
     def scales(self) -> FloatArray:
-        """How fast a term may grow in Z_1, ..., Z_(b+1): the larger of its two factors."""
-        result: FloatArray = np.maximum(np.append(self.here, 0.0), np.append(0.0, self.ahead))
+        """How fast a term may grow in Z_1, Z_2, ...: the largest factor of each variable."""
+        result = np.zeros(self.bins + self.bands - 1)
+        for k, column in enumerate(self.factors.T):
+            place = result[k : k + self.bins]
+            np.maximum(place, column, out=place)
         if self.closes:
             result[0] = result[-1] = max(result[0], result[-1])
         return result
 
     @property
+    def slowest(self) -> FloatArray:
+        """How fast every term that depends on Z_1, Z_2, ... grows at least, over the scale."""
+        result = np.full(self.bins + self.bands - 1, np.inf)
+        for k, column in enumerate(self.factors.T):
+            place = result[k : k + self.bins]
+            np.minimum(place, np.where(column > 0, column, np.inf), out=place)
+        if self.closes:
+            result[0] = result[-1] = min(result[0], result[-1])
+        scales = self.scales
+        ratio: FloatArray = np.divide(result, scales, out=np.ones(scales.size), where=scales > 0)
+        return ratio
+
+    @property
     def exponents(self) -> FloatArray:
         """All 1: states are the variables times their scales."""
-        return np.ones(self.bins + 1)
+        return np.ones(self.bins + self.bands - 1)
 
     @property
     def memory(self) -> dict[str, object]:
         """The largest correlation of two neighbours."""
-        neighbours = self.ahead[:-1] * self.here[1:]
+        neighbours = (self.factors[:-1, 1:] * self.factors[1:, :-1]).sum(axis=1)
         spread = np.sqrt(self.variances[:-1] * self.variances[1:])
         return {"correlation": float(np.max(neighbours / spread, initial=0.0))}
 
     def cut_open(self) -> MovingAverage:
         """Below: without what the first and the last term have in common across the end."""
-        ahead = self.ahead.copy()
-        ahead[-1] = 0.0
-        return replace(self, ahead=ahead, ring=False)
+        factors = self.factors.copy()
+        factors[-1, 1] = 0.0
+        return replace(self, factors=factors, ring=False)
 
     def gram(self) -> FloatArray:
         """The matrix itself."""
         bins = self.bins
-        factor = np.zeros((bins, bins + 1))
+        factor = np.zeros((bins, bins + self.bands - 1))
         i = np.arange(bins)
-        factor[i, i] = self.here
-        factor[i, i + 1] = self.ahead
+        for k, column in enumerate(self.factors.T):
+            factor[i, i + k] = column
         if self.closes:
             factor[:, 0] += factor[:, -1]
             factor = factor[:, :-1]
         result: FloatArray = self.common + factor @ factor.T
         return result
+
+
+def few_bands_above(kernel: FloatArray, most: int) -> MovingAverage | None:
+    """A moving average just above a matrix on a line with at most so many bands, if any."""
+    bands = _bands(kernel, kernel.shape[0])
+    factors = _factors(kernel, bands) if bands <= most else None
+    if factors is None:
+        return None
+    above = MovingAverage(0.0, factors * (1 + MARGIN), ring=False)
+    return above if _covers(above.gram(), kernel) else None
+
+
+def few_bands_below(kernel: FloatArray, most: int) -> MovingAverage | None:
+    """A moving average below a matrix, just below it on a line with at most so many bands.
+
+    What bins have in common at larger distances, or across the end of a ring, is left out; None if
+    the rest has no factors.
+    """
+    factors = _factors(kernel, _bands(kernel, min(kernel.shape[0] // 2 + 1, most)))
+    if factors is None:
+        return None
+    below = MovingAverage(0.0, factors * (1 - MARGIN), ring=False)
+    return below if _covers(kernel, below.gram()) else None
+
+
+def _bands(kernel: FloatArray, most: int) -> int:
+    """Two, or as many of the first ones as have something in them."""
+    nothing = NOTHING * kernel.max()
+    return 1 + max(
+        d for d in range(max(most, 2)) if d < 2 or np.diagonal(kernel, d).max() > nothing
+    )
+
+
+def _factors(kernel: FloatArray, bands: int) -> FloatArray | None:
+    """X_i = sum_k factors[i, k] Z_(i+k) for a matrix with so many bands, from the last bin on.
+
+    The only ones without a variable beyond the last bin; None if one of them is negative, or if the
+    matrix is not positive definite.
+    """
+    bins = kernel.shape[0]
+    factors = np.zeros((bins, bands))
+    for i in range(bins - 1, -1, -1):
+        for k in range(min(bands, bins - i) - 1, 0, -1):
+            # What the terms of the bins i and i + k have in common beside Z_(i+k).
+            others = factors[i, k + 1 :] @ factors[i + k, 1 : bands - k]
+            factors[i, k] = (kernel[i, i + k] - others) / factors[i + k, 0]
+        square = kernel[i, i] - factors[i, 1:] @ factors[i, 1:]
+        if not square > 0 or factors[i].min() < 0:
+            return None
+        factors[i, 0] = np.sqrt(square)
+    return factors
 
 
 def two_bands(kernel: FloatArray) -> tuple[MovingAverage, MovingAverage] | None:
@@ -116,10 +192,8 @@ def two_bands(kernel: FloatArray) -> tuple[MovingAverage, MovingAverage] | None:
     ahead = beside / np.roll(here, -1)
     if not ring:
         ahead[-1] = 0.0
-    above, below = (
-        MovingAverage(0.0, here * factor, ahead * factor, ring)
-        for factor in (1 + MARGIN, 1 - MARGIN)
-    )
+    factors = np.column_stack((here, ahead))
+    above, below = (MovingAverage(0.0, factors * f, ring) for f in (1 + MARGIN, 1 - MARGIN))
     fits = _covers(above.gram(), kernel) and _covers(kernel, below.gram())
     return (above, below) if fits else None
 

@@ -1,14 +1,14 @@
-"""The law of an average of lognormal variables of which neighbours share a normal variable.
+"""The law of an average of lognormal variables of which neighbours share a few normal variables.
 
-S = (1/b) sum_i exp(here_i Z_i + ahead_i Z_(i+1) - Var/2). The state is one Z: a bin draws the next
-one, moves the sum by a term that depends on both, and forgets the old one. Nothing is enlarged
-where a Gram matrix has two bands, so that both sides of the bound meet (docs/gram.md).
+S = (1/b) sum_i exp(sum_k factors[i, k] Z_(i+k) - Var/2), k < p. The state are p - 1 of the Z: a bin
+draws the next one, moves the sum by a term that depends on all p, and forgets the oldest. Nothing
+is enlarged where a Gram matrix has p bands, so that both sides of the bound meet (docs/gram.md).
 """
 
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import partial, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +32,8 @@ from hockeystick._numerics.threads import in_threads
 __all__ = ["moving_sum_law", "moving_work"]
 
 FEWEST_STATES = 6
+# Exponents below this say too little, and differences of them cancel.
+SLOW = 0.05
 
 
 class _Drawn(NamedTuple):
@@ -50,16 +52,16 @@ def moving_sum_law(
 ) -> SumLaw:
     """The law of S: bounds E F(S) for convex F that increase (remove) or decrease (add).
 
-    O(bins states^2 sums) for each value of the first state of a ring.
+    O(bins states^p sums) for each value of the first state of a ring, p the number of bands.
     """
     task = Task(mixture, remove, side, fineness, tail)
     first = _first(task)
     runs = [_Run(task, float(start)) for start in first.nodes]
-    drawn = _line_start(task)
-    for run in runs:
-        run.begin(drawn)
+    if not mixture.closes:
+        for i in range(mixture.bands - 1):
+            runs[0].begin(i, _drawn(task, i))
     for i in range(mixture.bins):
-        drawn = _drawn(task, i + 1)
+        drawn = _drawn(task, i + mixture.bands - 1)
         in_threads(partial(run.advance, i, drawn) for run in runs)
     charge = first.charge
     if remove and charge:
@@ -72,18 +74,38 @@ def moving_work(
 ) -> float:
     """About how many elementary operations `moving_sum_law` takes."""
     task = Task(mixture, remove, side, fineness, tail)
-    states = _nodes(task, float(mixture.scales.max())).size
-    return _first(task).nodes.size * mixture.bins * states**2 * expected_size(task)
+    states: float = _nodes(task, float(mixture.scales.max())).size
+    sums = expected_size(task)
+    return _first(task).nodes.size * mixture.bins * states**mixture.bands * sums
 
 
 def _nodes(task: Task[MovingAverage], scale: float) -> FloatArray:
+    """The number of states is a power of that of nodes, which are dear with many bands.
+
+    Cells far out may be wide if they are merged; upper bounds lose too much there.
+    """
     low, high = (float(end) for end in reach(task, np.ones(())))
     step = task.fineness * min(STATE_STEP, WIDEST_STATE_NATS / scale)
-    return scale * spaced_nodes(low, high, step=step, remove=task.remove, fewest=FEWEST_STATES)
+    return scale * spaced_nodes(
+        low,
+        high,
+        step=step,
+        remove=task.remove,
+        fewest=FEWEST_STATES,
+        dear=task.mixture.bands > 2 and not task.upper,
+    )
 
 
-def _rounded(task: Task[MovingAverage], scale: float, nodes: FloatArray) -> _Drawn:
-    exponent = task.exponent(0)
+def _rounded(task: Task[MovingAverage], i: int, nodes: FloatArray) -> _Drawn:
+    """Z_(i+1) times its scale on nodes: split for an upper bound, merged for a lower one.
+
+    When removing, all terms are convex in e^(c Z) for the smallest c of a term that depends on Z,
+    and keeping the mean of that loses less than keeping the mean of Z.
+    """
+    scale, exponent = float(task.mixture.scales[i]), task.exponent(i)
+    slowest = float(task.mixture.slowest[i])
+    if task.remove and slowest > SLOW:
+        exponent = slowest
     if not task.upper:
         return _Drawn(*merged(scale**2, nodes, exponent=exponent), 0.0)
     weights, charge = transition(task, np.zeros(1), scale**2, nodes, exponent)
@@ -95,12 +117,7 @@ def _drawn(task: Task[MovingAverage], i: int) -> _Drawn:
     scale = float(task.mixture.scales[i])
     if scale <= 0 or (task.mixture.closes and i == task.mixture.bins):
         return _Drawn(np.zeros(1), np.ones(1), 0.0)
-    return _rounded(task, scale, _nodes(task, scale))
-
-
-def _line_start(task: Task[MovingAverage]) -> _Drawn:
-    """Z_1, which a ring has fixed already."""
-    return _Drawn(np.zeros(1), np.ones(1), 0.0) if task.mixture.closes else _drawn(task, 0)
+    return _rounded(task, i, _nodes(task, scale))
 
 
 def _first(task: Task[MovingAverage]) -> _Drawn:
@@ -110,73 +127,101 @@ def _first(task: Task[MovingAverage]) -> _Drawn:
         return _Drawn(np.zeros(1), np.ones(1), 0.0)
     scale = float(mixture.scales[0])
     nodes = part_nodes(task, scale**2, START_STEP * math.sqrt(mixture.bins))
-    return _rounded(task, scale, nodes)
+    return _rounded(task, 0, nodes)
 
 
 def _worth_of_first(mixture: MovingAverage, top: float) -> float:
-    """The expectation of the terms that depend on Z_1, if its multiple is `top`."""
+    """The expectation of the terms of a ring that depend on Z_1, if its multiple is `top`."""
     z = top / float(mixture.scales[0])
-    factors = [float(mixture.here[0])] + [float(mixture.ahead[-1])] * mixture.closes
+    factors = float(mixture.factors[0, 0]), float(mixture.factors[-1, 1])
     with np.errstate(over="ignore"):
         return sum(float(np.exp(f * z - f**2 / 2)) for f in factors) / mixture.bins
 
 
 class _Run(SumTable[MovingAverage]):
-    """The table of one run, given Z_1 times its scale on a ring."""
+    """The table of one run, given Z_1 times its scale on a ring.
+
+    Rows are the states of `variables`, the oldest first; `nodes` are their values.
+    """
 
     def __init__(self, task: Task[MovingAverage], start: float) -> None:
         super().__init__(task)
         mixture = task.mixture
-        self.nodes = np.array([start])
-        # What the end of a ring multiplies the last term by, in expectation and at most.
-        self.start = start / mixture.scales[0] if mixture.closes else 0.0
-        grown = mixture.ahead[-1] * self.start
-        self.last = math.exp(grown - mixture.ahead[-1] ** 2 / 2) if mixture.closes else 1.0
-
-    def begin(self, drawn: _Drawn) -> None:
-        """The first variable of a line."""
-        mixture = self.task.mixture
+        self.variables: list[int] = [0] if mixture.closes else []
+        self.nodes = [np.array([start])] if mixture.closes else []
+        # What the end of a ring multiplies the last term by.
+        self.last = 1.0
         if mixture.closes:
-            return
-        self.nodes = drawn.nodes
-        self.table = drawn.weights[:, None].copy()
+            ahead = mixture.factors[-1, 1]
+            self.start = start / mixture.scales[0]
+            self.last = math.exp(ahead * self.start - ahead**2 / 2)
+
+    def begin(self, i: int, drawn: _Drawn) -> None:
+        """One of the first variables of a line, before the first term."""
+        self._charge_exits(i, drawn)
+        rows = np.multiply.outer(self.table[:, 0], drawn.weights)
+        self.table = rows.reshape(-1, 1)
         self.moment = np.zeros_like(self.table)
-        if self.task.upper and drawn.charge:
-            worth = _worth_of_first(mixture, float(drawn.nodes[-1])) if self.task.remove else 1.0
-            self.charge += drawn.charge * worth
+        self._keep(i, drawn)
 
     def advance(self, i: int, drawn: _Drawn) -> None:
-        """The next variable is drawn, and the term of bin i joins the sum."""
-        self._prune(i)
-        self._charge_exits(i, drawn)
-        old = self._exponent(self.task.mixture.here[i], i, self.nodes)
-        increments = np.exp(np.add.outer(old, self._new(i, drawn.nodes))) / self.task.mixture.bins
-        self.add(i, increments, drawn.weights, moves=True)
-        self.nodes = drawn.nodes
-
-    def _new(self, i: int, nodes: FloatArray) -> FloatArray:
+        """The next variable is drawn, the term of bin i joins the sum, the oldest is forgotten."""
         mixture = self.task.mixture
-        factor = float(mixture.ahead[i])
-        if mixture.closes and i + 1 == mixture.bins:
-            return np.array([factor * self.start - factor**2 / 2])
-        return self._exponent(factor, i + 1, nodes)
+        self._prune()
+        new = i + mixture.bands - 1
+        self._charge_exits(new, drawn)
+        oldest, *others = self._exponents(i)
+        rest = reduce(np.add.outer, others, np.zeros(())).ravel()
+        old = np.add.outer(rest, oldest)
+        increments = np.exp(np.add.outer(old, self._exponent(i, new, drawn.nodes))) / mixture.bins
+        self._turn(oldest.size)
+        self.add(i, increments, drawn.weights, moves=True)
+        self.variables, self.nodes = self.variables[1:], self.nodes[1:]
+        self._keep(new, drawn)
 
-    def _exponent(self, factor: float, i: int, nodes: FloatArray) -> FloatArray:
-        """factor Z_(i+1) - factor^2/2 for states that are Z_(i+1) times its scale."""
-        scale = float(self.task.mixture.scales[i])
+    def _keep(self, variable: int, drawn: _Drawn) -> None:
+        self.variables = [*self.variables, variable]
+        self.nodes = [*self.nodes, drawn.nodes]
+
+    def _turn(self, oldest: int) -> None:
+        """Rows in groups: the states of the oldest variable together, those of the others apart."""
+        shape = (oldest, -1, self.sums.size)
+        for name in ("table", "moment"):
+            rows = getattr(self, name)
+            if rows.shape[1] == self.sums.size:
+                turned = np.ascontiguousarray(rows.reshape(shape).swapaxes(0, 1))
+                setattr(self, name, turned.reshape(-1, self.sums.size))
+
+    def _exponents(self, i: int) -> list[FloatArray]:
+        """What each variable of the state adds to the exponent of the term of bin i."""
+        return [self._exponent(i, *one) for one in zip(self.variables, self.nodes, strict=True)]
+
+    def _exponent(self, i: int, variable: int, nodes: FloatArray) -> FloatArray:
+        """factor Z - factor^2/2 for states that are Z times its scale; 0 if Z is not in the term.
+
+        The last variable of a ring is its first.
+        """
+        mixture = self.task.mixture
+        if not 0 <= variable - i < mixture.bands:
+            return np.zeros(nodes.size)
+        factor = float(mixture.factors[i, variable - i])
+        if mixture.closes and variable == mixture.bins:
+            return np.array([factor * self.start - factor**2 / 2])
+        scale = float(mixture.scales[variable])
         result: FloatArray = (factor / scale if scale > 0 else 0.0) * nodes - factor**2 / 2
         return result
 
-    def _prune(self, i: int) -> None:
-        """A state adds at most e to its positive part, beside the last term of a ring."""
-        worth = np.ones(self.nodes.size)
+    def _prune(self) -> None:
+        """States add at most e to their positive parts, beside the last term of a ring."""
+        worth = np.ones(len(self.table))
         if self.task.remove:
+            positive = [np.maximum(nodes, 0.0) for nodes in self.nodes]
             with np.errstate(over="ignore"):
-                worth = np.exp(np.maximum(self.nodes, 0.0)) * max(self.last, 1.0)
+                worth = np.exp(reduce(np.add.outer, positive).ravel()) * max(self.last, 1.0)
         self.prune(worth)
 
-    def _charge_exits(self, i: int, drawn: _Drawn) -> None:
-        """What Z_(i+1) has beyond its lattice: in units of LR, or of probability for add."""
+    def _charge_exits(self, variable: int, drawn: _Drawn) -> None:
+        """What Z has beyond its lattice: in units of LR, or of probability for add."""
         if not self.task.upper or not drawn.charge:
             return
         mass = self.table.sum(axis=1)
@@ -184,11 +229,11 @@ class _Run(SumTable[MovingAverage]):
             self.charge += drawn.charge * float(mass.sum())
             return
         mixture, top = self.task.mixture, drawn.nodes[-1:]
+        total = 0.0
         with np.errstate(over="ignore", invalid="ignore"):
-            now = np.exp(self._exponent(mixture.here[i], i, self.nodes) + self._new(i, top)) @ mass
-            later = 0.0
-            if i + 1 < mixture.bins:
-                last = self.last if i + 2 == mixture.bins else 1.0
-                later = np.exp(self._exponent(mixture.here[i + 1], i + 1, top))[0] * last
-            total = drawn.charge * float(now + later * mass.sum()) / mixture.bins
+            for i in range(max(variable - mixture.bands + 1, 0), min(variable + 1, mixture.bins)):
+                known = reduce(np.add.outer, self._exponents(i), np.zeros(())).ravel()
+                last = self.last if mixture.closes and i + 1 == mixture.bins else 1.0
+                total += last * float(np.exp(known + self._exponent(i, variable, top)) @ mass)
+        total *= drawn.charge / mixture.bins
         self.charge += math.inf if math.isnan(total) else total

@@ -90,10 +90,8 @@ def two_band_majorant(target: LagBounds, boldness: float) -> tuple[MovingAverage
     v, c = band + own, band / 2
     here = math.sqrt((v + math.sqrt(max(v * v - 4 * c * c, 0.0))) / 2)
     ahead = c / here
-    a = target.amplitudes
-    return MovingAverage(common, a * here, a * ahead, target.ring), programme.score(
-        amplitudes, boldness
-    )
+    factors = np.multiply.outer(target.amplitudes, [here, ahead])
+    return MovingAverage(common, factors, target.ring), programme.score(amplitudes, boldness)
 
 
 def _two_band_shapes(d: NDArray[np.int64], period: int) -> list[FloatArray]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from itertools import pairwise
 from types import ModuleType
 from typing import Generic, NamedTuple
 
@@ -84,12 +85,12 @@ class SumTable(Generic[M_co]):
     ) -> None:
         """The terms of bin i join the sums; where the grid turns out too short, on a new one.
 
-        Row x grows by increments[x, m] with the weight m. It stays row x, or with `moves` it
-        becomes row m.
+        Row x grows by increments[x, m] with the weight m, and stays row x. With `moves` rows come
+        in groups: row (g, x) grows by increments[g, x, m] and becomes row (g, m).
         """
         bins = self.task.mixture.bins
         left = 1.0 - (i + 1) / bins
-        rows = weights.size if moves else self.table.shape[0]
+        rows = len(increments) * weights.size if moves else self.table.shape[0]
         # Low sums decide the add direction, and a grid that waits has no nodes for them.
         fresh = not self.task.remove or i + 1 > GROWTH * self.matched or i + 1 == bins
         while True:
@@ -99,9 +100,7 @@ class SumTable(Generic[M_co]):
             nodes = np.concatenate(([0.0], self.grid[self.grid > left * (1 + 1e-12)] - left))
             result = np.zeros((rows, nodes.size))
             if not self.task.upper:
-                before, moment = (self.table, self.moment), np.zeros_like(result)
-                kernels().gather(*before, increments, weights, nodes, result, moment, moves)
-                self.moment = moment
+                self._gather(increments, weights, nodes, result, moves=moves)
                 break
             excess = self._spread(increments, weights, nodes, result, moves=moves)
             if fresh or not self.task.remove or excess <= self.task.tail:
@@ -120,30 +119,93 @@ class SumTable(Generic[M_co]):
         moves: bool,
     ) -> float:
         """`spread`, the result's rows shared by the cores; a ring has other runs for them."""
-        excess = np.zeros(1 if self.task.mixture.closes else ROW_BLOCKS)
-        # Neighbouring rows: what is contiguous is indexed faster.
-        ends = np.linspace(0, result.shape[0], excess.size + 1).astype(int)
+        single = self.task.mixture.closes
+        pieces = _pieces(self.table, increments, weights, moves=moves, single=single)
+        excess = np.zeros(len(pieces))
 
-        def compute(block: int) -> None:
-            rows = slice(ends[block], ends[block + 1])
-            table = self.table if moves else self.table[rows]
-            moved = np.ascontiguousarray(increments[:, rows]) if moves else increments[rows]
-            chances = weights[rows] if moves else weights
-            excess[block] = kernels().spread(
-                table, self.sums, moved, chances, nodes, result[rows], moves
-            )
+        def compute(index: int) -> None:
+            for old, moved, chances, new in pieces[index]:
+                excess[index] += kernels().spread(
+                    self.table[old], self.sums, moved, chances, nodes, result[new], moves
+                )
 
-        in_threads(partial(compute, block) for block in range(excess.size))
+        in_threads(partial(compute, index) for index in range(len(pieces)))
         return float(excess.sum())
+
+    def _gather(
+        self,
+        increments: FloatArray,
+        weights: FloatArray,
+        nodes: FloatArray,
+        result: FloatArray,
+        *,
+        moves: bool,
+    ) -> None:
+        """`gather`, likewise."""
+        moment = np.zeros_like(result)
+        single = self.task.mixture.closes
+        pieces = _pieces(self.table, increments, weights, moves=moves, single=single)
+
+        def compute(piece: list[Piece]) -> None:
+            for old, moved, chances, new in piece:
+                before, after = (self.table[old], self.moment[old]), (result[new], moment[new])
+                kernels().gather(*before, moved, chances, nodes, *after, moves)
+
+        in_threads(partial(compute, piece) for piece in pieces)
+        self.moment = moment
 
     def _grid(self, increments: FloatArray, weights: FloatArray, left: float) -> FloatArray:
         """A grid of S + left that suits the sums after this bin."""
         t = probe_nodes(self.task, float(self.sums[-1] + increments.max()) + left, left)
         seen = np.zeros(t.size)
         table, sums = _coarse(self.table, self.sums)
-        kernels().probe(table, sums, increments, weights, t - left, seen)
+        moved = increments.reshape(-1, weights.size)
+        kernels().probe(table, sums, moved, weights, t - left, seen)
         bins = self.task.mixture.bins
         return sum_nodes(self.task, t, seen, round((1 - left) * bins))
+
+
+class Piece(NamedTuple):
+    """Rows of a table with their increments and chances, and the rows that they go to."""
+
+    old: slice
+    moved: FloatArray
+    chances: FloatArray
+    new: slice
+
+
+def _pieces(
+    table: FloatArray, increments: FloatArray, weights: FloatArray, *, moves: bool, single: bool
+) -> list[list[Piece]]:
+    """The work of one bin in parts that write to different rows, one list for each thread.
+
+    Neighbouring rows: what is contiguous is indexed faster.
+    """
+    if not moves:
+        blocks = _blocks(len(table), single=single)
+        return [[Piece(rows, increments[rows], weights, rows)] for rows in blocks]
+    groups, states, drawn = increments.shape
+    if groups == 1:
+        whole = slice(0, states)
+        return [
+            [Piece(whole, np.ascontiguousarray(increments[0][:, rows]), weights[rows], rows)]
+            for rows in _blocks(drawn, single=single)
+        ]
+    each = [
+        Piece(
+            slice(g * states, (g + 1) * states),
+            increments[g],
+            weights,
+            slice(g * drawn, (g + 1) * drawn),
+        )
+        for g in range(groups)
+    ]
+    return [each[rows] for rows in _blocks(groups, single=single)]
+
+
+def _blocks(rows: int, *, single: bool) -> list[slice]:
+    ends = np.linspace(0, rows, (1 if single else ROW_BLOCKS) + 1).astype(int).tolist()
+    return [slice(*pair) for pair in pairwise(ends)]
 
 
 def _coarse(table: FloatArray, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
