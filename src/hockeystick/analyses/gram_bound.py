@@ -15,7 +15,7 @@ import numpy as np
 from hockeystick._numerics.law import FloatArray, Side
 from hockeystick.analyses.gram_below import GramBelow
 from hockeystick.analyses.gram_question import Found, Question
-from hockeystick.analyses.gram_search import FIRST_FINENESS, GramSearch
+from hockeystick.analyses.gram_search import GramSearch, no_worse
 from hockeystick.analyses.gram_targets import candidates
 from hockeystick.analyses.price_profile import Prices, profile_of_prices
 from hockeystick.evaluation import Bounds, Direction
@@ -93,7 +93,7 @@ class GramBound:
         question = Question(delta, epsilon, tail)
         if self._is_loud:
             return 0.0
-        return max(self._below.number(question, direction) for direction in directions)
+        return self._below.number(question, directions)
 
     def _bounds(
         self, question: Question, directions: Sequence[Direction], accuracy: float
@@ -107,7 +107,7 @@ class GramBound:
             return Bounds(0.0, known)
         worst: Found | None = None
         for direction in directions:
-            found = self._same_majorant(question, direction, worst)
+            found = None if worst is None else no_worse(question, direction, worst)
             if found is None:
                 found = self._search.best(question, direction, accuracy)
             worst = found if worst is None else max(worst, found, key=lambda one: one.value)
@@ -116,19 +116,6 @@ class GramBound:
             return Bounds(0.0, known)
         self._deciding[question[:2]] = worst
         return Bounds(0.0, worst.value)
-
-    def _same_majorant(
-        self, question: Question, direction: Direction, worst: Found | None
-    ) -> Found | None:
-        """The majorant of the other direction, if it shows that this one is not worse."""
-        if worst is None:
-            return None
-        coarse = max(FIRST_FINENESS, worst.fineness)
-        for fineness in (coarse, math.sqrt(coarse * worst.fineness), worst.fineness):
-            found = self._search.at(question, direction, worst.candidate, fineness)
-            if found.value <= worst.value:
-                return found
-        return None
 
     @cached_property
     def _known_bin(self) -> Profile:

@@ -92,7 +92,8 @@ class Richer(NamedTuple):
 class Candidate:
     """A mixture, and how it came about, with the laws that were computed so far.
 
-    `richer` looks for a closer one with a second chain; `mirrored` is a ring on a line.
+    `richer` looks for a closer one with a second chain; `mirrored` is a ring on a line. One that
+    is `dear` is for budgets with which a coarse look is quick.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Candidate:
     recursion: Recursion = CHAINS
     richer: Callable[[], Richer | None] = lambda: None
     mirrored: Candidate | None = None
+    dear: bool = False
     _laws: dict[tuple[object, ...], SumLaw] = field(default_factory=dict)
     _surrogates: list[Candidate] = field(default_factory=list)
 

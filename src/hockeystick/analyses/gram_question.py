@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -31,27 +30,14 @@ class Question(NamedTuple):
             return reading.epsilon(self.delta)
         return reading.delta(self.epsilon or 0.0)
 
-    def expected(self, value: float, finer: float) -> float:
-        """What a value may become if the square of the fineness changes by `finer`."""
-        if self.delta is not None:
-            return value * (1 + EPSILON_EXCESS * finer)
-        return value * math.exp(DELTA_EXCESS * finer)
+    @property
+    def usual_fall(self) -> float:
+        """By how much the log of a number grows with the square of the fineness: about."""
+        return EPSILON_EXCESS if self.delta is not None else DELTA_EXCESS
 
     def grown(self, value: float, factor: float) -> float:
-        """What a value may become if epsilon grows by a factor."""
-        if self.delta is not None:
-            return value * factor
-        return value * float(factor ** (DELTA_EXCESS / EPSILON_EXCESS))
-
-    def extrapolated(
-        self, coarse: float, finer: float, squares: tuple[float, float, float]
-    ) -> float:
-        """What two values come to at a third square of the fineness, if their logs are linear."""
-        first, second, wanted = squares
-        if not 0 < finer < coarse < math.inf:
-            return self.expected(finer, wanted - second)
-        power: float = (wanted - second) / (first - second)
-        return finer * float((coarse / finer) ** power)
+        """What a number may become if epsilon grows by a factor."""
+        return value * float(factor ** (self.usual_fall / EPSILON_EXCESS))
 
     def bounds_of(self, profile: Profile, directions: Sequence[Direction]) -> Bounds:
         """The number that a profile gives, from both sides."""

@@ -17,7 +17,7 @@ from hockeystick._numerics.chain_mixture import ChainMixture
 from hockeystick._numerics.gram_order import best_majorant
 from hockeystick._numerics.lag_bounds import LagBounds, cover, ring_cover
 from hockeystick._numerics.law import FloatArray
-from hockeystick._numerics.moving_average import two_bands
+from hockeystick._numerics.moving_average import few_bands_above, two_bands
 from hockeystick._numerics.paid_cover import paid_cover
 from hockeystick._numerics.richer_majorants import (
     score_of_chain,
@@ -27,14 +27,16 @@ from hockeystick._numerics.richer_majorants import (
 from hockeystick._numerics.two_chains import TwoChains
 from hockeystick.analyses.gram_candidates import MOVING, Candidate, Richer
 
-__all__ = ["candidates", "targets"]
+__all__ = ["boldnesses", "candidates", "targets"]
 
 # How much more the weights of a majorant favour the diagonal than the sum. Where one bin decides,
 # its X is near v + z sqrt(v) for a diagonal v; what a bin with the covariance r v then adds, beside
 # it, falls like e^(-(1 - r) (z sqrt(v) + ...)): e^(boldness K) with the boldness z / sqrt(v) + ...
-BOLDNESS, FARTHEST, LEAST = (0.35, 0.6, 1.0, 1.6), 4.0, 0.15
+LEAST_BOLD, BOLDER, WEIGHTS, FARTHEST, LEAST = 0.35, 1.65, 4, 4.0, 0.15
 # Every so-many-th bin alone, where neighbours at that distance have this much in common.
 SPACINGS, CLOSE, FEWEST_BINS = (2, 3, 4), 0.45, 16
+# States of so many bands at most are looked at.
+MOST_BANDS = 4
 # Majorants that agree to so many digits are one.
 HARDLY_DIFFERENT = 3
 # An arc of a ring leaves out bins until the rest are this far below the diagonal, if they are few.
@@ -59,15 +61,25 @@ def targets(kernel: FloatArray) -> dict[str, LagBounds]:
     return found
 
 
+def boldnesses(kernel: FloatArray) -> list[float]:
+    """Weights of majorants, and minorants, that may be best at some noise and delta.
+
+    Powers of a number over the largest entry: a little more noise has the same majorants, only
+    smaller, so that epsilon does not jump.
+    """
+    largest = float(kernel.max())
+    least = LEAST_BOLD * (LEAST + FARTHEST / math.sqrt(largest)) * largest
+    first = round(math.log(least) / math.log(BOLDER))
+    return [BOLDER**power / largest for power in range(first, first + WEIGHTS)]
+
+
 def candidates(kernel: FloatArray) -> list[Candidate]:
     """Majorants of all targets, for all weights; many weights have the same one."""
     kept: dict[tuple[object, ...], Candidate] = {}
-    bold = LEAST + FARTHEST / math.sqrt(float(kernel.max()))
     scores: dict[float, float] = {}
     found = targets(kernel)
     for name, target in found.items():
-        for boldness in BOLDNESS:
-            weight = bold * boldness
+        for weight in boldnesses(kernel):
             one = best_majorant(target, 1.0, weight)
             parts = (one.rho, *(part / target.values[0] for part in (one.common, one.chain)))
             kept[name, *(round(part, HARDLY_DIFFERENT) for part in parts)] = _candidate(
@@ -75,7 +87,11 @@ def candidates(kernel: FloatArray) -> list[Candidate]:
             )
             score = score_of_chain(target, one, weight) - math.log(target.bins)
             scores[weight] = min(score, scores.get(weight, math.inf))
-    return [*kept.values(), *_two_band_candidates(kernel, found, scores)]
+    return [
+        *kept.values(),
+        *_two_band_candidates(kernel, found, scores),
+        *_few_band_candidates(kernel, found),
+    ]
 
 
 def _candidate(name: str, target: LagBounds, one: ChainMixture, boldness: float) -> Candidate:
@@ -131,6 +147,23 @@ def _two_band_candidates(
                 found.append(Candidate(f"{name}, two bands", pair[0], MOVING))
                 break
     return found
+
+
+def _few_band_candidates(kernel: FloatArray, found: dict[str, LagBounds]) -> list[Candidate]:
+    """The matrix itself on a line, or on an arc of a ring, if it has few bands but more than two.
+
+    Their lattices cost a power of the number of bands, so that chains are ahead unless the budget
+    is large; nothing but the lattice is lost.
+    """
+    exact = {"line": kernel}
+    if "arc" in found:
+        exact = {"arc": found["arc"].by_distance}
+    made = {name: few_bands_above(one, MOST_BANDS) for name, one in exact.items()}
+    return [
+        Candidate(f"{name}, {one.bands} bands", one, MOVING, dear=True)
+        for name, one in made.items()
+        if one is not None and one.bands > 2
+    ]
 
 
 def _exact_spacing(whole: LagBounds) -> int | None:
