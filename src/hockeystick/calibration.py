@@ -106,6 +106,8 @@ def calibrate(
         if value is not None:
             raise InvalidParameter(name, f"None unless method='{MONTE_CARLO}'", value)
     evaluations = 0
+    # The last one that held, with what was computed for it.
+    held: Guarantee | None = None
 
     def guarantee_at(noise: float, at_accuracy: float, within: float) -> Guarantee:
         return account(
@@ -118,9 +120,12 @@ def calibrate(
         )
 
     def price(noise: float, at_accuracy: float, within: float) -> float:
-        nonlocal evaluations
+        nonlocal evaluations, held
         evaluations += 1
-        return guarantee_at(noise, at_accuracy, within).epsilon(delta)
+        guarantee = guarantee_at(noise, at_accuracy, within)
+        epsilon = guarantee.epsilon(delta)
+        held = guarantee if epsilon <= target else held
+        return epsilon
 
     if start is None:
         coarse = max(COARSE_ACCURACY, accuracy)
@@ -135,8 +140,8 @@ def calibrate(
     settled = noise_secant(
         lambda s: price(s, accuracy, budget), target, start=near, tolerance=tolerance
     )
-    guarantee = guarantee_at(settled.noise, accuracy, budget)
-    return Calibration(settled.noise, guarantee, target, delta, evaluations)
+    assert held is not None
+    return Calibration(settled.noise, held, target, delta, evaluations)
 
 
 def draft(

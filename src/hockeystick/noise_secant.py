@@ -31,13 +31,15 @@ def noise_secant(
 ) -> Start:
     """A noise with (1 - tolerance) target <= epsilon <= target, by a safeguarded secant search.
 
+    The last one that was priced and held.
+
     `fails` and `holds` always bracket the answer once both are known; a step of the secant that
     would leave the bracket, or one that follows several on the same side, is replaced by the
     geometric middle. A bound may jump, where another analysis becomes the best one: a bracket that
     is narrower than half the tolerance ends the search as well.
     """
     aim = math.log(target * (1 - tolerance / 2))
-    bracket = Bracket()
+    bracket, held = Bracket(), math.inf
     noise, slope = start
     before: Point | None = None
     for _ in range(MOST_EVALUATIONS):
@@ -45,6 +47,7 @@ def noise_secant(
         point = Point(math.log(noise), math.log(epsilon) if epsilon > 0 else -math.inf)
         slope, before = _slope(before, point, slope), point
         bracket = bracket.with_point(point, holds=epsilon <= target)
+        held = noise if epsilon <= target else held
         if target * (1 - tolerance) <= epsilon <= target:
             return Start(noise, slope)
         if epsilon <= target and noise <= SMALLEST_NOISE:
@@ -54,7 +57,7 @@ def noise_secant(
                 f"No noise multiplier up to {LARGEST_NOISE:g} reaches epsilon = {target:g}."
             )
         if bracket.width < tolerance / 2:
-            return Start(math.exp(bracket.holds), slope)
+            return Start(held, slope)
         noise = math.exp(bracket.inside(_along(point, aim, slope)))
         noise = min(max(noise, SMALLEST_NOISE), LARGEST_NOISE)
     raise CalibrationError(f"The search for epsilon = {target:g} did not settle.")
