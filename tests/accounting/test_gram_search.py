@@ -1,0 +1,137 @@
+"""The search for a majorant: what it gives is a number that was computed, and it does not jump."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick._numerics.law import Side
+from hockeystick.analyses.gram_question import Found, Question
+from hockeystick.analyses.gram_search import FINE_WORK, GramSearch, no_worse
+from hockeystick.analyses.gram_targets import boldnesses, candidates
+
+QUESTIONS = {
+    "epsilon": Question(1e-4, None, 1e-10),
+    "delta": Question(None, 0.5, 1e-10),
+}
+STRATEGIES = {
+    "ring": (hs.strategies.bsr(60, 12), 20),
+    "arc": (hs.strategies.bsr(60, 3), 20),
+    "line": (hs.strategies.band_mf(20, 6), 20),
+}
+
+
+def kernel_of(name, *, noise=1.0):
+    """The Gram matrix of a plan, at a noise relative to the longest mean."""
+    strategy, bins = STRATEGIES[name]
+    gram = strategy.gram(spacing=bins)
+    return gram / (gram.max() * noise**2)
+
+
+def read(question, direction, candidate, fineness):
+    """The number of a candidate on one lattice, computed anew."""
+    law = candidate.recursion.law(
+        candidate.mixture,
+        remove=direction == "remove",
+        side=Side.UPPER,
+        fineness=fineness,
+        tail=question.tail,
+    )
+    reading = candidate.reading(direction, side=Side.UPPER, fineness=fineness, tail=question.tail)
+    np.testing.assert_array_equal(reading.law.q, law.q)
+    return question.read(reading)
+
+
+@pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize("asked", QUESTIONS)
+@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("budget", [1e4, 3e5])
+def test_the_answer_is_the_number_of_its_candidate(name, asked, direction, budget):
+    """No promise, and not of a line in the place of a ring."""
+    question, made = QUESTIONS[asked], candidates(kernel_of(name))
+    found = GramSearch(made, budget).best(question, direction, 1e-3)
+    own = [one for one in (*made, *(one.mirrored for one in made)) if one is not None]
+    assert any(found.candidate is one for one in own)
+    assert found.direction == direction
+    assert found.value == read(question, direction, found.candidate, found.fineness)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_no_candidate_is_much_better(name):
+    """Than the one that was chosen, each on the finest lattice that it could have had."""
+    question, made = QUESTIONS["epsilon"], candidates(kernel_of(name))
+    budget = 1e6
+    found = GramSearch(made, budget).best(question, "remove", 1e-3)
+    for one in made:
+        finest = one.affordable("remove", tail=question.tail, most=FINE_WORK * budget)
+        assert found.value <= 1.01 * read(question, "remove", one, finest)
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_a_little_more_noise_has_the_same_majorants(name):
+    """Smaller by the square of the noise, in all but a few places."""
+    same = 0
+    for noise in np.geomspace(0.3, 3.0, 40):
+        less, more = (kernel_of(name, noise=noise * f) for f in (1.0, 1.003))
+        weights = [np.array(boldnesses(one)) * one.max() for one in (less, more)]
+        same += bool(np.allclose(*weights, rtol=1e-12))
+    assert same >= 37
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_epsilon_falls_steadily(name):
+    """Steps of half a per cent of noise, at a coarse budget: no step up, none of five per cent."""
+    bins = STRATEGIES[name][1]
+    plan = hs.Plan(
+        sampling=hs.BallsInBins(bins=bins),
+        steps=STRATEGIES[name][0].steps,
+        strategy=STRATEGIES[name][0],
+    )
+    longest = math.sqrt(float(plan.strategy.gram(spacing=bins).max()))
+    epsilons = [
+        hs.account(plan, noise_multiplier=longest * 1.005**i, method="gram", budget=1e6).epsilon(
+            1e-5
+        )
+        for i in range(6)
+    ]
+    steps = np.diff(np.log(epsilons))
+    assert np.all(steps < 0.002)
+    assert np.all(steps > -0.05)
+
+
+@pytest.mark.parametrize("asked", QUESTIONS)
+def test_another_direction_that_is_no_worse(asked):
+    """Is shown with the same majorant, on a lattice that is not finer; or nothing is."""
+    question, made = QUESTIONS[asked], candidates(kernel_of("arc"))
+    removed = GramSearch(made, 3e5).best(question, "remove", 1e-3)
+    added = no_worse(question, "add", removed)
+    assert added is not None
+    assert added.direction == "add"
+    assert added.candidate is removed.candidate
+    assert removed.value >= added.value
+    assert added.fineness >= removed.fineness
+    assert added.value == read(question, "add", added.candidate, added.fineness)
+    least = Found(removed.value / 10, "remove", removed.candidate, removed.fineness)
+    assert no_worse(question, "add", least) is None
+
+
+@pytest.mark.parametrize("asked", QUESTIONS)
+def test_nothing_is_no_worse_than_zero(asked):
+    """A number of 0 has no logarithm, and no other direction is shown to be below it."""
+    question, made = QUESTIONS[asked], candidates(kernel_of("arc"))
+    nothing = Found(0.0, "remove", made[0], 1.0)
+    assert no_worse(question, "add", nothing) is None
+
+
+def test_what_a_ring_has_beyond_a_line():
+    """More at high noise, nothing on a line or between mirrors."""
+    (ring, *_) = [one for one in candidates(kernel_of("ring", noise=5.0)) if one.mixture.ring]
+    total = math.sqrt(ring.mixture.gram().sum() / ring.cut_open().mixture.gram().sum())
+    assert 1 < ring.growth_of_ring == pytest.approx(total, rel=0.02)
+    assert ring.cut_open().growth_of_ring == 1.0
+    assert ring.mirrored.growth_of_ring == 1.0
