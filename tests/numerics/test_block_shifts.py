@@ -67,6 +67,13 @@ def test_bins_that_fill_no_block_say_nothing():
     assert (shifts.size, count, share) == (3, 3, 0.9)
 
 
+def test_blocks_without_signal_have_no_shift():
+    """They are left out, or if there are no others nothing is said."""
+    assert block_shifts(np.diag([1.0, 0.0, 1.0, 1.0]), 1)[1:] == (3, 0.75)
+    shifts, _, _ = block_shifts(np.zeros((4, 4)), 2)
+    assert shifts.tolist() == [0.0, 0.0]
+
+
 def test_lengths_reach_from_one_bin_to_all():
     """Powers of two in between."""
     assert block_lengths(1) == [1]

@@ -80,6 +80,16 @@ def test_short_lattices_are_charged(tail, name, remove):
         assert values[-1, 1] - law.charge < expected[-1]
 
 
+@pytest.mark.parametrize("remove", DIRECTIONS)
+@pytest.mark.parametrize("side", list(Side))
+def test_everything_may_leave_the_lattice(remove, side):
+    """Loud terms and a tail of a third: no sums are left, and what is said is still a bound."""
+    pair = moving([3.0] * 3, [3.0] * 3, ring=True)
+    law = moving_sum_law(pair, remove=remove, side=side, fineness=2.0, tail=0.3)
+    found = delta(law, 0.0, 0.5, remove=remove)
+    assert found >= 0.9 if side is Side.UPPER else found <= 1.0
+
+
 def random_moving(rng):
     """Three to six bins on a line or a ring, some factors zero; a third have three bands."""
     bins = int(rng.integers(3, 7))

@@ -42,7 +42,9 @@ def block_shifts(kernel: FloatArray, length: int) -> Blocks:
     each = np.arange(whole)
     rows = cut[each, :, each, :].sum(axis=2)
     totals = rows.sum(axis=1)
-    shifts = np.sort(rows / np.sqrt(totals)[:, None], axis=1)
+    lengths = np.sqrt(totals)[:, None]
+    # A block without any signal has no direction, and no shift.
+    shifts = np.sort(np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0), axis=1)
     order = np.argsort(-totals, kind="stable")
     least = np.minimum.accumulate(shifts[order], axis=0)
     # At high noise the mean of all shifts decides, of which bins that are left out have none.

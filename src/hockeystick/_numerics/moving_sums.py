@@ -185,12 +185,14 @@ class _Run(SumTable[MovingAverage]):
 
     def _turn(self, oldest: int) -> None:
         """Rows in groups: the states of the oldest variable together, those of the others apart."""
-        shape = (oldest, -1, self.sums.size)
-        for name in ("table", "moment"):
-            rows = getattr(self, name)
-            if rows.shape[1] == self.sums.size:
-                turned = np.ascontiguousarray(rows.reshape(shape).swapaxes(0, 1))
-                setattr(self, name, turned.reshape(-1, self.sums.size))
+
+        def turned(rows: FloatArray) -> FloatArray:
+            groups = rows.reshape(oldest, -1, self.sums.size).swapaxes(0, 1)
+            return np.ascontiguousarray(groups).reshape(-1, self.sums.size)
+
+        self.table = turned(self.table)
+        if not self.task.upper:
+            self.moment = turned(self.moment)
 
     def _exponents(self, i: int) -> list[FloatArray]:
         """What each variable of the state adds to the exponent of the term of bin i."""
