@@ -29,7 +29,7 @@ ALMOST, APART, NEARLY = 1.1, 1.5, 0.95
 RING_EXCESS = 1.3
 # So many promises are looked at themselves, closely, and kept, at most; and what they may come to
 # after so many looks, relative to what they say. One that is kept may be a little above the next.
-LIMITS, DOUBT = (3, 2, 2), (0.98, 0.985, 1.0, 0.997)
+LIMITS, DOUBT = (4, 3, 2), (0.98, 0.985, 1.0, 0.997)
 # Promises of a single chain that a second one may improve, and what a better score is worth, in
 # squares of the fineness (measured: a quarter of it in epsilon, about).
 WORTH_DOUBLING, WORTH_OF_SCORE = 1.05, 3.0
@@ -146,8 +146,8 @@ class _Race:
         self._question = question
         self._direction = direction
         self._accuracy = accuracy
-        # How fast the logs of numbers fall with the square of the fineness.
-        self._fall = question.usual_fall
+        # How fast the logs of numbers fall with the square of the fineness, for each kind.
+        self._falls: dict[str, float] = {}
 
     def winner(self) -> Found:
         """The best promise that has been kept."""
@@ -169,26 +169,26 @@ class _Race:
                 pool.append(steps[looks](best)._replace(looks=looks + 1))
 
     def _promises(self) -> list[Promise]:
-        """From a coarse look at all, and a finer one at the best."""
+        """From a coarse look at all, and a finer one at the best of each kind."""
         seen = [
             self._from_afar(one)
             for one in self._candidates
             if not one.dear or self._affordable(one, COARSE_WORK) < COARSEST
         ]
-        # The best of each kind may be had as a line between mirrors.
         leading = {one.candidate.name: one for one in sorted(seen, key=_by_value, reverse=True)}
+        self._falls = {name: self._measured_fall(one) for name, one in leading.items()}
+        # The best of each kind may be had as a line between mirrors.
         seen += [
             self._from_afar(one.candidate.mirrored, SHARE_OF_MIRRORS)
             for one in leading.values()
             if one.candidate.mirrored is not None
         ]
-        self._fall = self._measured_fall(min(seen, key=_by_value))
-        return [
-            one._replace(
-                value=_expected(one.value, one.excess(one.finest) - one.coarse**2, self._fall)
-            )
-            for one in seen
-        ]
+        return [self._hoped(one, one.value, one.excess(one.finest) - one.coarse**2) for one in seen]
+
+    def _hoped(self, promise: Promise, seen: float, finer: float) -> Promise:
+        """What is seen, if the square of the fineness changes by `finer`."""
+        fall = self._falls[promise.candidate.name]
+        return promise._replace(value=_expected(seen, finer, fall))
 
     def _from_afar(self, candidate: Candidate, share: float = 1.0) -> Promise:
         """From a coarse look on a line, with what a ring has beyond it."""
@@ -210,7 +210,7 @@ class _Race:
         first = promise.finenesses[0]
         finer = promise.excess(promise.finest) - promise.excess(first)
         seen = self._at(promise.candidate, first).value
-        return promise._replace(value=_expected(seen, finer, self._fall))
+        return self._hoped(promise, seen, finer)
 
     def _closely(self, promise: Promise) -> Promise:
         """From the lattice before the finest one, and from how fast numbers fell until then."""
