@@ -9,6 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick._numerics.law import Side
+from hockeystick.analyses.gram_below import GramBelow
 from hockeystick.analyses.gram_question import Found, Question
 from hockeystick.analyses.gram_search import FINE_WORK, GramSearch, no_worse
 from hockeystick.analyses.gram_targets import boldnesses, candidates
@@ -135,3 +136,11 @@ def test_what_a_ring_has_beyond_a_line():
     assert 1 < ring.growth_of_ring == pytest.approx(total, rel=0.02)
     assert ring.cut_open().growth_of_ring == 1.0
     assert ring.mirrored.growth_of_ring == 1.0
+
+
+def test_negative_entries_say_nothing_from_below():
+    """Blocks leave out what is between them, which is no smaller matrix then."""
+    kernel = np.array([[1.0, -0.9, -0.05], [-0.9, 1.0, 0.0], [-0.05, 0.0, 1.0]])
+    question = QUESTIONS["delta"]
+    assert GramBelow(kernel, 1e5)._of_blocks(question, "remove") == 0.0
+    assert GramBelow(np.abs(kernel), 1e5)._of_blocks(question, "remove") > 0.01

@@ -89,8 +89,13 @@ class GramBelow:
         return [Candidate("minorant", one) for one in chains]
 
     def _of_blocks(self, question: Question, direction: Direction) -> float:
-        """From single bins, which are independent then, to all of them along one direction."""
+        """From single bins, which are independent then, to all of them along one direction.
+
+        Entries between blocks are left out, which is a smaller matrix unless some are negative.
+        """
         bins = self._kernel.shape[0]
+        if self._kernel.min() < 0:
+            return 0.0
 
         def number(length: int) -> float:
             return question.bounds_of(self._block_profile(length), (direction,)).lower
