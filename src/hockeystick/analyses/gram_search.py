@@ -29,7 +29,7 @@ ALMOST, APART, NEARLY = 1.1, 1.5, 0.95
 RING_EXCESS = 1.3
 # So many promises are looked at themselves, closely, and kept, at most; and what they may come to
 # after so many looks, relative to what they say. One that is kept may be a little above the next.
-LIMITS, DOUBT = (4, 3, 2), (0.98, 0.985, 1.0, 0.997)
+LIMITS, DOUBT = (3, 2, 2), (0.99, 0.995, 1.0, 0.997)
 # Promises of a single chain that a second one may improve, and what a better score is worth, in
 # squares of the fineness (measured: a quarter of it in epsilon, about).
 WORTH_DOUBLING, WORTH_OF_SCORE = 1.05, 3.0
