@@ -11,7 +11,7 @@ import hockeystick as hs
 from hockeystick._numerics.law import Side
 from hockeystick.analyses.gram_below import GramBelow
 from hockeystick.analyses.gram_question import Found, Question
-from hockeystick.analyses.gram_search import FINE_WORK, GramSearch, no_worse
+from hockeystick.analyses.gram_search import FINE_WORK, GramSearch, _expected, no_worse
 from hockeystick.analyses.gram_targets import boldnesses, candidates
 
 QUESTIONS = {
@@ -144,3 +144,10 @@ def test_negative_entries_say_nothing_from_below():
     question = QUESTIONS["delta"]
     assert GramBelow(kernel, 1e5)._of_blocks(question, "remove") == 0.0
     assert GramBelow(np.abs(kernel), 1e5)._of_blocks(question, "remove") > 0.01
+
+
+def test_promises_do_not_overflow():
+    """However steep the fall between two lattices was."""
+    assert math.isfinite(_expected(1e-6, 2.0, 1e4))
+    assert _expected(1e-6, -2.0, 1e4) == 0.0
+    assert _expected(2.0, 0.5, 0.1) == pytest.approx(2.0 * math.exp(0.05))

@@ -30,6 +30,8 @@ RING_EXCESS = 1.3
 # So many promises are looked at themselves, closely, and kept, at most; and what they may come to
 # after so many looks, relative to what they say. One that is kept may be a little above the next.
 LIMITS, DOUBT = (3, 2, 2), (0.99, 0.995, 1.0, 0.997)
+# What would grow by more is no promise.
+LARGEST_EXPONENT = 500.0
 # Promises of a single chain that a second one may improve, and what a better score is worth, in
 # squares of the fineness (measured: a quarter of it in epsilon, about).
 WORTH_DOUBLING, WORTH_OF_SCORE = 1.05, 3.0
@@ -264,7 +266,7 @@ class _Race:
 
 def _expected(value: float, finer: float, fall: float) -> float:
     """What a number may become if the square of the fineness changes by `finer`."""
-    return value * math.exp(fall * finer)
+    return value * math.exp(min(fall * finer, LARGEST_EXPONENT))
 
 
 def _by_value(one: Promise) -> float:
