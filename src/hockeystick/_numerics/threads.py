@@ -6,7 +6,14 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 
-__all__ = ["in_threads"]
+__all__ = ["in_threads", "processors"]
+
+
+def processors() -> int:
+    """How many this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def in_threads(tasks: Iterable[Callable[[], None]]) -> None:
@@ -29,7 +36,7 @@ def in_threads(tasks: Iterable[Callable[[], None]]) -> None:
             except BaseException as error:  # noqa: BLE001 - raised below, in the caller's thread
                 errors.append(error)
 
-    helpers = min(len(waiting), os.cpu_count() or 1) - 1
+    helpers = min(len(waiting), processors()) - 1
     threads = [threading.Thread(target=work, daemon=True) for _ in range(helpers)]
     for thread in threads:
         thread.start()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hockeystick import _validate as check
+from hockeystick._numerics.threads import processors
 from hockeystick.errors import InvalidParameter, MissingExtra
 
 __all__ = ["Execution", "Pool", "open_pool"]
@@ -65,7 +66,7 @@ class Pool(NamedTuple):
 def open_pool(execution: Execution) -> Iterator[Pool]:
     """Threads of this machine (draws release the interpreter), or a cluster."""
     if execution.scheduler is None:
-        workers = execution.workers or _cores()
+        workers = execution.workers or processors()
         executor = ThreadPoolExecutor(workers)
         try:
             yield Pool(executor, workers)
@@ -99,10 +100,3 @@ def _client(scheduler: Any) -> Iterator[Any]:
         raise InvalidParameter("scheduler", allowed, scheduler) from error
     with client:
         yield client
-
-
-def _cores() -> int:
-    """The cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
