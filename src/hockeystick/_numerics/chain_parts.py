@@ -16,7 +16,7 @@ from hockeystick._numerics.spaced_nodes import spaced_nodes
 from hockeystick._numerics.special import ndtr
 from hockeystick._numerics.two_chains import TwoChains
 
-__all__ = ["Parts", "own_parts", "part_nodes", "starts"]
+__all__ = ["Parts", "own_count", "own_parts", "part_nodes", "starts"]
 
 # Steps at fineness 1, relative to the standard deviation and to the root of the share of the
 # variance that the part carries; at most so many standard deviations, and nats.
@@ -64,8 +64,7 @@ def own_parts(task: Task[ChainMixture | TwoChains], amplitude: float) -> Parts:
     variance = task.mixture.own * amplitude**2
     if variance <= 0:
         return Parts(np.ones(1), np.ones(1), 0.0)
-    share = _own_share(task.mixture)
-    nodes = part_nodes(task, variance, OWN_STEP / math.sqrt(share))
+    nodes = _own_nodes(task, variance)
     if not task.upper:
         value, mass = merged(variance, nodes, exponent=1.0)
         return Parts(np.exp(value - variance / 2), mass, 0.0)
@@ -82,6 +81,16 @@ def own_parts(task: Task[ChainMixture | TwoChains], amplitude: float) -> Parts:
         np.concatenate(([below - to_first], weights)),
         float(over),
     )
+
+
+def own_count(task: Task[ChainMixture | TwoChains]) -> int:
+    """How many factors there are at the amplitude 1."""
+    variance = task.mixture.own
+    return _own_nodes(task, variance).size + task.upper if variance > 0 else 1
+
+
+def _own_nodes(task: Task[ChainMixture | TwoChains], variance: float) -> FloatArray:
+    return part_nodes(task, variance, OWN_STEP / math.sqrt(_own_share(task.mixture)))
 
 
 def _own_share(mixture: ChainMixture | TwoChains) -> float:

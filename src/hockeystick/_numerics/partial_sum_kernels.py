@@ -73,9 +73,9 @@ def spread(
         for m in range(weights.size):
             step, chance, target = increments[x, m], weights[m], result[m if moves else x]
             # What the two nodes of cell k have got is kept in registers until the cell is left.
-            k, low, high = ZERO, 0.0, 0.0
-            left, right, share = nodes[k], nodes[min(ONE, last)], inverse[k]
-            j = np.uint64(begin)
+            j, low, high = np.uint64(begin), 0.0, 0.0
+            k = _cell(nodes, sums[j] + step) if j < stop else ZERO
+            left, right, share = nodes[k], nodes[min(k + ONE, last)], inverse[k]
             while j < stop:
                 s = sums[j] + step
                 if s >= right:
@@ -104,6 +104,19 @@ def spread(
                 excess += mass * (sums[j] + step - nodes[last])
                 j += ONE
     return excess
+
+
+@njit(cache=True, nogil=True)
+def _cell(nodes: FloatArray, s: float) -> np.uint64:
+    """The last cell that begins at or below a sum, or the first one."""
+    low, high = ZERO, np.uint64(nodes.size - 1)
+    while low + ONE < high:
+        middle = (low + high) >> ONE
+        if nodes[middle] <= s:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 @njit(cache=True, nogil=True)
@@ -158,16 +171,19 @@ def probe(
     result: FloatArray,
 ) -> None:
     """Where the masses of all rows would go, to the node below; only used to place a grid."""
-    last = nodes.size - 1
+    last = np.uint64(nodes.size - 1)
     for x in range(table.shape[0]):
         begin, end = _occupied(table[x])
+        row, stop = table[x], np.uint64(end)
         for m in range(weights.size):
-            k = 0
-            for j in range(begin, end):
-                s = sums[j] + increments[x, m]
-                while k < last and nodes[k + 1] <= s:
-                    k += 1
-                result[k] += table[x, j] * weights[m]
+            step, chance, j = increments[x, m], weights[m], np.uint64(begin)
+            k = _cell(nodes, sums[j] + step) if j < stop else ZERO
+            while j < stop:
+                s = sums[j] + step
+                while k < last and nodes[k + ONE] <= s:
+                    k += ONE
+                result[k] += row[j] * chance
+                j += ONE
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})

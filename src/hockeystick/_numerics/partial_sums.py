@@ -20,7 +20,7 @@ import numpy as np
 
 from hockeystick._numerics.chain_lattices import Step, lattices, state_count, steps_into
 from hockeystick._numerics.chain_mixture import ChainMixture, Task
-from hockeystick._numerics.chain_parts import Parts, own_parts, starts
+from hockeystick._numerics.chain_parts import Parts, own_count, own_parts, starts
 from hockeystick._numerics.law import FloatArray, Side
 from hockeystick._numerics.sum_grid import expected_size
 from hockeystick._numerics.sum_table import SumLaw, SumTable, kernels, mixed_laws
@@ -74,7 +74,7 @@ def work(
     axes = [Task(axis, remove, side, fineness, tail) for axis in mixture.axes]
     chains = [axis.mixture.chain_of_states() for axis in axes]
     counts = [state_count(axis, chain) for axis, chain in zip(axes, chains, strict=True)]
-    per_sum = PRODUCT * sum(counts) + own_parts(task, 1.0).factor.size
+    per_sum = PRODUCT * sum(counts) + own_count(task)
     runs = math.prod(starts(axis, chain)[0].size for axis, chain in zip(axes, chains, strict=True))
     return runs * mixture.bins * math.prod(counts) * expected_size(task) * per_sum
 
@@ -121,16 +121,16 @@ class _Run(SumTable[ChainMixture | TwoChains]):
 
     def _moved(self, table: FloatArray, axis: int, step: Step) -> FloatArray:
         """The product along one side of the lattice, for every state of the other."""
+        product = partial(kernels().product, step.weights, step.first, step.last)
+        if len(self.nodes) == 1:
+            single: FloatArray = product(table)
+            return single
         old = [nodes.size for nodes in self.nodes]
         others = old[:axis] + old[axis + 1 :]
         slices = np.moveaxis(table.reshape(*old, -1), axis, -2).reshape(
             -1, old[axis], self.sums.size
         )
         slices = np.ascontiguousarray(slices)
-        product = partial(kernels().product, step.weights, step.first, step.last)
-        if len(slices) == 1:
-            single: FloatArray = product(slices[0])
-            return single
         result = np.empty((len(slices), step.nodes.size, self.sums.size))
 
         def compute(index: int) -> None:

@@ -14,7 +14,7 @@ from hockeystick._numerics.chain_mixture import Mixture, Task
 from hockeystick._numerics.grid import matched_grid
 from hockeystick._numerics.law import FloatArray, Law, Resolution
 
-__all__ = ["expected_size", "probe_nodes", "sum_nodes"]
+__all__ = ["expected_size", "low_nodes", "probe_nodes", "sum_nodes"]
 
 # The step at fineness 1, relative to the spread and to the root of the number of bins.
 SUM_STEP, NATS = 0.5, 8.0
@@ -25,7 +25,7 @@ ROOM = 1.2
 # A grid has this many steps in all.
 STEPS = 14.0
 # Where a law is looked at first: around 1, relative to the spread of a term, and geometrically.
-PROBE_WIDTH, PROBE_STEP = 0.1, 0.05
+PROBE_WIDTH, PROBE_STEP = 0.1, 0.1
 SMALLEST_SUM, FARTHEST_BELOW = 1e-300, 40.0
 
 
@@ -42,7 +42,7 @@ def probe_nodes(task: Task[Mixture], top: float, left: float) -> FloatArray:
     u = np.arange(-math.asinh(1 / width), highest + 2 * PROBE_STEP, PROBE_STEP)
     around = 1.0 + width * np.sinh(u)
     # Sums far below their mean are far apart as likelihood ratios.
-    towards = left + (1.0 - left) * np.exp(np.arange(-FARTHEST_BELOW, 0.0, 2 * PROBE_STEP))
+    towards = left + (1.0 - left) * np.exp(np.arange(-FARTHEST_BELOW, 0.0, PROBE_STEP))
     t = np.union1d(around, towards)
     return np.concatenate(([left], t[t > left]))
 
@@ -66,14 +66,16 @@ def sum_nodes(task: Task[Mixture], t: FloatArray, seen: FloatArray, done: int) -
     high = float(loss[min(int(np.searchsorted(-right, -tail)), loss.size - 1)])
     resolution = Resolution(SUM_STEP * task.fineness / math.sqrt(bins), tail, NATS)
     nodes: FloatArray = np.exp(matched_grid(like, low, max(high, low + 1e-9), resolution))
-    return nodes if task.remove else np.union1d(nodes, _low_nodes(task, t, seen))
+    return nodes
 
 
-def _low_nodes(task: Task[Mixture], t: FloatArray, seen: FloatArray) -> FloatArray:
-    """Nodes for sums far below their mean, which decide the add direction at a large epsilon.
+def low_nodes(task: Task[Mixture], t: FloatArray, seen: FloatArray) -> FloatArray:
+    """Values of S far below the mean, which decide the add direction at a large epsilon.
 
     They are geometric in S itself: beside the bins to come, T would not tell them apart.
     """
+    if task.remove or not seen.any():
+        return np.empty(0)
     left = t[0]
     s, q = t[1:] - left, seen[1:] / seen.sum()
     s, q = s[q > 0], q[q > 0]
@@ -84,5 +86,5 @@ def _low_nodes(task: Task[Mixture], t: FloatArray, seen: FloatArray) -> FloatArr
     middle = math.log(float(s[int(np.searchsorted(below, below[-1] / 2))]))
     wanted = LOW_STEP * task.fineness
     count = max(2, math.ceil((middle - low) / wanted))
-    result: FloatArray = left + np.exp(np.linspace(low, middle, count))
+    result: FloatArray = np.exp(np.linspace(low, middle, count))
     return result

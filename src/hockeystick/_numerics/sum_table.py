@@ -16,17 +16,19 @@ import numpy as np
 
 from hockeystick._numerics.chain_mixture import M_co, Task
 from hockeystick._numerics.law import FloatArray
-from hockeystick._numerics.sum_grid import probe_nodes, sum_nodes
+from hockeystick._numerics.sum_grid import low_nodes, probe_nodes, sum_nodes
 from hockeystick._numerics.threads import in_threads
 
 __all__ = ["SumLaw", "SumTable", "kernels", "mixed_laws"]
 
-# Grids of sums are matched anew whenever the number of bins has grown by this factor.
-GROWTH = 1.1
+# Grids of sums are matched anew when the number of bins has grown by this factor: sums that stay
+# near their nodes lose little. When adding, low sums decide, which a grid that waits tells apart
+# only if half of all sums exceed this part of their mean, and not as long.
+GROWTH, GROWTH_WHEN_ADDING, TYPICAL = 1.5, 1.2, 0.5
 # Masses worth less than this, relative to the tail that may be cut, are forgotten.
 PRUNED = 1e-6
 # Where a grid is placed anew, its law is looked at as so many sums at most.
-PROBED_SUMS = 256
+PROBED_SUMS = 96
 # Rows of one table are shared by the cores in so many blocks.
 ROW_BLOCKS = 4
 
@@ -59,8 +61,10 @@ class SumTable(Generic[M_co]):
         # The sums so far: one node at 0; `moment` is kept for barycentres only.
         self.sums = np.zeros(1)
         self.table, self.moment = np.ones((1, 1)), np.zeros((1, 1))
-        self.matched = 0
-        self.grid = np.zeros(0)
+        # Up to how many bins the grid suits.
+        self._matched_until = 0.0
+        # Nodes of the sum with all that is to come, and of low sums.
+        self.grid, self.low = np.zeros(0), np.zeros(0)
 
     def law(self) -> SumLaw:
         """After all bins."""
@@ -91,19 +95,18 @@ class SumTable(Generic[M_co]):
         bins = self.task.mixture.bins
         left = 1.0 - (i + 1) / bins
         rows = len(increments) * weights.size if moves else self.table.shape[0]
-        # Low sums decide the add direction, and a grid that waits has no nodes for them.
-        fresh = not self.task.remove or i + 1 > GROWTH * self.matched or i + 1 == bins
+        fresh = i + 1 > self._matched_until or i + 1 == bins
         while True:
             if fresh:
-                self.grid = self._grid(increments, weights, left)
-                self.matched = i + 1
-            nodes = np.concatenate(([0.0], self.grid[self.grid > left * (1 + 1e-12)] - left))
+                self._match(increments, weights, left)
+            nodes = self.grid[self.grid > left * (1 + 1e-12)] - left
+            nodes = np.union1d(np.append(nodes, 0.0), self.low)
             result = np.zeros((rows, nodes.size))
             if not self.task.upper:
                 self._gather(increments, weights, nodes, result, moves=moves)
                 break
             excess = self._spread(increments, weights, nodes, result, moves=moves)
-            if fresh or not self.task.remove or excess <= self.task.tail:
+            if fresh or excess <= self.task.tail:
                 self.charge += excess if self.task.remove else 0.0
                 break
             fresh = True
@@ -154,15 +157,24 @@ class SumTable(Generic[M_co]):
         in_threads(partial(compute, piece) for piece in pieces)
         self.moment = moment
 
-    def _grid(self, increments: FloatArray, weights: FloatArray, left: float) -> FloatArray:
-        """A grid of S + left that suits the sums after this bin."""
+    def _match(self, increments: FloatArray, weights: FloatArray, left: float) -> None:
+        """A grid of S + left, and one of low sums, that suit the sums after this bin."""
         t = probe_nodes(self.task, float(self.sums[-1] + increments.max()) + left, left)
         seen = np.zeros(t.size)
         table, sums = _coarse(self.table, self.sums)
         moved = increments.reshape(-1, weights.size)
         kernels().probe(table, sums, moved, weights, t - left, seen)
-        bins = self.task.mixture.bins
-        return sum_nodes(self.task, t, seen, round((1 - left) * bins))
+        done = round((1 - left) * self.task.mixture.bins)
+        self.grid = sum_nodes(self.task, t, seen, done)
+        self.low = low_nodes(self.task, t, seen)
+        self._matched_until = done * self._patience(1 - left)
+
+    def _patience(self, mean: float) -> float:
+        """By which factor the number of bins may grow until the next grid."""
+        if self.task.remove:
+            return GROWTH
+        typical = self.low.max(initial=0.0) > TYPICAL * mean
+        return GROWTH_WHEN_ADDING if typical else 1.0
 
 
 class Piece(NamedTuple):
