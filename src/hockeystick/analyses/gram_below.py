@@ -13,7 +13,7 @@ from hockeystick._numerics.law import FloatArray, Side
 from hockeystick._numerics.moving_average import few_bands_below, two_bands
 from hockeystick.analyses.gram_candidates import COARSEST, MOVING, Candidate
 from hockeystick.analyses.gram_question import Question
-from hockeystick.analyses.gram_targets import boldnesses
+from hockeystick.analyses.gram_targets import boldnesses, rounded_parts
 from hockeystick.evaluation import Direction
 from hockeystick.expressions.shifts import random_shift
 from hockeystick.profile import Profile
@@ -86,7 +86,8 @@ class GramBelow:
     def _chains(self) -> list[Candidate]:
         lowest = floor(self._kernel)
         chains = [best_minorant(lowest, 1.0, one) for one in boldnesses(self._kernel)]
-        return [Candidate("minorant", one) for one in chains]
+        different = {rounded_parts(one, lowest): one for one in chains}
+        return [Candidate("minorant", one) for one in different.values()]
 
     def _of_blocks(self, question: Question, direction: Direction) -> float:
         """From single bins, which are independent then, to all of them along one direction.

@@ -27,6 +27,8 @@ FIRST_FINENESS, SECOND_LOOK, REFINEMENT = 1.2, 0.75, 0.6
 ALMOST, APART, NEARLY = 1.1, 1.5, 0.95
 # A ring loses more on a coarse lattice, for its first state.
 RING_EXCESS = 1.3
+# An answer may settle where so many times the accuracy is expected to be still to come.
+MAY_SETTLE = 2.0
 # So many promises are looked at themselves, closely, and kept, at most; and what they may come to
 # after so many looks, relative to what they say. One that is kept may be a little above the next.
 LIMITS, DOUBT = (3, 2, 2), (0.99, 0.995, 1.0, 0.997)
@@ -67,15 +69,21 @@ def no_worse(question: Question, direction: Direction, other: Found) -> Found | 
     def look(fineness: float) -> Found:
         return _number(question, direction, other.candidate, fineness)
 
-    coarse = found = look(max(FIRST_FINENESS, other.fineness))
+    found = look(max(FIRST_FINENESS, other.fineness))
     if found.value > other.value:
-        found = look(math.sqrt(coarse.fineness * other.fineness))
-    if found.value > other.value:
-        enough = NEARLY * _fineness_for(question, other.value, coarse, found)
+        enough = _enough(question, direction, other, found)
         found = look(max(enough, other.fineness))
     if found.value > other.value:
         found = look(other.fineness)
     return found if found.value <= other.value else None
+
+
+def _enough(question: Question, direction: Direction, other: Found, found: Found) -> float:
+    """How fine a lattice may do; on a line in the place of a ring a second look is quick."""
+    line, first = other.candidate.cut_open(), found.fineness
+    looks = [_number(question, direction, line, one) for one in (first, SECOND_LOOK * first)]
+    fall = _fall(question, *looks) * (RING_EXCESS if other.candidate.mixture.ring else 1.0)
+    return NEARLY * _fineness_for(other.value, found, fall)
 
 
 def _number(
@@ -93,12 +101,11 @@ def _fall(question: Question, coarse: Found, fine: Found) -> float:
     return math.log(coarse.value / fine.value) / (coarse.fineness**2 - fine.fineness**2)
 
 
-def _fineness_for(question: Question, value: float, coarse: Found, fine: Found) -> float:
+def _fineness_for(value: float, found: Found, fall: float) -> float:
     """Where a number may have fallen to a value; 0 where it never does."""
-    if not 0 < value < fine.value < math.inf:
+    if not 0 < value < found.value < math.inf:
         return 0.0
-    square = fine.fineness**2 - math.log(fine.value / value) / _fall(question, coarse, fine)
-    return math.sqrt(max(square, 0.0))
+    return math.sqrt(max(found.fineness**2 - math.log(found.value / value) / fall, 0.0))
 
 
 class Promise(NamedTuple):
@@ -157,7 +164,7 @@ class _Race:
         steps = (self._itself, self._closely, self._kept)
         taken, doubled = [0] * len(LIMITS), False
         while True:
-            best = min(pool, key=lambda one: one.value * DOUBT[one.looks])
+            best = min(pool, key=_hope)
             looks = best.looks
             if looks == len(LIMITS):
                 return Found(best.value, self._direction, best.candidate, best.fineness)
@@ -166,6 +173,10 @@ class _Race:
                 doubled = True
                 continue
             pool.remove(best)
+            if looks == 1 and best.value < min((_hope(one) for one in pool), default=math.inf):
+                # Nobody comes near: a closer look would decide nothing.
+                pool.append(best._replace(looks=looks + 1))
+                continue
             if taken[looks] < LIMITS[looks]:
                 taken[looks] += 1
                 pool.append(steps[looks](best)._replace(looks=looks + 1))
@@ -227,7 +238,7 @@ class _Race:
         """What it comes to: finer lattices until the answer settles or costs too much."""
         first, *finer = promise.finenesses
         best = before = self._at(promise.candidate, first)
-        for fineness in finer:
+        for fineness in self._worth_a_look(promise, finer, best.value):
             found = self._at(promise.candidate, fineness)
             ratio = (fineness / before.fineness) ** 2
             still_to_come = (before.value - found.value) * ratio / (1 - ratio)
@@ -235,6 +246,13 @@ class _Race:
             if 0 <= still_to_come <= self._accuracy * self._question.scale(found.value):
                 break
         return promise._replace(value=best.value, fineness=best.fineness)
+
+    def _worth_a_look(self, promise: Promise, finenesses: list[float], value: float) -> list[float]:
+        """The finest, and those before it where the answer may settle."""
+        fall = self._falls[promise.candidate.name]
+        enough = MAY_SETTLE * self._accuracy * self._question.scale(value)
+        settles = [one for one in finenesses[:-1] if fall * promise.excess(one) * value < enough]
+        return [*settles, *finenesses[-1:]]
 
     def _second_chain(self, promises: list[Promise]) -> list[Promise]:
         """The promise with two chains, if one is expected to be better than all with one."""
@@ -267,6 +285,11 @@ class _Race:
 def _expected(value: float, finer: float, fall: float) -> float:
     """What a number may become if the square of the fineness changes by `finer`."""
     return value * math.exp(min(fall * finer, LARGEST_EXPONENT))
+
+
+def _hope(one: Promise) -> float:
+    """What a promise may come to at best."""
+    return one.value * DOUBT[one.looks]
 
 
 def _by_value(one: Promise) -> float:

@@ -27,7 +27,7 @@ from hockeystick._numerics.richer_majorants import (
 from hockeystick._numerics.two_chains import TwoChains
 from hockeystick.analyses.gram_candidates import MOVING, Candidate, Richer
 
-__all__ = ["boldnesses", "candidates", "targets"]
+__all__ = ["boldnesses", "candidates", "rounded_parts", "targets"]
 
 # How much more the weights of a majorant favour the diagonal than the sum. Where one bin decides,
 # its X is near v + z sqrt(v) for a diagonal v; what a bin with the covariance r v then adds, beside
@@ -73,18 +73,22 @@ def boldnesses(kernel: FloatArray) -> list[float]:
     return [BOLDER**power / largest for power in range(first, first + WEIGHTS)]
 
 
+def rounded_parts(mixture: ChainMixture, target: LagBounds) -> tuple[float, ...]:
+    """What mixtures of one target differ in, to a few digits: many weights have the same one."""
+    largest = target.values[0]
+    parts = (mixture.rho, mixture.common / largest, mixture.chain / largest)
+    return tuple(round(float(part), HARDLY_DIFFERENT) for part in parts)
+
+
 def candidates(kernel: FloatArray) -> list[Candidate]:
-    """Majorants of all targets, for all weights; many weights have the same one."""
+    """Majorants of all targets, for all weights."""
     kept: dict[tuple[object, ...], Candidate] = {}
     scores: dict[float, float] = {}
     found = targets(kernel)
     for name, target in found.items():
         for weight in boldnesses(kernel):
             one = best_majorant(target, 1.0, weight)
-            parts = (one.rho, *(part / target.values[0] for part in (one.common, one.chain)))
-            kept[name, *(round(part, HARDLY_DIFFERENT) for part in parts)] = _candidate(
-                name, target, one, weight
-            )
+            kept[name, *rounded_parts(one, target)] = _candidate(name, target, one, weight)
             score = score_of_chain(target, one, weight) - math.log(target.bins)
             scores[weight] = min(score, scores.get(weight, math.inf))
     return [
