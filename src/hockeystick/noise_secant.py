@@ -14,7 +14,7 @@ __all__ = ["Start", "noise_secant"]
 SMALLEST_NOISE, LARGEST_NOISE = 1e-3, 1e7
 MOST_EVALUATIONS = 80
 # A secant that falls less is where another analysis takes over, and says little.
-FLATTEST = -0.1
+FLATTEST = -0.5
 # A search that only moves one side of its bracket so often halves it; no step is longer, in logs.
 LONGEST_STREAK, FARTHEST_STEP = 3, math.log(8)
 

@@ -10,8 +10,15 @@ import pytest
 import hockeystick as hs
 from hockeystick._numerics.law import Side
 from hockeystick.analyses.gram_below import GramBelow
+from hockeystick.analyses.gram_candidates import Candidate
 from hockeystick.analyses.gram_question import Found, Question
-from hockeystick.analyses.gram_search import FINE_WORK, GramSearch, _expected, no_worse
+from hockeystick.analyses.gram_search import (
+    FINE_WORK,
+    SECOND_LOOK,
+    GramSearch,
+    _expected,
+    no_worse,
+)
 from hockeystick.analyses.gram_targets import boldnesses, candidates
 
 QUESTIONS = {
@@ -105,6 +112,43 @@ def test_epsilon_falls_steadily(name):
     assert np.all(steps > -0.05)
 
 
+def looked_at(direction, *candidates):
+    """On which lattices, from the coarsest."""
+    keys = [key for one in candidates for key in one._laws]
+    return sorted({fineness for at, _, fineness, _ in keys if at == direction}, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("rivals", "accuracy", "expected"), [(0, 1e-6, 2), (1, 1e-6, 3), (0, 1.0, 2)]
+)
+def test_who_is_alone_is_looked_at_twice(rivals, accuracy, expected):
+    """At the first lattice and at the finest; of twins one also in between.
+
+    Where little accuracy is asked, at the first and in between.
+    """
+    question, budget = QUESTIONS["epsilon"], 1e6
+    (one, *_) = (one for one in candidates(kernel_of("line")) if one.name == "line")
+    twins = [Candidate(one.name, one.mixture) for _ in range(rivals)]
+    GramSearch([one, *twins], budget).best(question, "remove", accuracy)
+    (first, *finer) = looked_at("remove", one, *twins)
+    # One more look, at the best of a kind, tells how fast numbers fall.
+    looks = [first, *(at for at in finer if at != SECOND_LOOK * first)]
+    assert len(looks) == expected
+    finest = one.affordable("remove", tail=question.tail, most=FINE_WORK * budget)
+    assert (looks[-1] > 1.2 * finest) == (accuracy == 1.0)
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_another_direction_takes_few_looks(name):
+    """A ring that is not shown to be no worse at once is looked at twice, beside its line."""
+    question, made = QUESTIONS["epsilon"], candidates(kernel_of(name))
+    removed = GramSearch(made, 3e5).best(question, "remove", 1e-3)
+    added = no_worse(question, "add", removed)
+    assert added is not None
+    (first, *finer) = looked_at("add", added.candidate)
+    assert sum(one != SECOND_LOOK * first for one in finer) <= 1
+
+
 @pytest.mark.parametrize("asked", QUESTIONS)
 def test_another_direction_that_is_no_worse(asked):
     """Is shown with the same majorant, on a lattice that is not finer; or nothing is."""
@@ -136,6 +180,12 @@ def test_what_a_ring_has_beyond_a_line():
     assert 1 < ring.growth_of_ring == pytest.approx(total, rel=0.02)
     assert ring.cut_open().growth_of_ring == 1.0
     assert ring.mirrored.growth_of_ring == 1.0
+
+
+def test_minorants_that_hardly_differ_are_one():
+    """Of independent terms the best chain is the same for all weights."""
+    assert len(GramBelow(np.eye(6), 1e5)._chains) == 1
+    assert len(GramBelow(kernel_of("line"), 1e5)._chains) > 1
 
 
 def test_negative_entries_say_nothing_from_below():

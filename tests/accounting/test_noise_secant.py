@@ -72,6 +72,18 @@ def test_a_good_start_saves_evaluations(name):
     assert len(noises) <= 4
 
 
+def test_where_two_bounds_meet_the_secant_is_not_followed():
+    """Between them epsilon hardly falls, and a secant through both would overshoot."""
+
+    def stepped(noise: float) -> float:
+        return 3.0 * noise**-1.3 * (1.0 if noise > 2.4 else 0.95)
+
+    answer = noise_secant(stepped, 1.0, start=Start(2.0), tolerance=1e-6).noise
+    price, noises = counted(stepped)
+    noise_secant(price, 1.0, start=Start(0.985 * answer), tolerance=TOLERANCE)
+    assert len(noises) <= 5
+
+
 def test_a_jump_is_met_from_above():
     """No noise has the wanted epsilon; the smallest one that holds is given."""
     found = noise_secant(

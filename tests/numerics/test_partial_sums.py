@@ -231,6 +231,14 @@ def test_independent_factors_keep_mass_and_mean(tail, remove):
 
 
 @pytest.mark.slow
+def test_low_sums_are_told_apart_when_adding():
+    """At very low noise nearly all sums are far below their mean, and grids must follow them."""
+    pair = mixture(chain=20.0, own=2.0, bins=60)
+    found = bounds(pair, [2.0, 4.0, 6.0], remove=False, tail=1e-9)
+    assert np.all(found[:, 1] < 1.3 * found[:, 0])
+
+
+@pytest.mark.slow
 def test_rounding_states_by_their_mean_is_unsound_when_adding(monkeypatch):
     """It reports less than the proven lower bound: LR is convex in x, and F decreases."""
     pair = mixture(bins=40, chain=1.5, rho=0.6)
