@@ -148,6 +148,26 @@ def test_trying_a_second_chain_never_hurts(monkeypatch):
     assert asked() == asked() <= without
 
 
+@pytest.mark.slow
+def test_a_second_chain_that_promises_most_is_computed(monkeypatch):
+    """And what it comes to decides, not what it promised."""
+    computed, number = [], gram_search._number
+
+    def noted(question, direction, candidate, fineness):
+        computed.append(candidate.name)
+        return number(question, direction, candidate, fineness)
+
+    monkeypatch.setattr(gram_search, "_number", noted)
+    monkeypatch.setattr(gram_search, "PAYS", 10.0)
+    plain = GramBound(wide_kernel(), 1e6)
+    monkeypatch.setattr(gram_search, "WORTH_OF_SCORE", 1e3)
+    hoping = GramBound(wide_kernel(), 1e6)
+    asked = {"directions": ("remove",), "accuracy": 1e-3}
+    upper = hoping.epsilon_bounds(1e-3, **asked).upper
+    assert any(name.endswith("two chains") for name in computed)
+    assert upper <= 1.01 * plain.epsilon_bounds(1e-3, **asked).upper
+
+
 def test_a_second_chain_waits_for_its_budget(monkeypatch):
     """Where its lattice would be coarse it is not even tried."""
     bound = GramBound(wide_kernel(40), 1e4)

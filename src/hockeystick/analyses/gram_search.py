@@ -200,8 +200,11 @@ class _Race:
 
     def _hoped(self, promise: Promise, seen: float, finer: float) -> Promise:
         """What is seen, if the square of the fineness changes by `finer`."""
-        fall = self._falls[promise.candidate.name]
-        return promise._replace(value=_expected(seen, finer, fall))
+        return promise._replace(value=_expected(seen, finer, self._fall_of(promise)))
+
+    def _fall_of(self, promise: Promise) -> float:
+        """That of its kind; two chains were not looked at from afar."""
+        return self._falls.get(promise.candidate.name, self._question.usual_fall)
 
     def _from_afar(self, candidate: Candidate, share: float = 1.0) -> Promise:
         """From a coarse look on a line, with what a ring has beyond it."""
@@ -249,7 +252,7 @@ class _Race:
 
     def _worth_a_look(self, promise: Promise, finenesses: list[float], value: float) -> list[float]:
         """The finest, and those before it where the answer may settle."""
-        fall = self._falls[promise.candidate.name]
+        fall = self._fall_of(promise)
         enough = MAY_SETTLE * self._accuracy * self._question.scale(value)
         settles = [one for one in finenesses[:-1] if fall * promise.excess(one) * value < enough]
         return [*settles, *finenesses[-1:]]
