@@ -160,7 +160,7 @@ def test_a_second_chain_that_promises_most_is_computed(monkeypatch):
     monkeypatch.setattr(gram_search, "_number", noted)
     monkeypatch.setattr(gram_search, "PAYS", 10.0)
     plain = GramBound(wide_kernel(), 1e6)
-    monkeypatch.setattr(gram_search, "WORTH_OF_SCORE", 1e3)
+    monkeypatch.setattr(gram_search, "WORTH_OF_SCORE", 1e5)
     hoping = GramBound(wide_kernel(), 1e6)
     asked = {"directions": ("remove",), "accuracy": 1e-3}
     upper = hoping.epsilon_bounds(1e-3, **asked).upper
