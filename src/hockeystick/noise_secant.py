@@ -15,6 +15,9 @@ SMALLEST_NOISE, LARGEST_NOISE = 1e-3, 1e7
 MOST_EVALUATIONS = 80
 # A secant that falls less is where another analysis takes over, and says little.
 FLATTEST = -0.5
+# Where epsilon falls so many times as fast as usual between two noises it jumps, from one analysis
+# to another; and an answer so close to a jump, in logs, is close enough.
+JUMP, NEAR_A_JUMP = 2.0, 1e-3
 # A search that only moves one side of its bracket so often halves it; no step is longer, in logs.
 LONGEST_STREAK, FARTHEST_STEP = 3, math.log(8)
 
@@ -36,7 +39,7 @@ def noise_secant(
     `fails` and `holds` always bracket the answer once both are known; a step of the secant that
     would leave the bracket, or one that follows several on the same side, is replaced by the
     geometric middle. A bound may jump, where another analysis becomes the best one: a bracket that
-    is narrower than half the tolerance ends the search as well.
+    is narrow ends the search as well.
     """
     aim = math.log(target * (1 - tolerance / 2))
     bracket, held = Bracket(), math.inf
@@ -56,7 +59,7 @@ def noise_secant(
             raise CalibrationError(
                 f"No noise multiplier up to {LARGEST_NOISE:g} reaches epsilon = {target:g}."
             )
-        if bracket.width < tolerance / 2:
+        if bracket.width < bracket.narrow(tolerance, slope):
             return Start(held, slope)
         noise = math.exp(bracket.inside(_along(point, aim, slope)))
         noise = min(max(noise, SMALLEST_NOISE), LARGEST_NOISE)
@@ -71,31 +74,39 @@ class Point(NamedTuple):
 
 
 class Bracket(NamedTuple):
-    """The largest log noise that fails, the smallest that holds, and how often one side moved."""
+    """The largest noise that fails, the smallest that holds, and how often one side moved."""
 
-    fails: float = -math.inf
-    holds: float = math.inf
+    fails: Point = Point(-math.inf, math.inf)
+    holds: Point = Point(math.inf, -math.inf)
     # Positive: so many points in a row held; negative: failed.
     streak: int = 0
 
     @property
     def width(self) -> float:
         """In log noise."""
-        return self.holds - self.fails
+        return self.holds.noise - self.fails.noise
+
+    def narrow(self, tolerance: float, slope: float) -> float:
+        """Below which width nothing is to be gained; more is left to a jump than to a slope."""
+        drop = self.fails.epsilon - self.holds.epsilon
+        if drop > JUMP * abs(slope) * self.width:
+            return max(tolerance, NEAR_A_JUMP)
+        return tolerance / 2
 
     def with_point(self, point: Point, *, holds: bool) -> Bracket:
         """After one more evaluation."""
         if holds:
-            return Bracket(self.fails, point.noise, max(self.streak, 0) + 1)
-        return Bracket(point.noise, self.holds, min(self.streak, 0) - 1)
+            return Bracket(self.fails, point, max(self.streak, 0) + 1)
+        return Bracket(point, self.holds, min(self.streak, 0) - 1)
 
     def inside(self, wanted: float) -> float:
         """The wanted log noise, or the middle if that is outside or only one side moves."""
         if not math.isfinite(self.width):
             return wanted
-        if self.fails < wanted < self.holds and abs(self.streak) < LONGEST_STREAK:
+        low, high = self.fails.noise, self.holds.noise
+        if low < wanted < high and abs(self.streak) < LONGEST_STREAK:
             return wanted
-        return (self.fails + self.holds) / 2
+        return (low + high) / 2
 
 
 def _slope(before: Point | None, point: Point, previous: float) -> float:

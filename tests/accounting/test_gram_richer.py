@@ -9,8 +9,9 @@ import pytest
 
 import hockeystick as hs
 from hockeystick._numerics.law import Side
-from hockeystick.analyses import gram_search
+from hockeystick.analyses import gram_race
 from hockeystick.analyses.gram_bound import GramBound
+from hockeystick.analyses.gram_question import Question
 from hockeystick.analyses.gram_targets import candidates
 from sum_law_reference import band, ratios
 
@@ -142,25 +143,25 @@ def test_trying_a_second_chain_never_hurts(monkeypatch):
         bound = GramBound(kernel, 1e6)
         return bound.epsilon_bounds(1e-3, directions=("remove", "add"), accuracy=1e-3).upper
 
-    monkeypatch.setattr(gram_search, "PAYS", 0.0)
+    monkeypatch.setattr(gram_race, "PAYS", 0.0)
     without = asked()
-    monkeypatch.setattr(gram_search, "PAYS", 10.0)
+    monkeypatch.setattr(gram_race, "PAYS", 10.0)
     assert asked() == asked() <= without
 
 
 @pytest.mark.slow
 def test_a_second_chain_that_promises_most_is_computed(monkeypatch):
     """And what it comes to decides, not what it promised."""
-    computed, number = [], gram_search._number
+    computed, number = [], Question.at
 
-    def noted(question, direction, candidate, fineness):
+    def noted(question, candidate, direction, fineness):
         computed.append(candidate.name)
-        return number(question, direction, candidate, fineness)
+        return number(question, candidate, direction, fineness)
 
-    monkeypatch.setattr(gram_search, "_number", noted)
-    monkeypatch.setattr(gram_search, "PAYS", 10.0)
+    monkeypatch.setattr(Question, "at", noted)
+    monkeypatch.setattr(gram_race, "PAYS", 10.0)
     plain = GramBound(wide_kernel(), 1e6)
-    monkeypatch.setattr(gram_search, "WORTH_OF_SCORE", 1e5)
+    monkeypatch.setattr(gram_race, "WORTH_OF_SCORE", 1e5)
     hoping = GramBound(wide_kernel(), 1e6)
     asked = {"directions": ("remove",), "accuracy": 1e-3}
     upper = hoping.epsilon_bounds(1e-3, **asked).upper
@@ -171,7 +172,7 @@ def test_a_second_chain_that_promises_most_is_computed(monkeypatch):
 def test_a_second_chain_waits_for_its_budget(monkeypatch):
     """Where its lattice would be coarse it is not even tried."""
     bound = GramBound(wide_kernel(40), 1e4)
-    monkeypatch.setattr(gram_search, "PAYS", 10.0)
+    monkeypatch.setattr(gram_race, "PAYS", 10.0)
     bound.epsilon_bounds(1e-3, directions=("remove",), accuracy=1e-3)
     explained = bound.explain(delta=1e-3, epsilon=None, directions=("remove",))
     assert "two chains" not in str(explained["majorant"])

@@ -12,13 +12,8 @@ from hockeystick._numerics.law import Side
 from hockeystick.analyses.gram_below import GramBelow
 from hockeystick.analyses.gram_candidates import Candidate
 from hockeystick.analyses.gram_question import Found, Question
-from hockeystick.analyses.gram_search import (
-    FINE_WORK,
-    SECOND_LOOK,
-    GramSearch,
-    _expected,
-    no_worse,
-)
+from hockeystick.analyses.gram_race import FINE_WORK, SECOND_LOOK, _expected
+from hockeystick.analyses.gram_search import GramSearch, no_worse
 from hockeystick.analyses.gram_targets import boldnesses, candidates
 
 QUESTIONS = {

@@ -19,9 +19,10 @@ from hockeystick._numerics.law import FloatArray
 
 __all__ = ["best_majorant", "best_minorant"]
 
-# Correlations of neighbours that are tried, as distances over which they fall by e.
-REACHES = tuple(0.3 * 1.6**i for i in range(14))
-REFINEMENTS = (1.25, 1.12)
+# Correlations of neighbours that are tried, as distances over which they fall by e; then beside the
+# best one.
+REACHES = tuple(0.3 * 2.56**i for i in range(8))
+REFINEMENTS = (1.6, 1.25, 1.12)
 
 
 def best_majorant(target: LagBounds, variance: float, boldness: float) -> ChainMixture:

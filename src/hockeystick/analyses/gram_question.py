@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from hockeystick._numerics.law import Side
 from hockeystick.analyses.gram_candidates import Candidate, Reading
 from hockeystick.errors import PrecisionError
 from hockeystick.evaluation import DELTA_FACTOR, SMALLEST_EPSILON, Bounds, Direction
@@ -30,10 +32,21 @@ class Question(NamedTuple):
             return reading.epsilon(self.delta)
         return reading.delta(self.epsilon or 0.0)
 
+    def at(self, candidate: Candidate, direction: Direction, fineness: float) -> Found:
+        """What a candidate gives on one lattice."""
+        reading = candidate.reading(direction, side=Side.UPPER, fineness=fineness, tail=self.tail)
+        return Found(self.read(reading), direction, candidate, fineness)
+
     @property
     def usual_fall(self) -> float:
         """By how much the log of a number grows with the square of the fineness: about."""
         return EPSILON_EXCESS if self.delta is not None else DELTA_EXCESS
+
+    def fall(self, coarse: Found, fine: Found) -> float:
+        """The same, measured; where it was none, the usual one."""
+        if not (0 < fine.value < coarse.value < math.inf and fine.fineness < coarse.fineness):
+            return self.usual_fall
+        return math.log(coarse.value / fine.value) / (coarse.fineness**2 - fine.fineness**2)
 
     def grown(self, value: float, factor: float) -> float:
         """What a number may become if epsilon grows by a factor."""

@@ -32,7 +32,7 @@ __all__ = ["boldnesses", "candidates", "rounded_parts", "targets"]
 # How much more the weights of a majorant favour the diagonal than the sum. Where one bin decides,
 # its X is near v + z sqrt(v) for a diagonal v; what a bin with the covariance r v then adds, beside
 # it, falls like e^(-(1 - r) (z sqrt(v) + ...)): e^(boldness K) with the boldness z / sqrt(v) + ...
-LEAST_BOLD, BOLDER, WEIGHTS, FARTHEST, LEAST = 0.35, 1.65, 5, 4.0, 0.15
+LEAST_BOLD, BOLDER, WEIGHTS, FARTHEST, LEAST = 0.28, 1.65, 5, 4.0, 0.15
 # Every so-many-th bin alone, where neighbours at that distance have this much in common.
 SPACINGS, CLOSE, FEWEST_BINS = (2, 3, 4), 0.45, 16
 # States of so many bands at most are looked at.
