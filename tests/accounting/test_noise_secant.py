@@ -92,6 +92,18 @@ def test_a_jump_is_met_from_above():
     assert 3.7 <= found.noise <= 3.7 * (1 + TOLERANCE)
 
 
+def test_near_a_jump_the_search_ends():
+    """A closer answer would take one evaluation for every half of a bracket."""
+
+    def broken(noise: float) -> float:
+        return (1.01 if noise < 2.0 else 1.0) * (2.0 / noise) ** 1.5
+
+    price, noises = counted(broken)
+    found = noise_secant(price, 1.005, start=Start(1.9), tolerance=1e-6)
+    assert 2.0 <= found.noise <= 2.0 * 1.001
+    assert len(noises) <= 8
+
+
 def test_the_slope_is_handed_on():
     """A finer search starts with the power that a coarse one has seen."""
     found = noise_secant(power, 1.0, start=Start(0.5), tolerance=TOLERANCE)
