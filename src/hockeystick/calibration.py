@@ -12,7 +12,7 @@ from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.analyses.refusals import refusal
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.guarantee import Guarantee
-from hockeystick.noise_guess import noise_guess
+from hockeystick.noise_guess import start_of_search
 from hockeystick.noise_secant import Start, noise_secant
 from hockeystick.plan import Plan, require_plan
 
@@ -130,9 +130,9 @@ def calibrate(
     if start is None:
         coarse = max(COARSE_ACCURACY, accuracy)
         part = COARSE_BUDGET * budget
-        guess = noise_guess(plan, epsilon=target, delta=delta)
+        begin = start_of_search(plan, epsilon=target, delta=delta)
         near = noise_secant(
-            lambda s: price(s, coarse, part), target, start=Start(guess), tolerance=2 * coarse
+            lambda s: price(s, coarse, part), target, start=begin, tolerance=2 * coarse
         )
     else:
         near = Start(check.positive("start", start))
