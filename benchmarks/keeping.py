@@ -48,6 +48,17 @@ def read(path: Path = COMPLETE) -> dict:
     return json.loads(path.read_text())
 
 
+def renewed(complete: dict, some: dict) -> dict:
+    """Complete results with the questions that were asked again, and when that was."""
+    names = (*some["cases"], *some["sweeps"])
+    return {
+        **complete,
+        "cases": {**complete["cases"], **some["cases"]},
+        "sweeps": {**complete["sweeps"], **some["sweeps"]},
+        "again": {**complete.get("again", {}), **dict.fromkeys(names, some["machine"]["date"])},
+    }
+
+
 def _processor() -> str:
     """Its name where the system tells, else its architecture."""
     description = Path("/proc/cpuinfo")

@@ -36,7 +36,7 @@ def _summary(judged: list[Verdict]) -> str:
     missed = [v for v in judged if v.measured is not None and not v.held]
     unknown = [v for v in judged if v.measured is None]
     held = len(judged) - len(missed) - len(unknown)
-    sentences = [f"{held} of {len(judged)} promises held in this run."]
+    sentences = [f"{held} of {len(judged)} promises held."]
     if missed:
         named = "; ".join(f"{v.promise.case}, {v.promise.what} ({v.text})" for v in missed)
         sentences.append(f"Missed: {named}.")
@@ -69,6 +69,11 @@ def _machine(found: dict) -> str:
         f"Python {m['python']}; {ours}; load {m['load_before']} before the run, which took "
         f"{found['minutes']} minutes, environments included.",
     ]
+    again = found.get("again", {})
+    lines += [
+        f"Asked again on {date}, all participants of each: {', '.join(_of(again, date))}."
+        for date in sorted(set(again.values()))
+    ]
     rows = [
         (
             name,
@@ -78,6 +83,10 @@ def _machine(found: dict) -> str:
         for name, described in found["environments"].items()
     ]
     return "\n\n".join([*lines, _table(("environment", "what it contains", "set up in"), rows)])
+
+
+def _of(again: dict[str, str], date: str) -> list[str]:
+    return [name for name, asked in again.items() if asked == date]
 
 
 def _making(seconds: float | None) -> str:

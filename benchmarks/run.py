@@ -5,9 +5,10 @@ same questions in turn on the same machine; only ratios are meant to carry over 
 complete run writes benchmarks/results.json, docs/benchmarks.md and docs/images/bench.png. Answers
 are kept in benchmarks/partial.json after every question, also if the run is interrupted.
 
-Usage: python benchmarks/run.py [--list | --redraw | QUESTION ...]
+Usage: python benchmarks/run.py [--list | --redraw | [--again] QUESTION ...]
 A question is a case or a sweep; --list shows them, --redraw makes page and picture from
-results.json.
+results.json. With --again the answers of some questions, of all their participants, take the place
+of those in results.json, and the page says which these are.
 """
 
 from __future__ import annotations
@@ -104,6 +105,8 @@ def main(arguments: list[str]) -> int:
     if arguments == ["--redraw"]:
         publish()
         return 0
+    again = arguments[:1] == ["--again"]
+    arguments = arguments[again:]
     unknown = [name for name in arguments if name not in QUESTIONS]
     if unknown:
         known = ", ".join(QUESTIONS)
@@ -115,7 +118,9 @@ def main(arguments: list[str]) -> int:
         print(f"interrupted; what was measured is in {keeping.PARTIAL.name}", file=sys.stderr)
         return 130
     show(found, Console(width=120))
-    if not arguments:
+    if again:
+        found = keeping.renewed(keeping.read(), found)
+    if again or not arguments:
         keeping.write(found, keeping.COMPLETE)
         publish()
     return 0

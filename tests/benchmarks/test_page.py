@@ -35,6 +35,23 @@ def test_the_results_name_machine_and_peers():
     assert set(found["environments"]) == peers
 
 
+def test_questions_asked_again_are_named():
+    """All their participants are new, all other answers as they were."""
+    complete = keeping.read()
+    some = {
+        "machine": {"date": "2031-02-03"},
+        "cases": {"poisson": {US: {"upper": 9.0, "lower": 8.0, "seconds": [1.0], "peak_mb": 1.0}}},
+        "sweeps": {},
+    }
+    found = keeping.renewed(complete, some)
+    assert found["cases"]["poisson"] == some["cases"]["poisson"]
+    assert found["cases"]["gram"] == complete["cases"]["gram"]
+    assert list(found["cases"]) == list(complete["cases"])
+    assert found["machine"] == complete["machine"]
+    assert "Asked again on 2031-02-03, all participants of each: poisson." in rendered(found)
+    assert "2031" not in rendered(complete)
+
+
 def test_the_picture_is_small_and_shown():
     """On the first page and on its own."""
     assert 20_000 < PICTURE.stat().st_size <= 200_000
