@@ -21,15 +21,15 @@ __all__ = ["FINE_WORK", "FIRST_FINENESS", "RING_EXCESS", "SECOND_LOOK", "Race"]
 COARSE_WORK, FINE_WORK = 0.3, 6.0
 # The first lattice, one beside it that tells how fast numbers fall, and the ratio of further ones.
 FIRST_FINENESS, SECOND_LOOK, REFINEMENT = 1.2, 0.75, 0.6
-# Nothing is gained by a lattice that is hardly finer; two with this ratio are far apart.
-ALMOST, APART = 1.1, 1.5
+# Nothing is gained by a lattice that is hardly finer; two with this ratio are apart, or far apart.
+ALMOST, APART, FAR = 1.1, 1.5, 2.3
 # A ring loses more on a coarse lattice, for its first state.
 RING_EXCESS = 1.3
 # An answer may settle where so many times the accuracy is expected to be still to come.
 MAY_SETTLE = 2.0
 # How many promises are looked at once more, at most, in each of four ways; and what they may come
 # to after so many looks, relative to what they say. One that is kept may be a little above another.
-LIMITS, DOUBT = (6, 3, 2, 2), (0.96, 0.985, 0.99, 1.0, 0.997)
+LIMITS, DOUBT = (6, 4, 3, 2), (0.96, 0.985, 0.99, 1.0, 0.997)
 ITSELF, CLOSELY, KEPT = 1, 2, 3
 # What would grow by more is no promise.
 LARGEST_EXPONENT = 500.0
@@ -74,6 +74,11 @@ class Promise(NamedTuple):
         looks = round(math.log(self.finest / first) / math.log(REFINEMENT))
         looks = max(looks, 2 if first > self.finest * APART else 1)
         return [first * (self.finest / first) ** (look / looks) for look in range(looks + 1)]
+
+    @property
+    def is_far(self) -> bool:
+        """Whether the finest is far from the first one."""
+        return self.coarse > FAR * self.finest
 
     def excess(self, fineness: float) -> float:
         """The square of a fineness, or what is like it on a line."""
@@ -130,14 +135,15 @@ class Race:
         return self._question.grown(promise.value, DOUBT[promise.looks])
 
     def _is_idle(self, promise: Promise, others: list[Promise]) -> bool:
-        """Whether the next look would decide nothing.
+        """Whether the next look is not worth its time.
 
-        A line has been seen itself. A closer look at a ring takes nearly as long as its number, and
-        where nobody comes near none is needed.
+        A line has been seen itself. Where nobody comes near no closer look is needed, and of a ring
+        whose finest lattice is near the first one it takes nearly as long as the number.
         """
-        if promise.looks == CLOSELY and not promise.ring:
-            return promise.value < min(map(self._hope, others), default=math.inf)
-        return promise.looks == (CLOSELY if promise.ring else ITSELF)
+        if promise.looks == CLOSELY:
+            rival = min(map(self._hope, others), default=math.inf)
+            return promise.value < rival or (promise.ring and not promise.is_far)
+        return promise.looks == ITSELF and not promise.ring
 
     def _corrected(self, pool: list[Promise], before: Promise, after: Promise) -> list[Promise]:
         """What a first look has changed is expected of the others, rings or lines alike."""

@@ -18,6 +18,8 @@ __all__ = ["GramSearch", "no_worse"]
 
 # A lattice that should be fine enough is made a little finer.
 NEARLY = 0.95
+# What is expected of a ring from its line is doubted by this factor.
+DOUBT = 0.98
 # So many lattices are tried before the finest.
 LOOKS = 2
 
@@ -74,7 +76,7 @@ class _Scout:
             for one in (other.candidate, self._line)
         )
         wanted = other.value * line / ring if 0 < ring < math.inf else other.value
-        return self.fine_enough(seen, wanted)
+        return self.fine_enough(seen, self._question.grown(wanted, DOUBT))
 
     def fine_enough(self, found: Found, wanted: float) -> float:
         """Where a number may have fallen to what is wanted."""
