@@ -49,7 +49,8 @@ def noise_guess(plan: Plan, *, epsilon: float, delta: float) -> float:
         length / _gaussian_parameter(epsilon + math.log(1 / rate), delta),
     )
     largest = max(guesses)
-    joined: float = sum((one / largest) ** NORM for one in guesses) ** (1 / NORM)
+    # Where all take part in all steps both are the same.
+    joined: float = sum((one / largest) ** NORM for one in guesses) ** (1 / NORM) if rate < 1 else 1
     return min(max(largest * joined, SMALLEST), LARGEST)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.errors import CalibrationError
-from hockeystick.noise_guess import noise_guess
+from hockeystick.noise_guess import noise_guess, start_of_search
 from hockeystick.noise_secant import Start, noise_secant
 
 TOLERANCE = 1e-3
@@ -127,6 +127,35 @@ PLANS = {
         sampling=hs.MinSep(rate=0.02, separation=4), steps=200, strategy=hs.strategies.bsr(200, 4)
     ),
 }
+
+
+def test_the_start_has_the_slope_of_the_guess():
+    """Between a Gaussian mechanism's and that of a participation that can be told."""
+    begin = start_of_search(PLANS["correlated"], epsilon=4.0, delta=1e-5)
+    near, below = (noise_guess(PLANS["correlated"], epsilon=e, delta=1e-5) for e in (4.0, 4.8))
+    assert begin.noise == near
+    assert begin.slope == pytest.approx(math.log(1.2) / math.log(below / near))
+    assert -3 < begin.slope < -1.5
+    quiet = start_of_search(PLANS["full batch"], epsilon=0.01, delta=1e-9)
+    assert quiet.slope == pytest.approx(-1.0, abs=0.05)
+
+
+def test_a_guess_of_one_gaussian_step_is_exact():
+    """The Gaussian mechanism itself."""
+    plan = hs.Plan(sampling=hs.FullBatch(), steps=1)
+    guess = noise_guess(plan, epsilon=1.0, delta=1e-5)
+    noise = hs.calibrate(plan, epsilon=1.0, delta=1e-5).noise_multiplier
+    assert guess == pytest.approx(noise, rel=2e-3)
+
+
+@pytest.mark.parametrize("delta", [1e-300, 1e-5, 0.9])
+@pytest.mark.parametrize("epsilon", [1e-6, 1.0, 1e4])
+def test_a_start_is_a_number(epsilon, delta):
+    """Whatever is asked."""
+    begin = start_of_search(PLANS["correlated"], epsilon=epsilon, delta=delta)
+    assert 0.05 <= begin.noise <= 1e5
+    assert -3 <= begin.slope <= -1
+
 
 QUICK = {"correlated": "renyi", "min-sep": "poisson-reduction"}
 
