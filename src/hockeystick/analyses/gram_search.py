@@ -20,8 +20,8 @@ __all__ = ["GramSearch", "no_worse"]
 NEARLY = 0.95
 # What is expected of a ring from its line is doubted by this factor.
 DOUBT = 0.98
-# So many lattices are tried before the finest.
-LOOKS = 2
+# So many lattices are tried before the finest; what is worse by so little there is left at that.
+LOOKS, LITTLE = 2, 1.003
 
 
 class GramSearch:
@@ -42,9 +42,10 @@ class GramSearch:
 
 
 def no_worse(question: Question, direction: Direction, other: Found) -> Found | None:
-    """The majorant of another direction, if it shows that this one is not worse.
+    """The majorant of another direction, if it shows that this one is hardly worse.
 
-    On a lattice that is as coarse as will do, and not finer than the other one's.
+    On a lattice that is as coarse as will do, and not finer than the other one's. With much noise
+    both directions are nearly the same, and a search would find nearly the same.
     """
     scout = _Scout(question, direction, other)
     fineness = scout.first_guess()
@@ -54,7 +55,7 @@ def no_worse(question: Question, direction: Direction, other: Found) -> Found | 
             return found
         fineness = scout.fine_enough(found, other.value)
     found = question.at(other.candidate, direction, other.fineness)
-    return found if found.value <= other.value else None
+    return found if found.value <= question.grown(other.value, LITTLE) else None
 
 
 class _Scout:
