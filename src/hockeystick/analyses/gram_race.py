@@ -29,7 +29,7 @@ RING_EXCESS = 1.3
 MAY_SETTLE = 2.0
 # How many promises are looked at once more, at most, in each of four ways; and what they may come
 # to after so many looks, relative to what they say. One that is kept may be a little above another.
-LIMITS, DOUBT = (6, 4, 3, 2), (0.96, 0.985, 0.99, 1.0, 0.997)
+LIMITS, DOUBT = (6, 4, 3, 2), (0.96, 0.98, 0.98, 1.0, 0.997)
 ITSELF, CLOSELY, KEPT = 1, 2, 3
 # What would grow by more is no promise.
 LARGEST_EXPONENT = 500.0
