@@ -49,13 +49,14 @@ def read(path: Path = COMPLETE) -> dict:
 
 
 def renewed(complete: dict, some: dict) -> dict:
-    """Complete results with the questions that were asked again, and when that was."""
+    """Complete results with the questions that were asked again, and when and where that was."""
     names = (*some["cases"], *some["sweeps"])
+    when = f"{some['machine']['date']} ({some['machine']['processor']})"
     return {
         **complete,
         "cases": {**complete["cases"], **some["cases"]},
         "sweeps": {**complete["sweeps"], **some["sweeps"]},
-        "again": {**complete.get("again", {}), **dict.fromkeys(names, some["machine"]["date"])},
+        "again": {**complete.get("again", {}), **dict.fromkeys(names, when)},
     }
 
 

@@ -166,6 +166,18 @@ def test_what_a_first_look_corrects():
 
 
 @pytest.mark.slow
+def test_bands_do_not_correct_chains():
+    """Their lattices are others: with three bands in the race the chain that is best is found."""
+    gram = hs.strategies.bsr(100, 3).gram(spacing=100)
+    made = candidates(gram)
+    assert any(one.dear for one in made)
+    question = Question(1e-5, None, 1e-11)
+    best = GramSearch(made, 1e8).best(question, "remove", 1e-3)
+    chains = GramSearch([one for one in made if not one.dear], 1e8)
+    assert best.value <= 1.003 * chains.best(question, "remove", 1e-3).value
+
+
+@pytest.mark.slow
 def test_falls_of_one_kind_may_differ():
     """Two arcs promise about as much on a coarse lattice; one falls twice as fast, and is better.
 

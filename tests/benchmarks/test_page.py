@@ -39,7 +39,7 @@ def test_questions_asked_again_are_named():
     """All their participants are new, all other answers as they were."""
     complete = keeping.read()
     some = {
-        "machine": {"date": "2031-02-03"},
+        "machine": {"date": "2031-02-03", "processor": "abacus"},
         "cases": {"poisson": {US: {"upper": 9.0, "lower": 8.0, "seconds": [1.0], "peak_mb": 1.0}}},
         "sweeps": {},
     }
@@ -48,7 +48,9 @@ def test_questions_asked_again_are_named():
     assert found["cases"]["gram"] == complete["cases"]["gram"]
     assert list(found["cases"]) == list(complete["cases"])
     assert found["machine"] == complete["machine"]
-    assert "Asked again on 2031-02-03, all participants of each: poisson." in rendered(found)
+    assert "Asked again on 2031-02-03 (abacus), all participants of each: poisson." in rendered(
+        found
+    )
     assert "2031" not in rendered(complete)
 
 

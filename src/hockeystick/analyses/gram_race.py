@@ -63,6 +63,11 @@ class Promise(NamedTuple):
         return self.candidate.mixture.ring
 
     @property
+    def kind(self) -> tuple[object, ...]:
+        """What has lattices like its own."""
+        return self.ring, "mirrored" in self.candidate.mixture.memory, self.candidate.recursion
+
+    @property
     def finenesses(self) -> list[float]:
         """From the first one to the finest, in equal ratios near the usual one.
 
@@ -105,8 +110,8 @@ class Race:
         self._question = question
         self._direction = direction
         self._accuracy = accuracy
-        # Rings and lines, and the looks of them that have corrected others.
-        self._known: set[tuple[bool, int]] = set()
+        # Kinds, and the looks of them that have corrected others.
+        self._known: set[tuple[object, int]] = set()
 
     def winner(self) -> Found:
         """The best promise that has been kept."""
@@ -146,15 +151,15 @@ class Race:
         return promise.looks == ITSELF and not promise.ring
 
     def _corrected(self, pool: list[Promise], before: Promise, after: Promise) -> list[Promise]:
-        """What a first look has changed is expected of the others, rings or lines alike."""
-        if (before.ring, before.looks) in self._known:
+        """What a first look has changed is expected of the others of its kind."""
+        if (before.kind, before.looks) in self._known:
             return pool
-        self._known.add((before.ring, before.looks))
+        self._known.add((before.kind, before.looks))
         if not (0 < before.value < math.inf and 0 < after.value < math.inf):
             return pool
         return [
             one._replace(value=one.value * after.value / before.value)
-            if one.looks <= before.looks and one.ring == before.ring
+            if one.looks <= before.looks and one.kind == before.kind
             else one
             for one in pool
         ]
