@@ -121,7 +121,7 @@ def test_random_plans_against_simulated_runs(seed):
 # Coefficients, epochs and bins for which each kind of majorant is the best, with a noise factor.
 SHAPES = {
     "ring": (hs.strategies.bsr(72, 12), 24, 1.0),
-    "arc": (hs.strategies.bsr(36, 3), 12, 1.0),
+    "arc": (hs.strategies.bsr(36, 2), 12, 1.0),
     "every 2 bins": (hs.strategies.from_coefficients(np.ones(8), steps=96), 32, 0.7),
     "every 4 bins": (hs.strategies.from_coefficients(np.ones(16), steps=64), 64, 0.5),
     "known bin": (hs.strategies.from_coefficients(np.ones(8), steps=96), 32, 0.3),
