@@ -73,7 +73,7 @@ class LinearLoss(nn.Module):
     def forward(self, outputs: torch.Tensor) -> torch.Tensor:
         """One number, or one for each example."""
         each = outputs.sum(dim=1)
-        return each if self.reduction == "none" else each.mean()
+        return each if self.reduction == "none" else getattr(each, self.reduction)()
 
 
 def weights(run: PrivateRun) -> torch.Tensor:

@@ -42,7 +42,7 @@ def test_every_scheme_runs_its_own_batches(runs, scheme, most):
     for points, numbers in run.loader:
         seen[run.taken_steps] += numbers.tolist()
         assert most is None or len(numbers) <= most
-        runs.LinearLoss()(run.model(points)).backward()
+        run.loss(runs.LinearLoss())(run.model(points)).backward()
         run.optimizer.step()
     wanted = plan.batches(examples=runs.EXAMPLES, rng=batch_seed(6))
     assert seen == [batch.tolist() for batch in wanted]
@@ -102,22 +102,18 @@ def test_micro_batches_change_nothing(runs):
     assert torch.allclose(runs.weights(whole), runs.weights(parts), rtol=1e-5, atol=1e-5)
 
 
-def test_a_sum_as_criterion_gives_the_same_updates(runs):
-    """The loss reduction says how the criterion reduces; the scale stays the expected size."""
-
-    class Summed(torch.nn.Module):
-        """Sum over the batch."""
-
-        def forward(self, outputs):
-            """One number."""
-            return outputs.sum()
-
-    mean, total = (runs.private(runs.banded(), loss_reduction=r) for r in ("mean", "sum"))
+@pytest.mark.parametrize("reduction", ["none", "sum"])
+@pytest.mark.parametrize("clipping", ["per-sample", "ghost"])
+def test_the_reduction_of_a_criterion_does_not_matter(runs, clipping, reduction):
+    """Gradients are of single examples, and the scale is the expected size."""
+    mean, other = (runs.private(runs.banded(), clipping=clipping) for _ in range(2))
     runs.train(mean)
-    for points, _ in total.loader:
-        Summed()(total.model(points)).backward()
-        total.optimizer.step()
-    assert torch.allclose(runs.weights(mean), runs.weights(total), rtol=1e-5, atol=1e-5)
+    criterion = runs.LinearLoss()
+    criterion.reduction = reduction
+    for points, _ in other.loader:
+        other.loss(criterion)(other.model(points)).backward()
+        other.optimizer.step()
+    assert torch.equal(runs.weights(mean), runs.weights(other))
 
 
 def test_gradients_that_are_not_finite_contribute_nothing(runs):
@@ -164,7 +160,7 @@ def test_schedulers_of_pytorch_work(runs):
     run = runs.private(runs.banded(), lr=0.5)
     scheduler = torch.optim.lr_scheduler.StepLR(run.optimizer, step_size=4)
     for points, _ in run.loader:
-        runs.LinearLoss()(run.model(points)).backward()
+        run.loss(runs.LinearLoss())(run.model(points)).backward()
         run.optimizer.step()
         scheduler.step()
     assert run.optimizer.param_groups[0]["lr"] == pytest.approx(0.5e-4)

@@ -61,7 +61,7 @@ def test_saving_in_the_middle_of_a_logical_batch(runs):
     run = runs.private(runs.banded(), physical_batch_size=2)
     model, optimizer, loader = run
     for number, (points, _) in enumerate(loader):
-        runs.LinearLoss()(model(points)).backward()
+        run.loss(runs.LinearLoss())(model(points)).backward()
         optimizer.step()
         if number == 4:
             break

@@ -10,8 +10,9 @@ import torch
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import InvalidParameter
-from hockeystick.torch.clipping import per_example_norms
+from hockeystick.torch.clipping import Clipping
 from hockeystick.torch.loader import Collate
+from hockeystick.torch.sums import per_example_norms
 
 __all__ = ["AllNorms", "Loss"]
 
@@ -25,7 +26,7 @@ class AllNorms:
 
     def __init__(
         self,
-        model: torch.nn.Module,
+        clipping: Clipping,
         parameters: list[torch.Tensor],
         dataset: Any,
         *,
@@ -33,7 +34,7 @@ class AllNorms:
         collate: Any,
         most: int | None,
     ) -> None:
-        self._model, self._parameters, self._dataset = model, parameters, dataset
+        self._clipping, self._parameters, self._dataset = clipping, parameters, dataset
         self._loss, self._collate = loss, Collate(dataset, collate)
         self._most = AT_ONCE if most is None else most
 
@@ -49,18 +50,15 @@ class AllNorms:
         return np.where(np.isfinite(norms), norms, np.finfo(np.float64).max)
 
     def _norms(self, which: range) -> torch.Tensor:
-        self._clear()
+        batch = self._collate([self._dataset[i] for i in which])
         with torch.enable_grad():
-            self._loss(self._model, self._collate([self._dataset[i] for i in which])).backward()
-        rows: list[Any] = [getattr(p, "grad_sample", None) for p in self._parameters]
-        if any(g is None or len(g) != len(which) for g in rows):
+            losses = self._loss(self._clipping.model, batch)
+            if not isinstance(losses, torch.Tensor) or losses.shape != (len(which),):
+                allowed = "loss(model, batch) with one value for each example of the batch"
+                got = tuple(losses.shape) if isinstance(losses, torch.Tensor) else type(losses)
+                raise InvalidParameter("loss", allowed, got)
+            rows = self._clipping.gradients(losses, self._parameters)
+        if any(len(gradient) != len(which) for gradient in rows):
             allowed = "loss(model, batch), which gives every example of the batch a gradient"
             raise InvalidParameter("loss", allowed, self._loss)
-        norms = per_example_norms(rows)
-        self._clear()
-        return norms
-
-    def _clear(self) -> None:
-        for parameter in self._parameters:
-            parameter.grad = None
-            parameter.grad_sample = None
+        return per_example_norms(rows)

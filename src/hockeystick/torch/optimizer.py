@@ -9,14 +9,14 @@ from typing import Any
 import torch
 
 from hockeystick.errors import InvalidParameter, PlanMismatch
-from hockeystick.torch.clipping import Clipping
+from hockeystick.torch.gradient_sums import GradientSums
 from hockeystick.torch.noise_stream import NoiseStream
 from hockeystick.torch.progress import Progress
 from hockeystick.torch.saved import Saved
 
 __all__ = ["PlanOptimizer"]
 
-SETTINGS = ("noise_multiplier", "max_grad_norm", "expected_batch_size", "loss_reduction")
+SETTINGS = ("noise_multiplier", "max_grad_norm", "expected_batch_size")
 # Parts of a state of PyTorch's own are called "state" and "param_groups".
 OURS = "hockeystick"
 
@@ -36,13 +36,18 @@ class PlanOptimizer(torch.optim.Optimizer):
         original: torch.optim.Optimizer,
         *,
         progress: Progress,
-        clipping: Clipping,
+        gradients: GradientSums,
         noise: NoiseStream,
         saved: Saved,
     ) -> None:
         # The base class is not set up: groups and state are those of the original.
         self._original = original
-        self._progress, self._clipping, self._noise, self._saved = progress, clipping, noise, saved
+        self._progress, self._gradients, self._noise, self._saved = (
+            progress,
+            gradients,
+            noise,
+            saved,
+        )
         self._parameters = trained_parameters(original)
         self._sums: list[torch.Tensor] | None = None
         self._stepping = False
@@ -57,15 +62,14 @@ class PlanOptimizer(torch.optim.Optimizer):
             with torch.enable_grad():
                 loss = closure()
         self._check_parameters()
-        piece, limit = self._progress.current()
+        piece, _ = self._progress.current()
         with torch.no_grad():
-            sums = self._clipping.clipped_sums(self._parameters, piece, limit)
+            sums = self._gradients.take(piece)
             if piece.first or self._sums is None:
                 self._sums = sums
             else:
                 for total, part in zip(self._sums, sums, strict=True):
                     total.add_(part)
-            self._forget_gradients()
             self._progress.piece_done()
             if not piece.last:
                 return loss
@@ -73,28 +77,27 @@ class PlanOptimizer(torch.optim.Optimizer):
         return loss
 
     def _release(self, sums: list[torch.Tensor]) -> None:
-        """Add the noise and update; the step is counted as soon as its noise is drawn."""
+        """Add the noise and update; the step is counted as soon as its noise is drawn.
+
+        Sums are in double precision and rounded once, after the noise: that is post-processing.
+        """
         self._sums = None
         noise = next(self._noise)
         self._progress.step_done()
         size = self.expected_batch_size
         for parameter, total, own in zip(self._parameters, sums, noise, strict=True):
-            parameter.grad = total.add_(own).div_(size)
+            parameter.grad = total.add_(own.flatten()).div_(size).view_as(parameter).to(parameter)
         self._stepping = True
         try:
             self._original.step()
         finally:
             self._stepping = False
+        self._gradients.released()
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clear gradients; what earlier physical batches added to the sum stays."""
         self._original.zero_grad(set_to_none)
         for parameter in self._parameters:
-            parameter.grad_sample = None
-
-    def _forget_gradients(self) -> None:
-        for parameter in self._parameters:
-            parameter.grad = None
             parameter.grad_sample = None
 
     # -- saving -----------------------------------------------------------------------------------
@@ -113,7 +116,7 @@ class PlanOptimizer(torch.optim.Optimizer):
         self._saved.restore(theirs.pop(OURS, None), self._noise)
         self._original.load_state_dict(theirs)
         self._sums = None
-        self._forget_gradients()
+        self._gradients.restart()
 
     # -- what belongs to the original -------------------------------------------------------------
 
@@ -151,11 +154,6 @@ class PlanOptimizer(torch.optim.Optimizer):
     def expected_batch_size(self) -> float:
         """What sums are divided by: the plan's, not the size of the batch."""
         return self._progress.settings.expected_batch_size
-
-    @property
-    def loss_reduction(self) -> str:
-        """How the criterion reduces the losses of a batch."""
-        return self._progress.settings.loss_reduction
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in SETTINGS or (name in self.__dict__ and name == "_original"):

@@ -22,10 +22,13 @@ from hockeystick.torch.batch_sampler import BatchSampler
 from hockeystick.torch.budgets import Budget, FilterBudget, IndividualBudget, PlanBudget
 from hockeystick.torch.clipping import Clipping, PerSampleClipping
 from hockeystick.torch.ghost import GhostClipping
+from hockeystick.torch.gradient_sums import GradientSums
+from hockeystick.torch.layers import refuse_mixing_layers
 from hockeystick.torch.loader import PlanLoader, check_options, examples_of
 from hockeystick.torch.noise_stream import NoiseStream
 from hockeystick.torch.norms import AllNorms, Loss
 from hockeystick.torch.optimizer import PlanOptimizer, trained_parameters
+from hockeystick.torch.process_group import GroupClaim, refuse_parallel_modules
 from hockeystick.torch.progress import Progress, Settings
 from hockeystick.torch.run import PrivateRun
 from hockeystick.torch.saved import Saved
@@ -53,7 +56,6 @@ def make_private(
     clipping: str = "per-sample",
     filter: Filter | Individual | None = None,  # noqa: A002 - the word of the interface
     loss: Loss | None = None,
-    loss_reduction: str = "mean",
     loader_options: Mapping[str, Any] | None = None,
     rng: RandomSource = None,
 ) -> PrivateRun:
@@ -73,15 +75,13 @@ def make_private(
         The most examples in memory at once; larger batches come in parts, and the optimizer
         updates after the last one. Batches and noise stay the same.
     clipping
-        "per-sample", or "ghost": less memory; the criterion is then `run.loss(criterion)`.
+        "per-sample", or "ghost": less memory.
     filter
         A filter is asked for a permit before each batch; when it refuses, the loader ends. It needs
         Poisson or full batches and independent noise. `Individual` needs `loss` as well, and a pass
         over all data for each step.
     loss
-        loss(model, batch), reduced over the batch, as the loop computes it.
-    loss_reduction
-        Whether the criterion is the "mean" or the "sum" over a batch.
+        loss(model, batch), one value for each example, as the loop computes it.
     loader_options
         Further options of PyTorch's loader, such as collate_fn or num_workers.
     rng
@@ -95,7 +95,6 @@ def make_private(
         noise_multiplier=noise_multiplier,
         max_grad_norm=max_grad_norm,
         clipping=clipping,
-        loss_reduction=loss_reduction,
         rng=rng,
     )
     most = None
@@ -103,6 +102,8 @@ def make_private(
         most = check.positive_integer("physical_batch_size", physical_batch_size)
     pricing = _checked_pricing(filter, loss, settings)
     parameters = _checked_parameters(model, optimizer)
+    claim = GroupClaim()
+    claim()
     of_batches, of_noise = _sources(rng)
     batches = BatchSampler(plan, examples=graph, rng=of_batches)
     noise = NoiseStream(
@@ -113,28 +114,33 @@ def make_private(
         rng=of_noise,
     )
     # From here on the model has Opacus' hooks: everything that can be refused was checked before.
-    clip = CLIPPINGS[clipping](model, loss_reduction=loss_reduction, clip=settings.max_grad_norm)
+    clip = CLIPPINGS[clipping](model, clip=settings.max_grad_norm)
     if isinstance(filter, Individual):
         assert loss is not None
         collate = options.get("collate_fn")
-        norms = AllNorms(clip.model, parameters, dataset, loss=loss, collate=collate, most=most)
+        norms = AllNorms(clip, parameters, dataset, loss=loss, collate=collate, most=most)
         budget: Budget = IndividualBudget(filter, norms, **pricing)
     elif filter is not None:
         budget = FilterBudget(filter, **pricing)
     else:
         budget = PlanBudget(settings.max_grad_norm)
     progress = Progress(settings, budget)
-    clip.follow(progress)
+    gradients = GradientSums(clip, parameters, progress, claim)
     wrapped = PlanOptimizer(
         optimizer,
         progress=progress,
-        clipping=clip,
+        gradients=gradients,
         noise=noise,
         saved=Saved(progress, batches),
     )
     loader = PlanLoader(dataset, batches=batches, progress=progress, most=most, options=options)
     return PrivateRun(
-        clipping=clip, optimizer=wrapped, loader=loader, progress=progress, governing=filter
+        clipping=clip,
+        gradients=gradients,
+        optimizer=wrapped,
+        loader=loader,
+        progress=progress,
+        governing=filter,
     )
 
 
@@ -146,7 +152,6 @@ def _settled(
     noise_multiplier: float,
     max_grad_norm: float,
     clipping: str,
-    loss_reduction: str,
     rng: RandomSource,
 ) -> tuple[Settings, int | Attribution]:
     """The settings of the run, checked, and what its batches are drawn from."""
@@ -155,8 +160,6 @@ def _settled(
     require_gaussian(plan)
     if clipping not in CLIPPINGS:
         raise InvalidParameter("clipping", f"one of {', '.join(CLIPPINGS)}", clipping)
-    if loss_reduction not in ("mean", "sum"):
-        raise InvalidParameter("loss_reduction", "'mean' or 'sum'", loss_reduction)
     examples = examples_of(dataset)
     graph = _graph(plan, examples, attribution)
     size: Any = plan.sampling.expected_batch_size(graph)  # type: ignore[arg-type]
@@ -167,7 +170,6 @@ def _settled(
         expected_batch_size=float(size),
         examples=examples,
         clipping=clipping,
-        loss_reduction=loss_reduction,
         seeded=not (rng is None or isinstance(rng, str)),
     )
     return settings, graph
@@ -219,6 +221,8 @@ def _checked_parameters(
         raise InvalidParameter("model", "a module that is not wrapped by Opacus yet", type(model))
     if isinstance(optimizer, (DPOptimizer, PlanOptimizer)):
         raise InvalidParameter("optimizer", "an ordinary optimizer", type(optimizer))
+    refuse_parallel_modules(model)
+    refuse_mixing_layers(model)
     problems = ModuleValidator.validate(model, strict=False)
     problems += GradSampleModule.validate(model, strict=False)
     if problems:

@@ -24,7 +24,6 @@ class Settings:
     expected_batch_size: float
     examples: int
     clipping: str
-    loss_reduction: str
     seeded: bool
 
 
@@ -63,6 +62,11 @@ class Progress:
     def finished(self) -> bool:
         """Whether no step may follow."""
         return self.exhausted or self.taken >= self.settings.plan.steps
+
+    @property
+    def out(self) -> Piece | None:
+        """The batch that is out, if there is one."""
+        return self._out
 
     def begin_iteration(self) -> int:
         """A new pass of the loader; a batch whose step was not taken is handed out again."""

@@ -10,9 +10,11 @@ from torch import nn
 from hockeystick.errors import PlanMismatch
 from hockeystick.filters import Filter, Individual
 from hockeystick.torch.clipping import Clipping
-from hockeystick.torch.ghost import GhostClipping, GhostLoss
+from hockeystick.torch.gradient_sums import GradientSums
 from hockeystick.torch.loader import PlanLoader
+from hockeystick.torch.losses import PrivateCriterion
 from hockeystick.torch.optimizer import PlanOptimizer
+from hockeystick.torch.probe import ProbeReport
 from hockeystick.torch.progress import Progress
 from hockeystick.training.filtered import describe_filter
 from hockeystick.training.record import RunRecord, versions_of
@@ -32,13 +34,14 @@ class PrivateRun:
         self,
         *,
         clipping: Clipping,
+        gradients: GradientSums,
         optimizer: PlanOptimizer,
         loader: PlanLoader,
         progress: Progress,
         governing: Filter | Individual | None,
     ) -> None:
         self._clipping, self._optimizer, self._loader = clipping, optimizer, loader
-        self._progress, self._filter = progress, governing
+        self._gradients, self._progress, self._filter = gradients, progress, governing
 
     @property
     def model(self) -> nn.Module:
@@ -58,11 +61,22 @@ class PrivateRun:
     def __iter__(self) -> Iterator[Any]:
         return iter((self.model, self.optimizer, self.loader))
 
-    def loss(self, criterion: Any) -> Any:
-        """The criterion to use in the loop: as it is, or for ghost clipping one that clips."""
-        if isinstance(self._clipping, GhostClipping):
-            return GhostLoss(criterion, self._clipping.model, self._optimizer, self._progress)
-        return criterion
+    def loss(self, criterion: Any) -> PrivateCriterion:
+        """The criterion to use in the loop, with one loss for each example of the batch.
+
+        `criterion` is a loss module or function with `reduction="none"`; a mean or sum over the
+        batch is converted where that is exact, and refused where it is not. See
+        `PrivateCriterion`.
+        """
+        return PrivateCriterion(criterion, self._gradients)
+
+    def probe(self) -> ProbeReport:
+        """Check again that no example influences another, with the present parameters.
+
+        It runs by itself in the first backward pass of a batch with two or more examples; this
+        repeats it on the same examples. `PlanMismatch` if there is an influence.
+        """
+        return self._gradients.probe_again()
 
     @property
     def taken_steps(self) -> int:
@@ -96,6 +110,7 @@ class PrivateRun:
             taken_steps=self._progress.taken,
             filter=None if self._filter is None else describe_filter(self._filter),
             seeded=settings.seeded,
+            probe=None if self._gradients.report is None else self._gradients.report.describe(),
             versions=versions_of("torch", "opacus"),
         )
 

@@ -31,7 +31,14 @@ HOW_KNOWN: dict[Kind, str] = {
 def paragraph(statement: Statement) -> str:
     """The statement as one paragraph for a model card; epsilon is rounded up."""
     return " ".join(
-        (_claim(statement), _known(statement), _run(statement), _end(statement), _limits(statement))
+        (
+            _claim(statement),
+            _known(statement),
+            _run(statement),
+            _independence(statement),
+            _end(statement),
+            _limits(statement),
+        )
     )
 
 
@@ -58,6 +65,15 @@ def _run(statement: Statement) -> str:
         f"Batches were drawn by {_named(statement.scheme)} sampling, gradients clipped to norm "
         f"{statement.max_grad_norm:g}, and {noise} with noise multiplier "
         f"{statement.noise_multiplier:g} {start}added."
+    )
+
+
+def _independence(statement: Statement) -> str:
+    if statement.probe is None:
+        return "Whether examples of a batch influence each other was not probed."
+    return (
+        f"A probe before step {statement.probe['step']:,} found no influence of one example of a "
+        "batch on another."
     )
 
 

@@ -33,7 +33,8 @@ class RunRecord:
     `filter` is what `describe_filter` says about the filter that governed the run, or None. With a
     filter `noise_multiplier` and `max_grad_norm` are where the run started; steps may have had
     others. `seeded` says that batches and noise came from a seed or generator of the caller, which
-    then has to be as secret as the data. `versions` are those of the software that ran.
+    then has to be as secret as the data. `probe` is what the probe for influences between examples
+    found, or None if none was run. `versions` are those of the software that ran.
     """
 
     plan: Plan
@@ -42,6 +43,7 @@ class RunRecord:
     taken_steps: int
     filter: Mapping[str, object] | None = None
     seeded: bool = False
+    probe: Mapping[str, object] | None = None
     versions: Mapping[str, str] = field(default_factory=versions_of)
 
     def __post_init__(self) -> None:

@@ -18,8 +18,8 @@ from hockeystick.training.stated_fields import CHECKS
 
 __all__ = ["FILTER", "FORMAT", "PLAN", "Statement", "plain"]
 
-# The mark of a statement, with the version of its form.
-FORMAT = "hockeystick privacy statement 1"
+# The mark of a statement, with the version of its form; the first version had no `probe`.
+FORMAT, WITHOUT_PROBE = "hockeystick privacy statement 2", "hockeystick privacy statement 1"
 # What the number is the price of.
 PLAN, FILTER = "all planned steps", "the whole budget of the filter"
 
@@ -30,6 +30,7 @@ class Statement:
 
     `priced_for` says whether the number is the price of all planned steps or of the whole budget of
     a filter; in both cases it does not depend on `taken_steps`. `check_statement` recomputes it.
+    `probe` says what the probe for influences between examples found, None if none was run.
     """
 
     epsilon: float
@@ -48,6 +49,7 @@ class Statement:
     taken_steps: int
     filter: Mapping[str, Any] | None
     seeded: bool
+    probe: Mapping[str, Any] | None
     note: str | None
     versions: Mapping[str, str]
 
@@ -75,7 +77,10 @@ class Statement:
             raise InvalidParameter("statement", "JSON", str(error)) from None
         except RecursionError:
             raise InvalidParameter("statement", "JSON", "values nested too deeply") from None
-        if not isinstance(facts, dict) or facts.pop("format", None) != FORMAT:
+        mark = facts.pop("format", None) if isinstance(facts, dict) else None
+        if mark == WITHOUT_PROBE and "probe" not in facts:
+            facts["probe"] = None
+        elif mark != FORMAT:
             raise InvalidParameter(
                 "statement", f"a JSON object of the format {FORMAT!r}", text[:60]
             )

@@ -61,6 +61,19 @@ def _or_none(one: Check) -> Check:
     return lambda name, value: None if value is None else one(name, value)
 
 
+def _probe(name: str, value: Any) -> dict[str, Any]:
+    """A probe that passed: where, with how many examples, and the largest change that it saw."""
+    facts = _object(name, value)
+    if set(facts) != {"step", "examples", "largest_change", "whole_batch"}:
+        raise InvalidParameter(name, "made of the known facts of a probe", sorted(facts))
+    return {
+        "step": check.positive_integer("step", facts["step"]),
+        "examples": check.positive_integer("examples", facts["examples"]),
+        "largest_change": _number(check.probability)("largest_change", facts["largest_change"]),
+        "whole_batch": check.boolean("whole_batch", facts["whole_batch"]),
+    }
+
+
 CHECKS: dict[str, Check] = {
     "epsilon": _number(lambda name, value: check.at_least(name, value, 0.0)),
     "delta": _number(check.small_probability),
@@ -78,6 +91,7 @@ CHECKS: dict[str, Check] = {
     "taken_steps": _count,
     "filter": _or_none(_object),
     "seeded": check.boolean,
+    "probe": _or_none(_probe),
     "note": _or_none(_text),
     "versions": _texts,
 }

@@ -64,6 +64,7 @@ def statement(
         taken_steps=record.taken_steps,
         filter=None if record.filter is None else plain(dict(record.filter)),
         seeded=record.seeded,
+        probe=None if record.probe is None else plain(dict(record.probe)),
         note=None if note is None else str(note),
         versions=plain(dict(record.versions)),
     )

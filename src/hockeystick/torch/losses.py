@@ -1,0 +1,207 @@
+"""Criteria with one value for each example, and losses whose backward pass clips."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any, Protocol
+
+import torch
+from torch import nn
+
+from hockeystick.errors import InvalidParameter
+from hockeystick.torch.sample import Recipe
+from hockeystick.torch.tape import Replay, Tape, plain
+
+__all__ = ["PrivateCriterion", "PrivateLoss"]
+
+# Of a batch's mean: how far the criterion's own value may be from that of single examples.
+SAME = 1e-3
+
+
+class Batch(Protocol):
+    """The batch that is out."""
+
+    def batch_size(self) -> int:
+        """How many examples it has."""
+
+    def tape(self) -> Tape | None:
+        """The record of it, if there is one."""
+
+    def compute(self, losses: torch.Tensor, recipe: Recipe | None) -> None:
+        """The backward pass."""
+
+
+class PrivateCriterion:
+    """A criterion of the run: the losses of single examples, of which `backward()` clips.
+
+    The criterion gives one value for each example (`reduction="none"`); further dimensions, such as
+    tokens, are averaged within the example, without those that `ignore_index` leaves out. One that
+    averages or sums over the batch is evaluated with `reduction="none"`, if that is the same: a
+    weighted mean, or a mean over the tokens of a batch some of which are ignored, is not, because
+    its divisor depends on all examples.
+    """
+
+    def __init__(self, criterion: Any, batch: Batch) -> None:
+        if not callable(criterion):
+            raise InvalidParameter("criterion", "a loss module or function", criterion)
+        self._criterion, self._batch = criterion, batch
+        self._each, self._reduction = criterion, getattr(criterion, "reduction", "none")
+        if self._reduction in ("mean", "sum", "batchmean"):
+            _refuse_weighted_mean(criterion)
+            self._each = copy.copy(criterion)
+            self._each.reduction = "none"
+        elif self._reduction != "none":
+            allowed = "one with reduction 'none', 'mean' or 'sum'"
+            raise InvalidParameter("criterion", allowed, self._reduction)
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """A loss with `backward()` and `item()`; without gradients what the criterion returns."""
+        if not torch.is_grad_enabled():
+            return self._criterion(*plain(arguments), **plain(options))
+        size, tape = self._batch.batch_size(), self._batch.tape()
+        recipe = None
+        if tape is not None:
+            origins = tape.origins((arguments, options))
+            recipe = self._recipe(origins)
+        arguments, options = plain(arguments), plain(options)
+        values = self._values(arguments, options, size)
+        if tape is not None:
+            self._check_same(values, arguments, options)
+        return PrivateLoss(values, self._batch, recipe, total=self._reduction == "sum")
+
+    def _recipe(self, origins: Any) -> Recipe:
+        def again(replay: Replay) -> torch.Tensor:
+            arguments, options = replay(origins)
+            return self._values(arguments, options, replay.size)
+
+        return again
+
+    def _values(self, arguments: Any, options: Any, size: int) -> torch.Tensor:
+        """One loss for each of `size` examples, in single precision or wider."""
+        losses = self._each(*arguments, **options)
+        if not isinstance(losses, torch.Tensor) or losses.ndim == 0 or len(losses) != size:
+            got = tuple(losses.shape) if isinstance(losses, torch.Tensor) else type(losses)
+            allowed = (
+                f"one with a loss for each of the {size} examples of the batch, for instance with "
+                "reduction='none' and the examples in the first dimension"
+            )
+            raise InvalidParameter("criterion", allowed, got)
+        if losses.dtype in (torch.bfloat16, torch.float16):
+            losses = losses.float()
+        kept = self._kept(losses, arguments, options)
+        if losses.ndim == 1:
+            return losses
+        flat = losses.reshape(size, math.prod(losses.shape[1:]))
+        if self._reduction in ("sum", "batchmean"):
+            return flat.sum(dim=1)
+        if kept is None:
+            return flat.mean(dim=1)
+        return flat.sum(dim=1) / kept.reshape(size, -1).sum(dim=1).clamp(min=1)
+
+    def _kept(self, losses: torch.Tensor, arguments: Any, options: Any) -> torch.Tensor | None:
+        """Which losses count; None if all do. A mean that leaves some out is refused."""
+        ignored = getattr(self._each, "ignore_index", None)
+        target = options.get("target", arguments[1] if len(arguments) > 1 else None)
+        if ignored is None or not isinstance(target, torch.Tensor) or target.shape != losses.shape:
+            return None
+        kept = target != ignored
+        if self._reduction == "mean" and not kept.all():
+            raise InvalidParameter(
+                "criterion",
+                f"one with reduction='none' where targets are ignored ({ignored}): a mean over "
+                "the targets that count depends on all examples, a mean within each example "
+                "does not",
+                self._criterion,
+            )
+        return kept
+
+    def _check_same(self, values: torch.Tensor, arguments: Any, options: Any) -> None:
+        """`InvalidParameter` if the criterion's own value is not that of its examples."""
+        if self._each is self._criterion:
+            return
+        with torch.no_grad():
+            own = float(self._criterion(*arguments, **options))
+            ours = float(values.sum() if self._reduction == "sum" else values.mean())
+        if math.isfinite(own) and not abs(own - ours) <= SAME * max(abs(own), abs(ours)):
+            raise InvalidParameter(
+                "criterion",
+                "one with reduction='none': its own mean is not the mean of the losses of the "
+                "examples",
+                self._criterion,
+            )
+
+
+class PrivateLoss:
+    """The losses of a batch, one for each example; `backward()` clips their gradients.
+
+    Losses of the same batch can be added, and multiplied by numbers that do not depend on it.
+    """
+
+    def __init__(
+        self,
+        values: torch.Tensor,
+        batch: Batch,
+        recipe: Recipe | None,
+        *,
+        total: bool = False,
+    ) -> None:
+        self._values, self._batch, self._recipe, self._total = values, batch, recipe, total
+
+    def backward(self) -> None:
+        """Clip the gradient of each example and keep their sum for the optimizer's step."""
+        self._batch.compute(self._values, self._recipe)
+
+    def detach(self) -> torch.Tensor:
+        """The mean over the batch (or the sum, if the criterion sums); as secret as the data."""
+        values = self._values.detach()
+        return values.sum() if self._total else values.mean()
+
+    def item(self) -> float:
+        """`detach` as a number."""
+        return float(self.detach())
+
+    def __float__(self) -> float:
+        return self.item()
+
+    def __add__(self, other: Any) -> PrivateLoss:
+        if not isinstance(other, PrivateLoss):
+            raise InvalidParameter(
+                "loss",
+                "added to losses of the run only (weight decay belongs into the optimizer)",
+                type(other),
+            )
+        mine, theirs = self._recipe, other._recipe
+        recipe = None
+        if mine is not None and theirs is not None:
+            recipe = lambda replay: mine(replay) + theirs(replay)  # noqa: E731
+        return PrivateLoss(self._values + other._values, self._batch, recipe, total=self._total)
+
+    def __mul__(self, number: Any) -> PrivateLoss:
+        if isinstance(number, bool) or not isinstance(number, (int, float)):
+            raise InvalidParameter(
+                "loss", "multiplied by a number: a tensor may depend on all examples", type(number)
+            )
+        mine = self._recipe
+        recipe = None if mine is None else lambda replay: mine(replay) * number
+        return PrivateLoss(self._values * number, self._batch, recipe, total=self._total)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, number: Any) -> PrivateLoss:
+        if not isinstance(number, (int, float)) or number == 0:
+            raise InvalidParameter("loss", "divided by a number", number)
+        return self * (1.0 / number)
+
+    def __repr__(self) -> str:
+        return f"PrivateLoss({self.item():.6g})"
+
+
+def _refuse_weighted_mean(criterion: Any) -> None:
+    weighted = isinstance(criterion, (nn.CrossEntropyLoss, nn.NLLLoss))
+    if weighted and criterion.weight is not None and criterion.reduction == "mean":
+        raise InvalidParameter(
+            "criterion",
+            "one with reduction='none': a weighted mean divides by the weights of all examples",
+            criterion,
+        )
