@@ -25,6 +25,16 @@ __all__ = ["GhostClipping"]
 class GhostModule(ObservedCalls, GradSampleModuleFastGradientClipping):
     """Opacus' module with norms of per-example gradients."""
 
+    def capture_activations_hook(self, module: Any, given: Any, output: Any) -> None:
+        """`PlanMismatch` for a layer that is used twice for a batch."""
+        try:
+            super().capture_activations_hook(module, given, output)
+        except NotImplementedError:
+            raise PlanMismatch(
+                "Ghost clipping takes one use of each layer for a batch: call the model once, and "
+                'share no parameter between layers, or use clipping="per-sample".'
+            ) from None
+
     def capture_backprops_hook(
         self, module: Any, given: Any, gradients: Any, **options: Any
     ) -> Any:

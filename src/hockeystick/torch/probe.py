@@ -92,12 +92,12 @@ class IndependenceProbe:
 
         `batch` has the losses and gradients of the sample as the whole batch gave them.
         """
-        everyone = range(len(sample))
         with kept_random_states([p.device for p in self._parameters]), torch.enable_grad():
-            whole = self._pass(sample, everyone)
-            self._check_gradients(sample, whole)
-            changes = [self._change(self._pass(sample, everyone), whole, sample)]
-            for part in halves(len(sample)):
+            whole = self._pass(sample, range(len(sample)))
+            changes = []
+            parts = halves(len(sample))
+            # The first part again, last: something may be kept from pass to pass.
+            for part in (*parts, parts[0]):
                 outcome = self._pass(sample, part)
                 changes.append(self._change(outcome, whole.select(part), sample))
             compared = batch is not None and not (
@@ -105,6 +105,7 @@ class IndependenceProbe:
             )
             if batch is not None and compared:
                 changes.append(self._change(Outcome(*batch, whole.buffers), whole, sample))
+            self._check_gradients(sample, whole)
         return ProbeReport(
             step=step,
             examples=len(sample),
