@@ -46,9 +46,10 @@ def plan(steps: int) -> hs.Plan:
     )
 
 
-def steps_of(model: nn.Module, optimizer: torch.optim.Optimizer, loader) -> Iterator[None]:
+def steps_of(
+    model: nn.Module, optimizer: torch.optim.Optimizer, loader, criterion
+) -> Iterator[None]:
     """One whole training step at a time, for ever or as long as the plan lasts."""
-    criterion = nn.CrossEntropyLoss()
     while True:
         for points, labels in loader:
             optimizer.zero_grad()
@@ -62,7 +63,7 @@ def our_steps(steps: int, data: TensorDataset) -> Iterator[None]:
     model = network()
     plain = torch.optim.SGD(model.parameters(), lr=0.1)
     run = make_private(model, plain, data, plan(steps), noise_multiplier=1.0, max_grad_norm=1.0)
-    return steps_of(*run)
+    return steps_of(*run, run.loss(nn.CrossEntropyLoss()))
 
 
 def opacus_steps(data: TensorDataset) -> Iterator[None]:
@@ -72,7 +73,8 @@ def opacus_steps(data: TensorDataset) -> Iterator[None]:
     optimizer = DPOptimizer(
         plain, noise_multiplier=1.0, max_grad_norm=1.0, expected_batch_size=BATCH
     )
-    return steps_of(model, optimizer, DPDataLoader(data, sample_rate=BATCH / EXAMPLES))
+    loader = DPDataLoader(data, sample_rate=BATCH / EXAMPLES)
+    return steps_of(model, optimizer, loader, nn.CrossEntropyLoss())
 
 
 def our_parts(steps: int) -> Iterator[None]:

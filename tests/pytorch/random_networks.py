@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from opacus.layers import DPLSTM, DPMultiheadAttention
 from torch import nn
-from torch.nn import functional as F
+from torch.nn import functional
 from torch.utils.data import TensorDataset
 
 FEATURES, CLASSES = 12, 3
@@ -125,13 +125,13 @@ def clean_layer(source: random.Random) -> nn.Module:
                 nn.Unflatten(1, (3, 4)), nn.InstanceNorm1d(3, affine=True), nn.Flatten()
             ),
             lambda: nn.Dropout(0.4),
-            lambda: Function("functional dropout", lambda x: F.dropout(x, 0.3)),
+            lambda: Function("functional dropout", lambda x: functional.dropout(x, 0.3)),
             lambda: Function("noise", lambda x: x + 0.1 * torch.randn_like(x)),
             lambda: Function("noise by size", lambda x: x + torch.rand(len(x), 1)),
             lambda: Function("stochastic depth", lambda x: x * float(torch.rand(()) < 0.9)),
             lambda: Function("within", lambda x: x - x.mean(1, keepdim=True)),
             lambda: Function("sorted within", lambda x: x.sort(dim=1).values),
-            lambda: nn.GELU(),
+            nn.GELU,
             Recurrent,
             Residual,
             lambda: Attention(across=False),
@@ -144,7 +144,9 @@ def mixing_layer(source: random.Random) -> nn.Module:
     return source.choice(
         [
             lambda: Function("centred", lambda x: x - x.mean(0)),
-            lambda: Function("functional", lambda x: F.batch_norm(x, None, None, training=True)),
+            lambda: Function(
+                "as a call", lambda x: functional.batch_norm(x, None, None, training=True)
+            ),
             lambda: Function("detached", lambda x: x / (1e-3 + x.detach().std(0))),
             lambda: Function("largest", lambda x: x / x.abs().max()),
             lambda: Function("neighbour", lambda x: x + 0.3 * x.roll(1, 0)),
@@ -171,8 +173,8 @@ def clean_loss(source: random.Random) -> Any:
             nn.CrossEntropyLoss(reduction="sum"),
             nn.CrossEntropyLoss(reduction="none", weight=torch.tensor([1.0, 30.0, 2.0])),
             nn.CrossEntropyLoss(label_smoothing=0.1),
-            lambda o, y: F.multi_margin_loss(o, y, reduction="none"),
-            lambda o, y: (o - F.one_hot(y, CLASSES)).square().sum(dim=1),
+            lambda o, y: functional.multi_margin_loss(o, y, reduction="none"),
+            lambda o, y: (o - functional.one_hot(y, CLASSES)).square().sum(dim=1),
         ]
     )
 
@@ -181,10 +183,10 @@ def mixing_loss(source: random.Random) -> Any:
     """One value for each example, which depends on others."""
 
     def each(o: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        return F.cross_entropy(o, y, reduction="none")
+        return functional.cross_entropy(o, y, reduction="none")
 
     def contrast(o: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        return F.cross_entropy(o @ o.T, torch.arange(len(o)), reduction="none")
+        return functional.cross_entropy(o @ o.T, torch.arange(len(o)), reduction="none")
 
     def mined(o: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         losses = each(o, y)

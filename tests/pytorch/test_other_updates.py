@@ -53,7 +53,7 @@ def test_an_update_by_hand(runs, clipping):
     loss(next(loader)[0]).backward()
     with torch.no_grad():
         for parameter in run.model.parameters():
-            parameter -= 0.1
+            parameter.sub_(0.1)
     with pytest.raises(PlanMismatch, match="was changed by something else"):
         run.optimizer.step()
     assert run.taken_steps == 0
@@ -110,11 +110,11 @@ def test_a_loss_that_is_not_the_run_s(runs, clipping):
 
 def test_a_second_backward_pass(runs, clipping):
     """An example would count twice; losses can be added instead."""
-    run, loader, loss = batches(runs, clipping)
-    points, _ = next(loader)
-    loss(points).backward()
+    _, loader, loss = batches(runs, clipping)
+    one = loss(next(loader)[0])
+    one.backward()
     with pytest.raises(PlanMismatch, match="second backward pass"):
-        loss(points).backward()
+        one.backward()
 
 
 def test_losses_are_only_scaled_by_numbers(runs, clipping):
