@@ -130,10 +130,24 @@ def test_losses_are_only_scaled_by_numbers(runs, clipping):
         one / 0
 
 
-def test_the_model_is_called_once_for_a_batch(runs, clipping):
-    """With a gradient; a call before it that is not used is noticed."""
+def test_another_call_of_the_model(runs, clipping):
+    """One that is not used is refused or changes nothing; without gradients it is allowed."""
     run, loader, loss = batches(runs, clipping)
     points, _ = next(loader)
+    with torch.no_grad():
+        run.model(points)
+    loss(points).backward()
+    run.optimizer.step()
+    other = runs.private(runs.banded(), clipping=clipping)
+    runs.train(other, until=1)
+    assert torch.equal(runs.weights(run), runs.weights(other))
+    points, _ = next(loader)
     run.model(points)
-    with pytest.raises(PlanMismatch, match="once"):
+    if clipping == "per-sample":
+        with pytest.raises(PlanMismatch, match="once"):
+            loss(points).backward()
+    else:
         loss(points).backward()
+        run.optimizer.step()
+        runs.train(other, until=2)
+        assert torch.equal(runs.weights(run), runs.weights(other))

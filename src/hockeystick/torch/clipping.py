@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import torch
 from opacus.grad_sample import GradSampleModule
+from opacus.grad_sample.embedding import compute_embedding_grad_sample
+from torch import nn
 
 from hockeystick.errors import PlanMismatch
 from hockeystick.torch.limits import Limit
@@ -17,12 +19,11 @@ from hockeystick.torch.sums import per_example_norms, weighted_sum
 __all__ = [
     "Clipping",
     "Contribution",
-    "ObservedCalls",
     "PerSampleClipping",
+    "PerSampleModule",
     "check_count",
     "forget_activations",
     "forget_gradients",
-    "of_examples",
 ]
 
 # How a call of the model is carried out: with what it forwards to, its arguments and its options.
@@ -46,7 +47,7 @@ class ObservedCalls:
 class Contribution:
     """What a physical batch adds to the sum, flat and in double precision for each parameter.
 
-    `rows` is what is known of the gradients of the examples that were to be kept.
+    `rows` are the gradients of the examples that were to be kept.
     """
 
     sums: list[torch.Tensor]
@@ -70,23 +71,36 @@ class Clipping(Protocol):
         """The contribution of the batch that has these losses."""
 
     def gradients(self, losses: torch.Tensor, parameters: list[torch.Tensor]) -> list[torch.Tensor]:
-        """What is known of the gradients of examples: for each parameter a row for each."""
+        """The gradients of examples: for each parameter a row for each of them."""
 
-    def from_gradients(self, rows: list[torch.Tensor]) -> list[torch.Tensor]:
-        """What `gradients` gives for examples with these gradients."""
+
+def _embedding_rows(layer: Any, inputs: Any, gradients: torch.Tensor) -> Any:
+    """Per-example gradients of an embedding; that of the padding index is zero, as in PyTorch."""
+    rows = compute_embedding_grad_sample(layer, inputs, gradients)
+    if layer.padding_idx is not None:
+        rows[layer.weight][:, layer.padding_idx] = 0.0
+    return rows
 
 
 class PerSampleModule(ObservedCalls, GradSampleModule):
     """Opacus' module with per-example gradients."""
+
+    GRAD_SAMPLERS: ClassVar[dict[Any, Any]] = {
+        **GradSampleModule.GRAD_SAMPLERS,
+        nn.Embedding: _embedding_rows,
+    }
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__(model, loss_reduction="sum")
+        # A second backward pass would let an example contribute twice.
+        self.forbid_grad_accumulation()
 
 
 class PerSampleClipping:
     """Gradients of all examples are held at once, then clipped and summed."""
 
     def __init__(self, model: torch.nn.Module, *, clip: float) -> None:
-        self.model = PerSampleModule(model, loss_reduction="sum")
-        # A second backward pass would let an example contribute twice.
-        self.model.forbid_grad_accumulation()
+        self.model = PerSampleModule(model)
 
     def clipped(
         self,
@@ -112,14 +126,10 @@ class PerSampleClipping:
 
     def gradients(self, losses: torch.Tensor, parameters: list[torch.Tensor]) -> list[torch.Tensor]:
         """The gradient of each example."""
-        forget_gradients(parameters)
+        forget_gradients(self.model)
         losses.sum().backward()
-        rows = [of_examples(p, "grad_sample") for p in parameters]
-        forget_gradients(parameters)
-        return rows
-
-    def from_gradients(self, rows: list[torch.Tensor]) -> list[torch.Tensor]:
-        """The gradients themselves."""
+        rows = [_of_examples(p, len(losses)) for p in parameters]
+        forget_gradients(self.model)
         return rows
 
 
@@ -132,9 +142,9 @@ def check_count(found: int, piece: Piece) -> None:
         )
 
 
-def forget_gradients(parameters: list[torch.Tensor]) -> None:
-    """No gradient is left on the parameters, of the sum or of examples."""
-    for parameter in parameters:
+def forget_gradients(model: nn.Module) -> None:
+    """No gradient is left on the model's parameters, of the sum or of examples."""
+    for parameter in model.parameters():
         parameter.grad = None
         parameter.grad_sample = None
 
@@ -152,13 +162,16 @@ def forget_activations(model: torch.nn.Module) -> None:
             del parameter._current_grad_sample
 
 
-def of_examples(parameter: torch.Tensor, attribute: str) -> torch.Tensor:
+def _of_examples(parameter: torch.Tensor, size: int) -> torch.Tensor:
     """What Opacus left on the parameter, with a row for each example."""
-    rows = getattr(parameter, attribute, None)
-    if not isinstance(rows, torch.Tensor):
-        raise PlanMismatch(
-            "A parameter has no gradient for each example of the batch: the model that "
-            "make_private returned has to be called once for every batch, and each of its "
-            "trained parameters has to take part."
-        )
-    return rows
+    rows = getattr(parameter, "grad_sample", None)
+    if isinstance(rows, torch.Tensor):
+        return rows
+    if parameter.grad is None:
+        # It took no part in the losses.
+        return parameter.detach().new_zeros((size, *parameter.shape))
+    raise PlanMismatch(
+        "A parameter has no gradient for single examples: the model that make_private returned has "
+        "to be called once for every batch (under torch.no_grad() as often as you like), and its "
+        "parameters may only be used in their own layers."
+    )

@@ -1,4 +1,4 @@
-"""Ghost clipping: norms first, then the clipped sum in a second backward pass (Opacus)."""
+"""Ghost clipping: clipped sums without the gradients of single examples."""
 
 from __future__ import annotations
 
@@ -6,56 +6,81 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from opacus.grad_sample import GradSampleModuleFastGradientClipping
+from opacus.grad_sample.functorch import ft_compute_per_sample_gradient
 
-from hockeystick.errors import HockeystickError, PlanMismatch
+from hockeystick.errors import PlanMismatch
 from hockeystick.torch.clipping import (
     Contribution,
-    ObservedCalls,
+    PerSampleModule,
     check_count,
     forget_gradients,
-    of_examples,
 )
+from hockeystick.torch.layer_gradients import LayerGradients, Use, layer_gradients
 from hockeystick.torch.limits import Limit
 from hockeystick.torch.progress import Piece
 
 __all__ = ["GhostClipping"]
 
+# How far norms may be below those of the gradients themselves, which are in single precision.
+SAME = 1e-3
 
-class GhostModule(ObservedCalls, GradSampleModuleFastGradientClipping):
-    """Opacus' module with norms of per-example gradients."""
 
-    def capture_activations_hook(self, module: Any, given: Any, output: Any) -> None:
-        """`PlanMismatch` for a layer that is used twice for a batch."""
-        try:
-            super().capture_activations_hook(module, given, output)
-        except NotImplementedError:
-            raise PlanMismatch(
-                "Ghost clipping takes one use of each layer for a batch: call the model once, and "
-                'share no parameter between layers, or use clipping="per-sample".'
-            ) from None
+class GhostModule(PerSampleModule):
+    """Opacus' module, which here keeps what goes into and comes out of each layer."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        super().__init__(model)
+        self.uses: list[Use] = []
 
     def capture_backprops_hook(
-        self, module: Any, given: Any, gradients: Any, **options: Any
-    ) -> Any:
-        """`PlanMismatch` for a layer that computes in half precision."""
-        if gradients[0] is not None and gradients[0].dtype in (torch.bfloat16, torch.float16):
-            raise PlanMismatch(
-                "Ghost clipping would sum over the batch in half precision (autocast), where the "
-                'rounding of one example is larger than its clip norm; use clipping="per-sample".'
-            )
-        return super().capture_backprops_hook(module, given, gradients, **options)
+        self, module: Any, _: Any, gradients: Any, loss_reduction: str, batch_first: bool
+    ) -> None:
+        """Called for each use of a layer in the backward pass."""
+        if not self.hooks_enabled:
+            return
+        inputs, found = self.rearrange_grad_samples(
+            module=module,
+            backprops=gradients[0].detach(),
+            loss_reduction=loss_reduction,
+            batch_first=batch_first,
+        )
+        self.uses.append(Use(module, inputs, found, module.max_batch_len))
+        if not module.activations:
+            del module.max_batch_len
+
+    def take_layers(self) -> list[LayerGradients]:
+        """The layers of the batch, each with all of its uses."""
+        uses, self.uses = self.uses, []
+        by_layer: dict[torch.nn.Module, list[Use]] = {}
+        for use in uses:
+            by_layer.setdefault(use.layer, []).append(use)
+        return [layer_gradients(some, self._sampler(layer)) for layer, some in by_layer.items()]
+
+    def take_rows(self, parameters: list[torch.Tensor]) -> list[torch.Tensor]:
+        """The gradients of single examples after all, for a few examples."""
+        uses, self.uses = self.uses, []
+        found: dict[torch.Tensor, torch.Tensor] = {}
+        for use in uses:
+            rows = self._sampler(use.layer)(use.layer, use.inputs, use.gradients)
+            for parameter, own in rows.items():
+                if parameter not in found:
+                    found[parameter] = own.new_zeros((use.examples, *parameter.shape))
+                found[parameter][: len(own)] += own
+        examples = uses[0].examples if uses else 0
+        return [found.get(p, p.new_zeros((examples, *p.shape))).detach() for p in parameters]
+
+    def _sampler(self, layer: torch.nn.Module) -> Any:
+        return self.GRAD_SAMPLERS.get(type(layer), ft_compute_per_sample_gradient)
 
 
 class GhostClipping:
-    """Gradients of single examples are never held.
+    """Less memory: of one layer at a time, and of linear layers and embeddings none at all.
 
-    The sum is the one that PyTorch's backward pass computes in the parameters' precision: with n
-    examples in single precision it is known to at most 6e-8 * n^2 clip norms, usually 1e-7 * n.
+    The sum is that of per-sample clipping, up to rounding in double precision.
     """
 
     def __init__(self, model: torch.nn.Module, *, clip: float) -> None:
-        self.model = GhostModule(model, loss_reduction="sum", max_grad_norm=clip)
+        self.model = GhostModule(model)
 
     def clipped(
         self,
@@ -67,42 +92,84 @@ class GhostClipping:
         keep: Sequence[int] = (),
     ) -> Contribution:
         """`PlanMismatch` if the gradients are not of as many examples as the batch has."""
-        each = self.gradients(losses, parameters, retain_graph=True)
-        norms = torch.linalg.vector_norm(torch.cat(each, dim=1), dim=1)
-        check_count(len(norms), piece)
-        if not torch.isfinite(norms).all():
-            raise HockeystickError(
-                "A gradient is not finite; ghost clipping cannot leave a single example out, "
-                'clipping="per-sample" can.'
+        used = self._backward(losses, parameters)
+        for use in self.model.uses:
+            check_count(use.examples, piece)
+        kept = _some(self.model.uses, keep)
+        layers = self.model.take_layers()
+        squares = _collected([layer.squares() for layer in layers])
+        _check_used(used, squares)
+        total = sum(squares[p].cpu() for p in parameters if p in squares)
+        norms = torch.as_tensor(total, dtype=torch.float64).expand(piece.size).sqrt()
+        factors = limit.factors(norms, piece.indices)
+        sums = _collected([layer.weighted(factors) for layer in layers])
+        self.model.uses = kept
+        rows = self.model.take_rows(parameters) if keep else []
+        return Contribution(
+            [sums[p].to(p.device) if p in sums else _zeros(p) for p in parameters], rows
+        )
+
+    def gradients(self, losses: torch.Tensor, parameters: list[torch.Tensor]) -> list[torch.Tensor]:
+        """The gradients themselves; `PlanMismatch` if the norms are others than theirs."""
+        used = self._backward(losses, parameters)
+        uses = list(self.model.uses)
+        squares = _collected([layer.squares() for layer in self.model.take_layers()])
+        _check_used(used, squares)
+        self.model.uses = uses
+        rows = self.model.take_rows(parameters)
+        norms = [torch.linalg.vector_norm(own.double().flatten(1), dim=1) for own in rows]
+        size = torch.linalg.vector_norm(torch.stack(norms), dim=0)
+        for parameter, norm in zip(parameters, norms, strict=True):
+            if parameter in squares and not bool(
+                (squares[parameter].sqrt() >= norm - SAME * size).all()
+            ):
+                raise PlanMismatch(
+                    "The norms that ghost clipping computes are smaller than those of the "
+                    'gradients; use clipping="per-sample".'
+                )
+        return rows
+
+    def _backward(self, losses: torch.Tensor, parameters: list[torch.Tensor]) -> set[torch.Tensor]:
+        """One backward pass; returns the parameters that took part in it."""
+        self.model.uses = []
+        forget_gradients(self.model)
+        losses.sum().backward()
+        used = {p for p in parameters if p.grad is not None}
+        forget_gradients(self.model)
+        return used
+
+
+def _some(uses: list[Use], rows: Sequence[int]) -> list[Use]:
+    """The same uses for some examples only."""
+    if not rows:
+        return []
+    chosen = list(rows)
+    return [
+        Use(u.layer, [t[chosen] for t in u.inputs], u.gradients[chosen], len(chosen)) for u in uses
+    ]
+
+
+def _collected(parts: list[dict[torch.Tensor, torch.Tensor]]) -> dict[torch.Tensor, torch.Tensor]:
+    """Of all layers; `PlanMismatch` for a parameter that is in two of them."""
+    found: dict[torch.Tensor, torch.Tensor] = {}
+    for part in parts:
+        if not found.keys().isdisjoint(part):
+            raise PlanMismatch(
+                "Two layers share a parameter, which ghost clipping does not handle; use "
+                'clipping="per-sample".'
             )
-        factors = limit.factors(norms, piece.indices).to(losses)
-        self.model.disable_hooks()
-        try:
-            (factors * losses).sum().backward()
-        finally:
-            self.model.enable_hooks()
-        sums = [_sum(p) for p in parameters]
-        forget_gradients(parameters)
-        return Contribution(sums, [e[list(keep)].clone() for e in each])
-
-    def gradients(
-        self, losses: torch.Tensor, parameters: list[torch.Tensor], *, retain_graph: bool = False
-    ) -> list[torch.Tensor]:
-        """The norm of each example's gradient, for each parameter as one column."""
-        forget_gradients(parameters)
-        for parameter in parameters:
-            parameter._norm_sample = None
-        losses.sum().backward(retain_graph=retain_graph)
-        norms = [of_examples(p, "_norm_sample") for p in parameters]
-        forget_gradients(parameters)
-        return [n.double().to(norms[0].device).reshape(-1, 1) for n in norms]
-
-    def from_gradients(self, rows: list[torch.Tensor]) -> list[torch.Tensor]:
-        """Their norms."""
-        return [torch.linalg.vector_norm(g.double().flatten(1), dim=1, keepdim=True) for g in rows]
+        found.update(part)
+    return found
 
 
-def _sum(parameter: torch.Tensor) -> torch.Tensor:
-    if parameter.grad is None:
-        return torch.zeros(parameter.numel(), dtype=torch.float64, device=parameter.device)
-    return parameter.grad.detach().double().flatten()
+def _check_used(used: set[torch.Tensor], known: dict[torch.Tensor, torch.Tensor]) -> None:
+    """Every parameter that took part did so in its own layer."""
+    if not used <= known.keys():
+        raise PlanMismatch(
+            "A parameter was used outside of its own layer, or its layer was called without the "
+            "run's model, so that its gradient for single examples is not known."
+        )
+
+
+def _zeros(parameter: torch.Tensor) -> torch.Tensor:
+    return torch.zeros(parameter.numel(), dtype=torch.float64, device=parameter.device)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 
-from hockeystick.errors import PlanMismatch
+from hockeystick.errors import HockeystickError, PlanMismatch
 from hockeystick.torch.clipping import Clipping, forget_activations, forget_gradients
-from hockeystick.torch.probe import IndependenceProbe, ProbeReport
+from hockeystick.torch.model_state import ModelState
+from hockeystick.torch.probe import IndependenceProbe, Outcome, ProbeReport
 from hockeystick.torch.process_group import GroupClaim
 from hockeystick.torch.progress import Piece, Progress
+from hockeystick.torch.reloading import Reloaded
 from hockeystick.torch.sample import Recipe, Sample
 from hockeystick.torch.tape import Tape
 from hockeystick.torch.watch import Watch
 
 __all__ = ["GradientSums"]
+
+# The probe runs again when so many times as many steps are taken: what a model does may change.
+NEXT = 8
 
 
 class GradientSums:
@@ -37,36 +43,51 @@ class GradientSums:
         self._claim = claim
         self._watch = Watch(clipping.model._module)
         self._probe = IndependenceProbe(clipping, parameters)
-        self._tape: tuple[Piece, Tape] | None = None
+        self._module: torch.nn.Module = clipping.model._module
+        self._loaded: Reloaded | None = None
+        self._initial: ModelState | None = None
+        self._tape: Tape | None = None
         self._sample: Sample | None = None
+        self._called = False
         self._ready: tuple[Piece, list[torch.Tensor]] | None = None
         self._released: list[Any] = [None] * len(parameters)
-        self.report: ProbeReport | None = None
-        self._due = True
-        self._called: Piece | None = None
+        self._next_probe = 1
+        self._refusal: PlanMismatch | None = None
+        self._report: ProbeReport | None = None
         clipping.model.observer = self._call
+        progress.listener = self._handed_out
+
+    @property
+    def report(self) -> ProbeReport | None:
+        """What the last probe found; `PlanMismatch` if it refused the run."""
+        self._check_refused()
+        return self._report
 
     # -- recording --------------------------------------------------------------------------------
 
+    def _handed_out(self, piece: Piece, loaded: Reloaded) -> None:
+        """A batch comes: what changes from here on until its step is noticed."""
+        if not self._watch.begun:
+            self._watch.begin()
+        self._tape, self._called = None, False
+        due = piece.step + 1 >= self._next_probe and piece.size >= 2
+        self._loaded = loaded if due else None
+        if due:
+            self._initial = ModelState(self._module)
+            self._tape = Tape(piece.size, self._module)
+
     def _call(self, forward: Callable[..., Any], arguments: Any, options: Any) -> Any:
         """A call of the model; the first batch with two examples is recorded for the probe."""
-        tape = None
-        if torch.is_grad_enabled():
-            if self._called is not self._progress.out:
-                self._called = self._progress.out
-                forget_activations(self._clipping.model)
-            tape = self.tape()
+        tape = self.tape() if torch.is_grad_enabled() else None
+        if torch.is_grad_enabled() and not self._called:
+            self._called = True
+            forget_activations(self._clipping.model)
         output = forward(*arguments, **options)
         return output if tape is None else tape.record(arguments, options, output)
 
     def tape(self) -> Tape | None:
         """The record of the batch that is out, if it is to be probed."""
-        piece = self._progress.out
-        if not self._due or piece is None or piece.size < 2:
-            return None
-        if self._tape is None or self._tape[0] is not piece:
-            self._tape = (piece, Tape(piece.size, self._clipping.model._module))
-        return self._tape[1]
+        return None if self._progress.out is None else self._tape
 
     # -- one batch --------------------------------------------------------------------------------
 
@@ -77,6 +98,7 @@ class GradientSums:
     def compute(self, losses: torch.Tensor, recipe: Recipe | None) -> None:
         """The backward pass of the batch that is out; `PlanMismatch` for a second one."""
         piece, limit = self._progress.current()
+        self._check_refused()
         self._claim()
         self._watch.check()
         if self._ready is not None and self._ready[0] is piece:
@@ -87,25 +109,41 @@ class GradientSums:
         self._refuse_other_gradients()
         if piece.size == 0:
             return
-        tape = self.tape()
-        sample = None if tape is None or recipe is None else Sample(tape, recipe)
+        if not self._clipping.model.training:
+            raise PlanMismatch(
+                "The model is in evaluation mode, in which gradients of single examples are not "
+                "computed; call model.train() before the step."
+            )
+        sample = None
+        if self._tape is not None and self._loaded is not None and recipe is not None:
+            sample = Sample(self._tape, recipe, self._loaded)
         rows = [] if sample is None else sample.rows
-        found = self._clipping.clipped(losses, self._parameters, piece, limit, keep=rows)
-        if tape is not None and sample is not None:
-            tape.close()
-            self._run_probe(sample, batch=(losses.detach()[rows], found.rows), step=piece.step + 1)
-        self._tape, self._ready = None, (piece, found.sums)
+        with _in_one_sentence():
+            found = self._clipping.clipped(losses, self._parameters, piece, limit, keep=rows)
+        forget_activations(self._clipping.model)
+        if sample is not None:
+            self._run_probe(sample, batch=Outcome(losses.detach()[rows], found.rows, {}))
+        self._ready = (piece, found.sums)
 
-    def _run_probe(
-        self, sample: Sample, *, batch: tuple[torch.Tensor, list[torch.Tensor]] | None, step: int
-    ) -> ProbeReport:
-        report = self._probe(sample, batch=batch, step=step)
+    def _run_probe(self, sample: Sample, *, batch: Outcome | None) -> ProbeReport:
+        step, initial = self._progress.taken + 1, self._initial
+        assert initial is not None
+        if self._tape is not None:
+            self._tape.close()
+        try:
+            with _in_one_sentence():
+                report = self._probe(sample, batch=batch, initial=initial, step=step)
+        except PlanMismatch as refusal:
+            self._refusal = refusal
+            raise
         self._watch.hold_buffers(except_for=report.changing_buffers)
-        self.report, self._sample, self._due = report, sample, False
+        self._report, self._sample, self._tape = report, sample, None
+        self._next_probe = NEXT * step
         return report
 
     def take(self, piece: Piece) -> list[torch.Tensor]:
         """The sums of the batch, for the optimizer's step."""
+        self._check_refused()
         self._watch.check()
         self._refuse_other_gradients()
         ready, self._ready = self._ready, None
@@ -130,8 +168,8 @@ class GradientSums:
         """A state was restored: what was under way is forgotten, and the probe is due again."""
         self._watch.forget()
         self._tape = self._ready = None
-        self._due = True
-        forget_gradients(self._parameters)
+        self._next_probe = 1
+        forget_gradients(self._clipping.model)
         self._released = [None] * len(self._parameters)
 
     def probe_again(self) -> ProbeReport:
@@ -143,7 +181,13 @@ class GradientSums:
             )
         if self._progress.out is not None:
             raise PlanMismatch("The probe runs between steps; take the step of this batch first.")
-        return self._run_probe(self._sample, batch=None, step=self._progress.taken + 1)
+        self._check_refused()
+        self._initial = ModelState(self._module)
+        return self._run_probe(self._sample, batch=None)
+
+    def _check_refused(self) -> None:
+        if self._refusal is not None:
+            raise PlanMismatch(f"The probe has ended this run. {self._refusal}")
 
     def _refuse_other_gradients(self) -> None:
         for parameter, released in zip(self._parameters, self._released, strict=True):
@@ -152,6 +196,20 @@ class GradientSums:
                     "A parameter has a gradient that does not come from run.loss(...): it is not "
                     "clipped and has no noise; compute every loss with a criterion of the run."
                 )
+
+
+@contextmanager
+def _in_one_sentence() -> Iterator[None]:
+    """Errors of layers that Opacus or PyTorch cannot handle, as a refusal."""
+    try:
+        yield
+    except (HockeystickError, MemoryError):
+        raise
+    except Exception as error:
+        raise PlanMismatch(
+            "The gradients of single examples could not be computed "
+            f"({type(error).__name__}: {' '.join(str(error).split())[:200]})."
+        ) from error
 
 
 def _identity(gradient: torch.Tensor | None) -> tuple[int, int] | None:

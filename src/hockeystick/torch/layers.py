@@ -26,3 +26,10 @@ def refuse_mixing_layers(model: nn.Module) -> None:
                 "opacus.validators.ModuleValidator.fix replaces batch normalisation by it)",
                 f"{name or 'the model'}: {type(layer).__name__}",
             )
+        if isinstance(layer, nn.Embedding) and (layer.max_norm or layer.scale_grad_by_freq):
+            raise InvalidParameter(
+                "model",
+                "without max_norm and scale_grad_by_freq: which entries they change depends on "
+                "all examples of a batch",
+                f"{name or 'the model'}: {layer}",
+            )

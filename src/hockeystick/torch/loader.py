@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from torch.utils.data import DataLoader, Sampler, default_collate
 from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.torch.batch_sampler import BatchSampler
 from hockeystick.torch.progress import Piece, Progress
+from hockeystick.torch.reloading import Reloaded
 
 __all__ = ["Collate", "PhysicalBatches", "PlanLoader", "check_options", "examples_of"]
 
@@ -88,9 +90,14 @@ class PlanLoader(DataLoader[Any]):
         waiting = pieces.waiting
         for batch in batches:
             self._progress.check_pass(iteration)
-            if not self._progress.hand_out(waiting.popleft()):
+            piece = waiting.popleft()
+            if not self._progress.hand_out(piece):
                 return
+            self._progress.loaded(Reloaded(batch, partial(self._example, piece), self.collate_fn))
             yield batch
+
+    def _example(self, piece: Piece, row: int) -> Any:
+        return self.dataset[int(piece.indices[row])]
 
 
 class Collate:

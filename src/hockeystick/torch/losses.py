@@ -148,8 +148,10 @@ class PrivateLoss:
     ) -> None:
         self._values, self._batch, self._recipe, self._total = values, batch, recipe, total
 
-    def backward(self) -> None:
+    def backward(self, **options: Any) -> None:
         """Clip the gradient of each example and keep their sum for the optimizer's step."""
+        if options:
+            raise InvalidParameter("backward", "called without options", sorted(options))
         self._batch.compute(self._values, self._recipe)
 
     def detach(self) -> torch.Tensor:
@@ -164,6 +166,16 @@ class PrivateLoss:
     def __float__(self) -> float:
         return self.item()
 
+    def __format__(self, form: str) -> str:
+        return format(self.item(), form)
+
+    def __getattr__(self, name: str) -> Any:
+        """Losses are of single examples: there is nothing to reduce or to move."""
+        raise AttributeError(
+            f"a loss of a private run has no {name}; it has backward(), item() and detach(), can "
+            "be added to other losses of the batch and multiplied by numbers"
+        )
+
     def __add__(self, other: Any) -> PrivateLoss:
         if not isinstance(other, PrivateLoss):
             raise InvalidParameter(
@@ -176,6 +188,16 @@ class PrivateLoss:
         if mine is not None and theirs is not None:
             recipe = lambda replay: mine(replay) + theirs(replay)  # noqa: E731
         return PrivateLoss(self._values + other._values, self._batch, recipe, total=self._total)
+
+    def __radd__(self, other: Any) -> PrivateLoss:
+        # The sum of a list begins with 0.
+        return self if isinstance(other, int) and other == 0 else self + other
+
+    def __sub__(self, other: Any) -> PrivateLoss:
+        return self + -1.0 * other if isinstance(other, PrivateLoss) else self + other
+
+    def __neg__(self) -> PrivateLoss:
+        return -1.0 * self
 
     def __mul__(self, number: Any) -> PrivateLoss:
         if isinstance(number, bool) or not isinstance(number, (int, float)):

@@ -10,6 +10,7 @@ import torch
 from opacus.grad_sample import AbstractGradSampleModule, GradSampleModule
 from opacus.optimizers import DPOptimizer
 from opacus.validators import ModuleValidator
+from torch.nn.parameter import UninitializedParameter
 
 from hockeystick import _validate as check
 from hockeystick.accounting import account
@@ -221,6 +222,12 @@ def _checked_parameters(
         raise InvalidParameter("model", "a module that is not wrapped by Opacus yet", type(model))
     if isinstance(optimizer, (DPOptimizer, PlanOptimizer)):
         raise InvalidParameter("optimizer", "an ordinary optimizer", type(optimizer))
+    if isinstance(optimizer, torch.optim.LBFGS):
+        allowed = "one that makes one update for each gradient, not several"
+        raise InvalidParameter("optimizer", allowed, type(optimizer))
+    if any(isinstance(p, UninitializedParameter) for p in model.parameters()):
+        allowed = "initialised: call it on a batch of zeros before make_private"
+        raise InvalidParameter("model", allowed, type(model))
     refuse_parallel_modules(model)
     refuse_mixing_layers(model)
     problems = ModuleValidator.validate(model, strict=False)

@@ -4,25 +4,26 @@ Clipping bounds what an example adds to the sum. That is all of its influence on
 gradients of the *other* examples do not depend on it. Layers, functional calls, losses and hooks
 that use statistics of the batch break this, and so do buffers that are updated from data. The probe
 computes losses and gradients of a few examples together and in parts of the group, so that each two
-of them are together once and apart once, and compares.
+of them are together once and apart once, and compares. Where random operations such as dropout take
+part, an example draws the same in all passes, and there are several rounds with other numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
 from hockeystick.errors import PlanMismatch
-from hockeystick.torch.buffers import kept_buffers
-from hockeystick.torch.clipping import Clipping
+from hockeystick.torch.clipping import Clipping, forget_gradients
 from hockeystick.torch.mixing_layer import first_mixing_layer
-from hockeystick.torch.rowwise import kept_random_states
+from hockeystick.torch.model_state import ModelState, kept_state, same
+from hockeystick.torch.rowwise import LAYOUTS, kept_random_states
 from hockeystick.torch.sample import Sample
 
-__all__ = ["IndependenceProbe", "ProbeReport"]
+__all__ = ["IndependenceProbe", "Outcome", "ProbeReport"]
 
 # Largest relative change that rounding explains: other batch sizes sum in another order. Measured
 # by tests/pytorch/test_random_networks.py, which prints it.
@@ -33,19 +34,23 @@ NEGLIGIBLE = 1e-3
 WRONG = 2e-3
 
 
+# Rounds with other random numbers, where there are any.
+ROUNDS = 3
+
+
 @dataclass(frozen=True)
 class ProbeReport:
     """A probe that found no influence of one example on another.
 
-    `largest_change` is the largest relative change of a loss or gradient that was seen;
-    `whole_batch` says whether the whole batch of the step was compared as well, which randomness
-    such as dropout and reduced precision prevent.
+    `largest_change` is the largest relative change of a loss or gradient that was seen.
+    `inputs_as_loaded` says whether the model and the criterion got what the loader handed out; what
+    the loop did to a batch before that is not probed.
     """
 
     step: int
     examples: int
     largest_change: float
-    whole_batch: bool
+    inputs_as_loaded: bool
     changing_buffers: frozenset[str] = frozenset()
 
     def describe(self) -> dict[str, Any]:
@@ -54,7 +59,7 @@ class ProbeReport:
             "step": self.step,
             "examples": self.examples,
             "largest_change": self.largest_change,
-            "whole_batch": self.whole_batch,
+            "inputs_as_loaded": self.inputs_as_loaded,
         }
 
 
@@ -73,7 +78,7 @@ class Outcome:
 
 
 class IndependenceProbe:
-    """Runs on a sample of a recorded batch: seven forward and backward passes of few examples."""
+    """Runs on a sample of a recorded batch: eight forward and backward passes of few examples."""
 
     def __init__(self, clipping: Clipping, parameters: list[torch.Tensor]) -> None:
         self._clipping, self._parameters = clipping, parameters
@@ -82,49 +87,87 @@ class IndependenceProbe:
         self._tolerance = TOLERANCE[torch.float64 if wide else torch.float32]
 
     def __call__(
-        self,
-        sample: Sample,
-        *,
-        batch: tuple[torch.Tensor, list[torch.Tensor]] | None,
-        step: int,
+        self, sample: Sample, *, batch: Outcome | None, initial: ModelState, step: int
     ) -> ProbeReport:
         """`PlanMismatch` if an example influences another.
 
-        `batch` has the losses and gradients of the sample as the whole batch gave them.
+        `batch` has the losses and gradients of the sample as the whole batch gave them. Passes
+        start from the `initial` state of the model, before the batch was seen.
         """
-        with kept_random_states([p.device for p in self._parameters]), torch.enable_grad():
-            whole = self._pass(sample, range(len(sample)))
-            changes = []
-            parts = halves(len(sample))
-            # The first part again, last: something may be kept from pass to pass.
-            for part in (*parts, parts[0]):
-                outcome = self._pass(sample, part)
-                changes.append(self._change(outcome, whole.select(part), sample))
-            compared = batch is not None and not (
-                sample.random_operations or sample.in_reduced_precision
-            )
-            if batch is not None and compared:
-                changes.append(self._change(Outcome(*batch, whole.buffers), whole, sample))
-            self._check_gradients(sample, whole)
+        devices = [p.device for p in self._parameters]
+        with kept_random_states(devices), kept_state(self._module), torch.enable_grad():
+            initial.restore()
+            changes, buffers = self._any_layout(sample)
+            sample.as_in_batch()
+            if sample.random_operations or sample.in_reduced_precision:
+                with kept_state(self._module):
+                    changes.append(self._in_whole_batch(sample))
+            elif batch is not None:
+                whole = self._pass(sample, range(len(sample)))
+                seen = replace(batch, buffers=whole.buffers)
+                changes.append(self._change(seen, whole, sample))
         return ProbeReport(
             step=step,
             examples=len(sample),
             largest_change=max(changes),
-            whole_batch=compared,
-            changing_buffers=frozenset(whole.buffers),
+            inputs_as_loaded=sample.as_loaded,
+            changing_buffers=buffers,
         )
 
+    def _any_layout(self, sample: Sample) -> tuple[list[float], frozenset[str]]:
+        """Random tensors may be laid out in several ways; examples that mix do so in all."""
+        refusals = []
+        for layout in LAYOUTS:
+            sample.layout, sample.random_operations = layout, 0
+            try:
+                return self._rounds(sample)
+            except PlanMismatch as refusal:
+                refusals.append(refusal)
+                if not sample.random_operations:
+                    break
+        raise refusals[0]
+
+    def _rounds(self, sample: Sample) -> tuple[list[float], frozenset[str]]:
+        changes: list[float] = []
+        for _ in range(ROUNDS):
+            whole = self._pass(sample, range(len(sample)))
+            for part in halves(len(sample)):
+                outcome = self._pass(sample, part)
+                changes.append(self._change(outcome, whole.select(part), sample))
+            changes.append(self._after_another(sample, whole))
+            self._check_gradients(sample, whole)
+            if not sample.random_operations:
+                break
+            sample.new_seed()
+        return changes, frozenset(whole.buffers)
+
+    def _after_another(self, sample: Sample, whole: Outcome) -> float:
+        """The change of a part when another was there before it: nothing may be kept of that."""
+        first, second = halves(len(sample))[:2]
+        with kept_state(self._module):
+            for part in (first, second):
+                losses = sample.losses(part)
+                gradients = self._clipping.gradients(losses, self._parameters)
+            now = Outcome(losses.detach(), gradients, whole.buffers)
+            return self._change(now, whole.select(second), sample)
+
+    def _in_whole_batch(self, sample: Sample) -> float:
+        """Losses only, which are computed again: those of the step had other random numbers."""
+        alone = sample.losses(range(len(sample))).detach()
+        together = Outcome(sample.losses_in_batch(), [], {})
+        return self._change(together, Outcome(alone, [], {}), sample)
+
     def _pass(self, sample: Sample, part: Sequence[int]) -> Outcome:
-        """These examples alone; afterwards buffers are as they were."""
-        with kept_buffers(self._module) as buffers:
+        """These examples alone; afterwards the model's state is as it was."""
+        with kept_state(self._module) as state:
             losses = sample.losses(part)
             gradients = self._clipping.gradients(losses, self._parameters)
-            return Outcome(losses.detach(), gradients, buffers.changed())
+            return Outcome(losses.detach(), gradients, state.changed_buffers())
 
     def _change(self, now: Outcome, expected: Outcome, sample: Sample) -> float:
         """The largest relative change; `PlanMismatch` if it is not rounding."""
         of_losses = _relative([now.losses], [expected.losses])
-        of_gradients = _relative(now.gradients, expected.gradients)
+        of_gradients = _relative(now.gradients, expected.gradients) if now.gradients else 0.0
         for what, change in (("loss", of_losses), ("gradient", of_gradients)):
             if not change <= self._tolerance:
                 where = first_mixing_layer(self._module, sample, self._tolerance)
@@ -133,9 +176,9 @@ class IndependenceProbe:
                     f"{change:.2g} of its size with the others that are there, first seen in "
                     f"{where}; each example's loss has to depend on that example alone."
                 )
-        for name in {*now.buffers, *expected.buffers}:
+        for name in () if now.buffers is expected.buffers else {*now.buffers, *expected.buffers}:
             one, other = now.buffers.get(name), expected.buffers.get(name)
-            if one is None or other is None or not torch.equal(one, other):
+            if one is None or other is None or not same(one, other):
                 raise PlanMismatch(
                     f"The buffer {name} is updated from the examples of a batch; what it keeps "
                     "would leave the run without noise."
@@ -144,40 +187,41 @@ class IndependenceProbe:
 
     def _check_gradients(self, sample: Sample, whole: Outcome) -> None:
         """The gradients that are clipped are those of the examples' losses."""
-        true = self._clipping.from_gradients(self._true_gradients(sample))
-        errors = [
-            torch.linalg.vector_norm(_rows(a) - _rows(b), dim=1)
-            for a, b in zip(whole.gradients, true, strict=True)
-        ]
-        size = torch.linalg.vector_norm(torch.cat([_rows(t) for t in true], dim=1), dim=1)
+        true = [_rows(rows) for rows in self._true_gradients(sample)]
+        size = torch.linalg.vector_norm(torch.cat(true, dim=1), dim=1)
         size = size.clamp(min=torch.finfo(torch.float32).tiny)
         names = {id(p): name for name, p in self._module.named_parameters()}
-        for parameter, error in zip(self._parameters, errors, strict=True):
-            if not bool((error <= WRONG * size).all()):
+        for parameter, rows, wanted in zip(self._parameters, whole.gradients, true, strict=True):
+            error = float((torch.linalg.vector_norm(_rows(rows) - wanted, dim=1) / size).max())
+            if not error <= WRONG:
                 raise PlanMismatch(
                     "The gradients of single examples that Opacus computes for "
                     f"{names[id(parameter)]} are not those of the examples' losses (wrong by "
-                    f"{float((error / size).max()):.2g} of their size); a parameter that is shared "
-                    "between layers, or used outside of its own, is a usual cause."
+                    f"{error:.2g} of their size); a parameter that is used outside of its own "
+                    "layer, or a hook that changes gradients, is a usual cause."
                 )
 
     def _true_gradients(self, sample: Sample) -> list[torch.Tensor]:
         """By PyTorch alone, one example after the other; for each parameter a row for each."""
         model = self._clipping.model
+        each: list[list[torch.Tensor]] = []
         model.disable_hooks()
         try:
-            with kept_buffers(self._module):
+            with kept_state(self._module):
                 losses = sample.losses(range(len(sample)))
-            each = [
-                torch.autograd.grad(one, self._parameters, retain_graph=True, allow_unused=True)
-                for one in losses
-            ]
+                for one in losses:
+                    forget_gradients(model)
+                    one.backward(retain_graph=True)
+                    each.append(
+                        [
+                            torch.zeros_like(p) if p.grad is None else p.grad
+                            for p in self._parameters
+                        ]
+                    )
         finally:
+            forget_gradients(model)
             model.enable_hooks()
-        return [
-            torch.stack([torch.zeros_like(p) if g is None else g for g in gradients])
-            for p, gradients in zip(self._parameters, zip(*each, strict=True), strict=True)
-        ]
+        return [torch.stack(gradients) for gradients in zip(*each, strict=True)]
 
 
 def halves(size: int) -> list[list[int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -10,6 +11,7 @@ from hockeystick.errors import BudgetExceeded, PlanMismatch
 from hockeystick.plan import Plan
 from hockeystick.torch.budgets import Budget
 from hockeystick.torch.limits import Limit
+from hockeystick.torch.reloading import Reloaded
 
 __all__ = ["Piece", "Progress", "Settings"]
 
@@ -57,6 +59,7 @@ class Progress:
         self._iteration = 0
         self._out: Piece | None = None
         self._limit: Limit | None = None
+        self.listener: Callable[[Piece, Reloaded], None] | None = None
 
     @property
     def finished(self) -> bool:
@@ -109,6 +112,11 @@ class Progress:
                 return False
         self._out = piece
         return True
+
+    def loaded(self, batch: Reloaded) -> None:
+        """The examples of the batch that is out are there."""
+        if self.listener is not None and self._out is not None:
+            self.listener(self._out, batch)
 
     def current(self) -> tuple[Piece, Limit]:
         """The batch that is out, and what its examples may contribute."""

@@ -12,22 +12,26 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-__all__ = ["RowRandomness", "kept_random_states"]
+__all__ = ["LAYOUTS", "RowRandomness", "kept_random_states"]
+
+# How the first dimension of a random tensor may belong to the examples: a block of entries for each
+# (a batch with attention heads or positions folded in), one entry for each, or not at all.
+LAYOUTS = ("blocks", "rows", "none")
 
 
 class RowRandomness(TorchDispatchMode):
     """Dropout and other random operations draw for an example what they drew for it before.
 
-    The examples are rows `positions` of a batch of `total`. Every random operation is seeded by its
-    number, carried out for the whole batch, and cut to the rows that are there: a pass over some of
-    the examples sees the random numbers that a pass over all of them sees. `count` says how many
-    random operations there were.
+    The examples are the rows `positions` of a batch of `total`. Every random operation is seeded by
+    `seed` and its number, carried out for the whole batch, and cut to the rows that are there: a
+    pass over some of the examples sees the random numbers that a pass over all of them sees.
+    `count` says how many random operations there were.
     """
 
-    def __init__(self, positions: Sequence[int], total: int) -> None:
+    def __init__(self, positions: Sequence[int], total: int, *, seed: int, layout: str) -> None:
         super().__init__()
         self._positions = torch.tensor(list(positions))
-        self._total = total
+        self._total, self._seed, self._layout = total, seed, layout
         self._wide = torch.zeros(total, dtype=torch.int64)
         self._wide[self._positions] = torch.arange(len(self._positions))
         self.count = 0
@@ -39,32 +43,47 @@ class RowRandomness(TorchDispatchMode):
         kwargs = kwargs or {}
         if torch.Tag.nondeterministic_seeded not in func.tags:
             return func(*args, **kwargs)
-        torch.manual_seed(self.count)
+        torch.manual_seed(self._seed + self.count)
         self.count += 1
-        wide = func(*self._widened(args), **self._widened(kwargs))
-        cut = tree_map(self._narrowed, wide)
-        if func._schema.is_mutable and isinstance(args[0], torch.Tensor):
-            return args[0].copy_(cut)
-        return cut
+        given, options = self._widened(args), self._widened(kwargs)
+        result = tree_map(self._narrowed, func(*given, **options))
+        written = [
+            i for i, one in enumerate(func._schema.arguments) if one.is_write and i < len(args)
+        ]
+        for i in written:
+            args[i].copy_(self._narrowed(given[i]))
+        return args[written[0]] if written and not func._schema.name.endswith("noise") else result
 
     def _widened(self, values: Any) -> Any:
         """Tensors and sizes with a row for every example of the batch."""
         here = len(self._positions)
+        if isinstance(values, list) and values and all(isinstance(v, int) for v in values):
+            blocks = self._blocks(values[0], here)
+            return [self._total * blocks, *values[1:]] if blocks else values
         if isinstance(values, (list, tuple)):
-            sizes = all(isinstance(v, int) for v in values) and isinstance(values, list)
-            if sizes and values and values[0] == here:
-                return [self._total, *values[1:]]
             return type(values)(self._widened(v) for v in values)
         if isinstance(values, dict):
             return {name: self._widened(v) for name, v in values.items()}
-        if isinstance(values, torch.Tensor) and values.ndim and len(values) == here:
-            return values[self._wide.to(values.device)]
-        return values
+        return self._indexed(values, self._wide, here)
 
     def _narrowed(self, value: Any) -> Any:
-        if isinstance(value, torch.Tensor) and value.ndim and len(value) == self._total:
-            return value[self._positions.to(value.device)]
-        return value
+        return self._indexed(value, self._positions, self._total)
+
+    def _indexed(self, value: Any, index: torch.Tensor, rows: int) -> Any:
+        if not isinstance(value, torch.Tensor) or not value.ndim:
+            return value
+        blocks = self._blocks(len(value), rows)
+        if not blocks:
+            return value
+        apart = value.reshape(rows, blocks, *value.shape[1:])
+        return apart[index.to(value.device)].reshape(-1, *value.shape[1:])
+
+    def _blocks(self, length: int, rows: int) -> int:
+        """How many entries of the first dimension belong to one example; 0 if it is not theirs."""
+        if self._layout == "none" or length % rows or not length:
+            return 0
+        blocks = length // rows
+        return blocks if self._layout == "blocks" or blocks == 1 else 0
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import secrets
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +12,8 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from hockeystick.errors import HockeystickError, PlanMismatch
-from hockeystick.torch.rowwise import RowRandomness
+from hockeystick.torch.reloading import Reloaded
+from hockeystick.torch.rowwise import RowRandomness, kept_random_states
 from hockeystick.torch.tape import Replay, Tape
 
 __all__ = ["EXAMPLES", "Recipe", "Sample"]
@@ -24,11 +27,19 @@ Recipe = Callable[[Replay], torch.Tensor]
 
 
 class Sample:
-    """Rows of a recorded batch: far apart, and with different labels where there are labels."""
+    """Rows of a recorded batch: far apart, with different labels and two of the same.
 
-    def __init__(self, tape: Tape, recipe: Recipe) -> None:
-        self._tape, self._recipe = tape, recipe
+    What the loop gave to the model and the criterion as it came from the loader is put together
+    anew for each part, by the loader's own function: padding to the longest of the examples that
+    are there is repeated too.
+    """
+
+    def __init__(self, tape: Tape, recipe: Recipe, reloaded: Reloaded) -> None:
+        self._tape, self._recipe, self._reloaded = tape, recipe, reloaded
+        self._again: Reloaded | None = reloaded
         self.rows = _spread(tape)
+        self._seed = secrets.randbits(30)
+        self.layout = "blocks"
         self.random_operations = 0
 
     def __len__(self) -> int:
@@ -39,16 +50,42 @@ class Sample:
         """Whether the batch was computed under autocast; the sample never is."""
         return self._tape.in_reduced_precision
 
+    @property
+    def as_loaded(self) -> bool:
+        """Whether all inputs are what the loader handed out, and not changed by the loop."""
+        given = [t for t in tree_leaves((self._tape.calls, self._tape.given)) if self._of_rows(t)]
+        return all(self._reloaded.place(t) is not None for t in given)
+
+    def new_seed(self) -> None:
+        """Other random numbers from now on."""
+        self._seed = secrets.randbits(30)
+
+    def as_in_batch(self) -> None:
+        """From now on comparable with the batch: a data set may give other examples each time."""
+        self._again = self._reloaded if self._reloaded.agrees(self.rows) else None
+
     def losses(self, part: Sequence[int]) -> torch.Tensor:
         """Of some of the examples, by their places in the sample.
 
         Random operations draw the same for an example whichever others are there.
         """
-        randomness = RowRandomness(part, len(self))
-        replay = Replay(self._tape, [self.rows[i] for i in part])
+        rows = [self.rows[i] for i in part]
+        return self._losses(rows, Replay(self._tape, rows, self._again))
+
+    def losses_in_batch(self) -> torch.Tensor:
+        """Of the examples of the sample, from a forward pass of the whole batch."""
+        everyone = range(self._tape.size)
+        with torch.no_grad():
+            return self._losses(everyone, Replay(self._tape, everyone, None))[self.rows]
+
+    def _losses(self, rows: Sequence[int], replay: Replay) -> torch.Tensor:
+        randomness = RowRandomness(rows, self._tape.size, seed=self._seed, layout=self.layout)
         try:
-            with torch.autocast(self._tape.device, enabled=False), randomness:
-                found = self._recipe(replay)
+            with kept_random_states([]), torch.autocast(self._tape.device, enabled=False):
+                random.seed(self._seed)
+                np.random.seed(self._seed)  # noqa: NPY002 - what a model may use
+                with randomness:
+                    found = self._recipe(replay)
         except HockeystickError:
             raise
         except Exception as error:
@@ -62,18 +99,23 @@ class Sample:
         self.random_operations += randomness.count
         return found
 
+    def _of_rows(self, value: Any) -> bool:
+        return isinstance(value, torch.Tensor) and value.ndim > 0 and len(value) == self._tape.size
+
 
 def _spread(tape: Tape) -> list[int]:
     """Places in the batch, in order."""
     if tape.size <= EXAMPLES:
         return list(range(tape.size))
-    apart = np.linspace(0, tape.size - 1, EXAMPLES).astype(int).tolist()
+    chosen: list[int] = []
     labels = next((t for t in tree_leaves(tape.given) if _may_be_labels(t, tape.size)), None)
-    different: list[int] = []
     if labels is not None:
-        _, first = np.unique(labels.cpu().numpy(), return_index=True)
-        different = first.tolist()
-    return sorted(list(dict.fromkeys([*different, *apart]))[:EXAMPLES])
+        _, first, counts = np.unique(labels.cpu().numpy(), return_index=True, return_counts=True)
+        common = int(np.argmax(counts))
+        alike = np.flatnonzero(labels.cpu().numpy() == labels.cpu().numpy()[first[common]])
+        chosen = [*alike[:2].tolist(), *first.tolist()]
+    apart = np.linspace(0, tape.size - 1, EXAMPLES).astype(int).tolist()
+    return sorted(list(dict.fromkeys([*chosen, *apart]))[:EXAMPLES])
 
 
 def _may_be_labels(value: Any, size: int) -> bool:

@@ -17,7 +17,7 @@ import torch
 
 from hockeystick._numerics.threads import in_threads, processors
 
-__all__ = ["per_example_norms", "weighted_sum"]
+__all__ = ["per_example_norms", "squared_norms", "weighted_sum"]
 
 # Numbers that are copied at a time on a device that is not the processor (128 MB).
 COPIED = 2**24
@@ -30,14 +30,16 @@ def per_example_norms(rows: Sequence[torch.Tensor]) -> torch.Tensor:
 
     `rows` has for each parameter a tensor with one gradient for each example.
     """
-    device = rows[0].device
-    squares = torch.zeros(len(rows[0]), dtype=torch.float64, device=device)
-    for gradient in rows:
-        flat = _flat(gradient)
-        squares += (_squares_on_cpu(flat) if flat.device.type == "cpu" else _squares(flat)).to(
-            device
-        )
+    squares = squared_norms(rows[0])
+    for gradient in rows[1:]:
+        squares += squared_norms(gradient).to(squares.device)
     return squares.sqrt()
+
+
+def squared_norms(gradient: torch.Tensor) -> torch.Tensor:
+    """The sum of squares of each example's gradient for one parameter, in double precision."""
+    flat = _flat(gradient)
+    return _squares_on_cpu(flat) if flat.device.type == "cpu" else _squares(flat)
 
 
 def weighted_sum(gradient: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:

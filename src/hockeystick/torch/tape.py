@@ -7,24 +7,27 @@ then repeated on the rows of a few examples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import copy
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.autograd.function import BackwardCFunction
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 from hockeystick.errors import PlanMismatch
+from hockeystick.torch.reloading import Reloaded
 
 __all__ = ["Replay", "Tape", "plain"]
 
 
 @dataclass(frozen=True, eq=False)
 class Output:
-    """A tensor of what a call of the model returned; all of it if `leaf` is None."""
+    """A tensor of what a call of the model returned, by its place; all of it if that is None."""
 
     call: int
-    leaf: int | None
+    place: int | str | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +52,14 @@ class Traced(torch.Tensor):
         """Carry out the operation and remember it."""
         kwargs = kwargs or {}
         arguments, options = tree_map(origin, (args, kwargs))
+        before = {id(t): _version(t) for t in tree_leaves((args, kwargs)) if isinstance(t, cls)}
         result = super().__torch_function__(func, types, args, kwargs)
         if isinstance(result, Traced):
-            # After a change in place the tensor is not what its origin says any more.
-            changed = any(result is leaf for leaf in tree_leaves((args, kwargs)))
-            result.origin = None if changed else Applied(func, arguments, options)
+            if not any(result is leaf for leaf in tree_leaves((args, kwargs))):
+                result.origin = Applied(func, arguments, options)
+            elif _version(result) != before.get(id(result)):
+                # After a change in place the tensor is not what its origin says any more.
+                result.origin = None
         elif isinstance(result, (tuple, list)):
             for i, part in enumerate(result):
                 if isinstance(part, Traced):
@@ -64,8 +70,21 @@ class Traced(torch.Tensor):
 def origin(value: Any) -> Any:
     """What a recorded value is computed from; other tensors without their graph."""
     if isinstance(value, Traced):
-        return getattr(value, "origin", None) or _cannot_repeat()
+        known = getattr(value, "origin", None)
+        # Of a custom function only what its forward pass does was recorded.
+        custom = _is_custom(value) and not isinstance(known, Output)
+        return _cannot_repeat() if known is None or custom else known
     return value.detach() if isinstance(value, torch.Tensor) else value
+
+
+def _version(value: torch.Tensor) -> int:
+    with torch._C.DisableTorchFunctionSubclass():
+        return value._version
+
+
+def _is_custom(value: torch.Tensor) -> bool:
+    with torch._C.DisableTorchFunctionSubclass():
+        return isinstance(value.grad_fn, BackwardCFunction)
 
 
 def plain(value: Any) -> Any:
@@ -82,21 +101,37 @@ class Tape:
         self.given: list[Any] = []
         self.device = "cpu"
         self.in_reduced_precision = False
-        self._objects: list[Any] = []
+        self._objects: list[tuple[Any, int]] = []
 
     def record(self, arguments: Any, options: Any, output: Any) -> Any:
         """Remember the call; returns the output with tensors that are traced."""
         number = len(self.calls)
         self.calls.append(tree_map(origin, (arguments, options)))
-        self._objects.append(output)
         leaves, structure = tree_flatten(output)
-        for i, leaf in enumerate(leaves):
-            if isinstance(leaf, torch.Tensor):
-                self.device = leaf.device.type
-                self.in_reduced_precision |= torch.is_autocast_enabled(self.device)
-                leaves[i] = leaf.as_subclass(Traced)
-                leaves[i].origin = Output(number, i)
-        return tree_unflatten(leaves, structure)
+        if len(leaves) == 1 and leaves[0] is output and not isinstance(output, torch.Tensor):
+            return self._traced_object(number, output)
+        traced = [self._traced(leaf, Output(number, i)) for i, leaf in enumerate(leaves)]
+        return tree_unflatten(traced, structure)
+
+    def _traced(self, value: Any, place: Output) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        self.device = value.device.type
+        self.in_reduced_precision |= torch.is_autocast_enabled(self.device)
+        found = value.as_subclass(Traced)
+        found.origin = place
+        return found
+
+    def _traced_object(self, number: int, output: Any) -> Any:
+        """A copy of an object of an unknown class, with its tensors traced by their names."""
+        copied = copy.copy(output)
+        for name, value in list(vars(copied).items()) if hasattr(copied, "__dict__") else []:
+            object.__setattr__(copied, name, self._traced(value, Output(number, name)))
+        if isinstance(copied, MutableMapping):
+            for name, value in list(copied.items()):
+                copied[name] = self._traced(value, Output(number, name))
+        self._objects.append((copied, number))
+        return copied
 
     def origins(self, values: Any) -> Any:
         """From what the criterion's arguments are computed."""
@@ -105,8 +140,8 @@ class Tape:
         return found
 
     def _origin(self, value: Any) -> Any:
-        for number, known in enumerate(self._objects):
-            if value is known and not isinstance(value, torch.Tensor):
+        for known, number in self._objects:
+            if value is known:
                 return Output(number, None)
         if isinstance(value, torch.Tensor) and value.requires_grad:
             return origin(value) if isinstance(value, Traced) else _cannot_repeat()
@@ -120,8 +155,8 @@ class Tape:
 class Replay:
     """The recorded values again, for the rows of some examples of the batch."""
 
-    def __init__(self, tape: Tape, rows: Sequence[int]) -> None:
-        self._tape, self._rows = tape, torch.tensor(list(rows))
+    def __init__(self, tape: Tape, rows: Sequence[int], reloaded: Reloaded | None) -> None:
+        self._tape, self._rows, self._reloaded = tape, list(rows), reloaded
         self.size = len(rows)
         self._outputs: dict[int, Any] = {}
         self._known: dict[int, Any] = {}
@@ -136,7 +171,8 @@ class Replay:
                 self._known[id(value)] = self._again(value)
             return self._known[id(value)]
         if isinstance(value, torch.Tensor) and value.ndim and len(value) == self._tape.size:
-            return value[self._rows.to(value.device)]
+            again = None if self._reloaded is None else self._reloaded.part(value, self._rows)
+            return value[self._rows] if again is None else again
         return value
 
     def _again(self, value: Output | Applied) -> Any:
@@ -147,7 +183,12 @@ class Replay:
             arguments, options = self._tape.calls[value.call]
             self._outputs[value.call] = self._tape.forward(*self(arguments), **self(options))
         output = self._outputs[value.call]
-        return output if value.leaf is None else tree_leaves(output)[value.leaf]
+        if value.place is None:
+            return output
+        if isinstance(value.place, int):
+            return tree_leaves(output)[value.place]
+        by_name = vars(output) if value.place in getattr(output, "__dict__", {}) else output
+        return by_name[value.place]
 
 
 def _cannot_repeat() -> Any:

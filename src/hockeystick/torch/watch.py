@@ -20,6 +20,11 @@ class Watch:
         self._parameters: dict[str, tuple[int, int]] | None = None
         self._buffers: dict[str, tuple[int, int]] = {}
 
+    @property
+    def begun(self) -> bool:
+        """Whether a change would be noticed."""
+        return self._parameters is not None
+
     def begin(self) -> None:
         """What is there now is what the run left, or what it starts from."""
         self._parameters = _versions(dict(self._model.named_parameters()))
@@ -36,7 +41,6 @@ class Watch:
     def check(self) -> None:
         """`PlanMismatch` with the name of the first tensor that was changed."""
         if self._parameters is None:
-            self.begin()
             return
         now = _versions(dict(self._model.named_parameters()))
         for name, version in self._parameters.items():

@@ -64,13 +64,13 @@ def _or_none(one: Check) -> Check:
 def _probe(name: str, value: Any) -> dict[str, Any]:
     """A probe that passed: where, with how many examples, and the largest change that it saw."""
     facts = _object(name, value)
-    if set(facts) != {"step", "examples", "largest_change", "whole_batch"}:
+    if set(facts) != {"step", "examples", "largest_change", "inputs_as_loaded"}:
         raise InvalidParameter(name, "made of the known facts of a probe", sorted(facts))
     return {
         "step": check.positive_integer("step", facts["step"]),
         "examples": check.positive_integer("examples", facts["examples"]),
         "largest_change": _number(check.probability)("largest_change", facts["largest_change"]),
-        "whole_batch": check.boolean("whole_batch", facts["whole_batch"]),
+        "inputs_as_loaded": check.boolean("inputs_as_loaded", facts["inputs_as_loaded"]),
     }
 
 

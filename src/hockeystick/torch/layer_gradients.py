@@ -1,0 +1,188 @@
+"""Norms and clipped sums of the gradients of one layer, from its inputs and output gradients.
+
+For a linear layer the gradient of an example is the sum over its positions t of g_t a_t', where a_t
+is the input and g_t the gradient at the output. Its norm follows from inner products (ghost
+clipping; Li et al. 2021, arXiv:2110.05679), and the clipped sum over the batch is one matrix
+product (book-keeping; Bu et al. 2022, arXiv:2210.00038): the gradients of single examples are never
+formed, and what is summed is what was measured. All of it is in double precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import nn
+
+from hockeystick.torch.sums import squared_norms, weighted_sum
+
+__all__ = ["LayerGradients", "Use", "layer_gradients"]
+
+# Of double precision, rounded up.
+ROUNDING = 1.2e-16
+# Numbers of per-example gradients that are formed at a time (128 MB).
+AT_ONCE = 2**24
+
+OfParameters = dict[torch.Tensor, torch.Tensor]
+# From a layer, its inputs and its output gradients to a gradient for each example.
+Sampler = Callable[[nn.Module, list[torch.Tensor], torch.Tensor], OfParameters]
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """One use of a layer for the batch: its inputs, and the gradients at its output."""
+
+    layer: nn.Module
+    inputs: list[torch.Tensor]
+    gradients: torch.Tensor
+    examples: int
+
+
+class LayerGradients(Protocol):
+    """What is needed of the per-example gradients of a layer."""
+
+    def squares(self) -> OfParameters:
+        """For each parameter an upper bound of the squared norm of each example's gradient."""
+
+    def weighted(self, factors: torch.Tensor) -> OfParameters:
+        """For each parameter the sum of factor times gradient, flat; 0 leaves an example out."""
+
+
+def layer_gradients(uses: Sequence[Use], sampler: Sampler) -> LayerGradients:
+    """The way that suits the layer; in general its gradients are formed, layer by layer."""
+    first = uses[0]
+    if len(uses) == 1 and type(first.layer) is nn.Linear:
+        return _Linear(first)
+    if len(uses) == 1 and type(first.layer) is nn.Embedding:
+        return _Embedding(first)
+    return _Formed(uses, sampler)
+
+
+class _Linear:
+    """A linear layer, at any number of positions."""
+
+    def __init__(self, use: Use) -> None:
+        self._layer: Any = use.layer
+        self._inputs = use.inputs[0].flatten(1, -2) if use.inputs[0].ndim > 2 else use.inputs[0]
+        self._gradients = use.gradients.flatten(1, -2) if use.gradients.ndim > 2 else use.gradients
+        if self._inputs.ndim == 2:
+            self._inputs, self._gradients = self._inputs[:, None], self._gradients[:, None]
+
+    def squares(self) -> OfParameters:
+        """Exact up to rounding in double precision, which is added."""
+        found: OfParameters = {}
+        size = max(AT_ONCE // max(self._numbers(), 1), 1)
+        parts = [
+            self._squares(a.double(), g.double())
+            for a, g in zip(self._inputs.split(size), self._gradients.split(size), strict=True)
+        ]
+        if self._layer.weight.requires_grad:
+            found[self._layer.weight] = torch.cat([weight for weight, _ in parts])
+        if self._layer.bias is not None and self._layer.bias.requires_grad:
+            found[self._layer.bias] = torch.cat([bias for _, bias in parts])
+        return found
+
+    def _numbers(self) -> int:
+        """How many numbers are formed for one example."""
+        positions = self._inputs.shape[1]
+        pairs, entries = positions**2, self._inputs.shape[2] * self._gradients.shape[2]
+        return min(pairs, entries) + positions * (self._inputs.shape[2] + self._gradients.shape[2])
+
+    def _squares(self, a: torch.Tensor, g: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Of the weight and of the bias, for some examples."""
+        of_bias = g.sum(dim=1).square().sum(dim=1)
+        lengths = torch.linalg.vector_norm(g, dim=2) * torch.linalg.vector_norm(a, dim=2)
+        positions = a.shape[1]
+        if positions == 1:
+            return lengths.square().sum(dim=1), of_bias
+        if positions**2 > a.shape[2] * g.shape[2]:
+            return (g.mT @ a).square().sum(dim=(1, 2)), of_bias
+        inner = ((g @ g.mT) * (a @ a.mT)).sum(dim=(1, 2)).clamp(min=0.0)
+        # Where positions cancel, the inner products are known to rounding of their sizes only.
+        terms = positions**2 + a.shape[2] + g.shape[2]
+        return inner + terms * ROUNDING * lengths.sum(dim=1).square(), of_bias
+
+    def weighted(self, factors: torch.Tensor) -> OfParameters:
+        """A matrix product over examples and positions."""
+        kept = factors > 0
+        a = self._inputs[kept].double()
+        g = self._gradients[kept].double() * factors[kept].to(a.device)[:, None, None]
+        found: OfParameters = {}
+        if self._layer.weight.requires_grad:
+            found[self._layer.weight] = (g.flatten(0, 1).mT @ a.flatten(0, 1)).flatten()
+        if self._layer.bias is not None and self._layer.bias.requires_grad:
+            found[self._layer.bias] = g.sum(dim=(0, 1))
+        return found
+
+
+class _Embedding:
+    """An embedding: gradients of equal indices of an example are added, then squared."""
+
+    def __init__(self, use: Use) -> None:
+        self._layer: Any = use.layer
+        self._examples = use.examples
+        indices = use.inputs[0].reshape(use.examples, -1)
+        rows = torch.arange(use.examples, device=indices.device)[:, None].expand_as(indices)
+        counted = torch.ones_like(indices, dtype=torch.bool)
+        if self._layer.padding_idx is not None:
+            counted = indices != self._layer.padding_idx
+        self._indices, self._rows = indices[counted], rows[counted]
+        width = use.gradients.shape[-1]
+        self._gradients = use.gradients.reshape(use.examples, -1, width)[counted].double()
+
+    def squares(self) -> OfParameters:
+        """Sums of squares: nothing cancels."""
+        pairs = self._rows * self._layer.num_embeddings + self._indices
+        known, place = torch.unique(pairs, return_inverse=True)
+        sums = self._gradients.new_zeros(len(known), self._gradients.shape[-1])
+        sums.index_add_(0, place, self._gradients)
+        squares = self._gradients.new_zeros(self._examples)
+        squares.index_add_(0, known // self._layer.num_embeddings, sums.square().sum(dim=1))
+        return {self._layer.weight: squares}
+
+    def weighted(self, factors: torch.Tensor) -> OfParameters:
+        """Added to the rows of their indices."""
+        factors = factors.to(self._gradients.device)[self._rows]
+        kept = factors > 0
+        total = self._gradients.new_zeros(self._layer.weight.shape)
+        total.index_add_(0, self._indices[kept], self._gradients[kept] * factors[kept, None])
+        return {self._layer.weight: total.flatten()}
+
+
+class _Formed:
+    """Any other layer: its per-example gradients are formed, and formed again for the sum."""
+
+    def __init__(self, uses: Sequence[Use], sampler: Sampler) -> None:
+        self._uses, self._sampler = uses, sampler
+        self._measured: OfParameters = {}
+
+    def rows(self) -> OfParameters:
+        """The gradient of each example, for each parameter, over all uses."""
+        found: OfParameters = {}
+        for use in self._uses:
+            for parameter, rows in self._sampler(use.layer, use.inputs, use.gradients).items():
+                if not parameter.requires_grad:
+                    continue
+                if parameter not in found:
+                    shape = (use.examples, *parameter.shape)
+                    found[parameter] = rows.new_zeros(shape)
+                found[parameter][: len(rows)] += rows
+        return found
+
+    def squares(self) -> OfParameters:
+        """Of the rows."""
+        self._measured = {p: squared_norms(rows) for p, rows in self.rows().items()}
+        return self._measured
+
+    def weighted(self, factors: torch.Tensor) -> OfParameters:
+        """Of the rows, which are as long as they were measured even if a device is not exact."""
+        found: OfParameters = {}
+        kept = factors > 0
+        for parameter, every in self.rows().items():
+            rows = every[kept.to(every.device)]
+            now = squared_norms(rows).clamp(min=torch.finfo(torch.float64).tiny)
+            shorter = (self._measured[parameter][kept] / now).sqrt().clamp(max=1.0)
+            found[parameter] = weighted_sum(rows, factors[kept] * shorter)
+        return found
