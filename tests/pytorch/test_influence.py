@@ -330,7 +330,7 @@ def test_what_cannot_be_repeated(runs):
     """A change in place, and a size that is written down."""
     plan = hs.Plan(sampling=hs.FullBatch(), steps=2)
     for change, why in (
-        (lambda o: (o + 1.0).mul_(2.0), "changes in place cannot"),
+        (lambda o: (o + 1.0).mul_(2.0), "changes in place and hooks cannot"),
         (lambda o: o.reshape(EXAMPLES, CLASSES, 1).squeeze(-1), "for a part of the batch"),
     ):
         run = runs.private(plan, model=network(), dataset=data())

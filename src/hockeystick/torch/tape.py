@@ -54,6 +54,9 @@ class Traced(torch.Tensor):
         arguments, options = tree_map(origin, (args, kwargs))
         before = {id(t): _version(t) for t in tree_leaves((args, kwargs)) if isinstance(t, cls)}
         result = super().__torch_function__(func, types, args, kwargs)
+        if func is torch.Tensor.register_hook:
+            # What the hook does to gradients is not repeated.
+            args[0].origin = None
         if isinstance(result, Traced):
             if not any(result is leaf for leaf in tree_leaves((args, kwargs))):
                 result.origin = Applied(func, arguments, options)
@@ -74,7 +77,9 @@ def origin(value: Any) -> Any:
         # Of a custom function only what its forward pass does was recorded.
         custom = _is_custom(value) and not isinstance(known, Output)
         return _cannot_repeat() if known is None or custom else known
-    return value.detach() if isinstance(value, torch.Tensor) else value
+    if isinstance(value, torch.Tensor):
+        return _cannot_repeat() if value.requires_grad else value.detach()
+    return value
 
 
 def _version(value: torch.Tensor) -> int:
@@ -143,8 +148,6 @@ class Tape:
         for known, number in self._objects:
             if value is known:
                 return Output(number, None)
-        if isinstance(value, torch.Tensor) and value.requires_grad:
-            return origin(value) if isinstance(value, Traced) else _cannot_repeat()
         return origin(value)
 
     def close(self) -> None:
@@ -194,6 +197,6 @@ class Replay:
 def _cannot_repeat() -> Any:
     raise PlanMismatch(
         "The criterion was given a tensor that was not computed from the output of the run's model "
-        "by operations that can be repeated (changes in place cannot); give it the output itself, "
-        "and put what lies between into the criterion."
+        "by operations that can be repeated (changes in place and hooks cannot); give it the output "
+        "itself, and put what lies between into the criterion."
     )

@@ -71,9 +71,11 @@ def _run(statement: Statement) -> str:
 def _independence(statement: Statement) -> str:
     if statement.probe is None:
         return "Whether examples of a batch influence each other was not probed."
+    loaded = statement.probe["inputs_as_loaded"]
+    loop = "" if loaded else "; what the loop did to batches before the model saw them was not"
     return (
-        f"A probe before step {statement.probe['step']:,} found no influence of one example of a "
-        "batch on another."
+        f"Up to step {statement.probe['step']:,} the independence of the examples of a batch was "
+        f"probed{loop}, and no influence of one on another was found."
     )
 
 
