@@ -106,9 +106,12 @@ def _same_form(mine: Any, theirs: Any) -> None:
         here = (theirs.shape, theirs.dtype) if isinstance(theirs, np.ndarray) else None
         if here != (mine.shape, mine.dtype):
             raise _degenerate("words of another shape or type")
-    elif isinstance(mine, (int, np.integer)):
-        if isinstance(theirs, bool) or not isinstance(theirs, (int, np.integer)):
-            raise _degenerate("something else in the place of an integer")
+    elif isinstance(mine, (int, np.integer)) and not _integer(theirs):
+        raise _degenerate("something else in the place of an integer")
+
+
+def _integer(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def _degenerate(reason: str) -> InvalidParameter:

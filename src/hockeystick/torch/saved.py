@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from hockeystick.errors import InvalidParameter, PlanMismatch
-from hockeystick.saved_states import MALFORMED
+from hockeystick.saved_states import MALFORMED, state_digest
 from hockeystick.torch.batch_sampler import BatchSampler
 from hockeystick.torch.noise_stream import NoiseStream
 from hockeystick.torch.progress import Progress, Settings
 
 __all__ = ["Saved"]
 
-PARTS = ("settings", "taken", "noise", "batches", "budget")
+PARTS = ("settings", "taken", "noise", "batches", "budget", "digest")
 
 
 class Saved:
@@ -27,13 +27,14 @@ class Saved:
     def state(self, noise: NoiseStream) -> dict[str, Any]:
         """Numbers, text and tensors."""
         taken = self._progress.taken
-        return {
+        content = {
             "settings": _described(self._progress.settings),
             "taken": taken,
             "noise": noise.state_dict(),
             "batches": self._batches.state_dict(position=taken),
             "budget": self._progress.budget.state(),
         }
+        return {**content, "digest": _digest(content)}
 
     def restore(self, state: Any, noise: NoiseStream) -> None:
         """Check everything, then change the noise, the batches and the progress.
@@ -76,6 +77,8 @@ class Saved:
                 "noise of the steps between would be used twice."
             )
         self._progress.budget.check(dict(state["budget"]))
+        if state["digest"] != _digest(state):
+            raise PlanMismatch("The state of the run was changed after it was saved.")
         change_batches = self._batches.prepared(state["batches"])
         change_noise = noise.prepared(state["noise"])
 
@@ -95,3 +98,9 @@ def _described(settings: Settings) -> dict[str, Any]:
     values = {name: value for name, value in vars(settings).items() if name != "seeded"}
     values["plan"] = json.dumps(settings.plan.describe(), sort_keys=True, default=str)
     return values
+
+
+def _digest(state: Mapping[str, Any]) -> str:
+    """Of all parts; noise and batches have digests of their own contents."""
+    own = {name: state[name]["digest"] for name in ("noise", "batches")}
+    return state_digest({**state, **own})

@@ -12,6 +12,7 @@ from typing import Any, Self
 from hockeystick.atomic import check_target, replacing
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Kind
+from hockeystick.plain_text import strict_json
 from hockeystick.plan import Plan
 from hockeystick.training.plan_object import plan_from
 from hockeystick.training.stated_fields import CHECKS
@@ -66,15 +67,15 @@ class Statement:
     def from_json(cls, text: str) -> Self:
         """The statement in the text; `InvalidParameter` if there is none or a fact is missing.
 
-        Every fact has its type and range, but whether they fit together and whether the number is
-        right is the question of `check_statement`.
+        So it is if a fact occurs twice, or if a text has control characters. Every fact has its
+        type and range, but whether they fit together and whether the number is right is the
+        question of `check_statement`.
         """
         try:
-            facts = json.loads(text, parse_constant=_refuse_constant)
+            facts = strict_json(text)
         except ValueError as error:
-            raise InvalidParameter("statement", "JSON", str(error)) from None
-        except RecursionError:
-            raise InvalidParameter("statement", "JSON", "values nested too deeply") from None
+            allowed = "JSON in which every name occurs once, of finite numbers and visible text"
+            raise InvalidParameter("statement", allowed, str(error)) from None
         if not isinstance(facts, dict) or facts.pop("format", None) != FORMAT:
             raise InvalidParameter(
                 "statement", f"a JSON object of the format {FORMAT!r}", text[:60]
@@ -113,7 +114,3 @@ class Statement:
 def plain(value: Any) -> Any:
     """As it comes back from JSON."""
     return json.loads(json.dumps(value, allow_nan=False))
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number")
