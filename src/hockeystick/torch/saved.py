@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from hockeystick.errors import InvalidParameter, PlanMismatch
+from hockeystick.errors import InvalidParameter, PlanMismatch, shown
 from hockeystick.saved_states import MALFORMED, state_digest
 from hockeystick.torch.batch_sampler import BatchSampler
 from hockeystick.torch.noise_stream import NoiseStream
@@ -65,7 +65,9 @@ class Saved:
         for name, value in _described(self._progress.settings).items():
             theirs = state["settings"][name]
             if type(theirs) is not type(value) or theirs != value:
-                raise PlanMismatch(f"The saved run had another {name}: {theirs}, not {value}.")
+                raise PlanMismatch(
+                    f"The saved run had another {name}: {shown(theirs)}, not {shown(value)}."
+                )
         taken = state["taken"]
         if isinstance(taken, bool) or not isinstance(taken, int):
             raise TypeError("steps are counted in integers")
