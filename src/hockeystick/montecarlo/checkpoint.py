@@ -111,26 +111,30 @@ class Checkpoint:
         self._written = time.monotonic()
 
     def _read(self, path: Path, seed: int | None, key: bytes) -> None:
+        """Take over what the file holds; nothing in it is used unless its tag is right."""
         try:
             content = strict_json(path.read_text(encoding="utf-8"))
             given = content.pop("tag")
-            same = content["format"] == FORMAT and content["question"] == self._question
             own = authentic(key, _canonical(content), given)
+            if not (content["format"] == FORMAT and content["question"] == self._question):
+                raise _refused("one of the same question", path)
+            if not own:
+                raise _refused("one that was written with the same checkpoint key", path)
             stored = int(content["seed"])
-            tallies = {key: _tally(*parts) for key, parts in content["pieces"].items()}
-            whole = stored >= 0 and all(map(_consistent, tallies.values()))
-        except (AttributeError, LookupError, TypeError, ValueError, OSError) as error:
-            raise InvalidParameter(
-                "checkpoint", "a new file, or one of the same question", str(path)
-            ) from error
-        if not same or seed not in (None, stored):
-            raise InvalidParameter(
-                "checkpoint", "a new file, or one of the same question and seed", str(path)
-            )
-        if not (own and whole):
-            allowed = "a new file, or one that was written with the same checkpoint key"
-            raise InvalidParameter("checkpoint", allowed, str(path))
+            tallies = {piece: _tally(*parts) for piece, parts in content["pieces"].items()}
+        except InvalidParameter:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, OSError):
+            raise _refused("one of the same question", path) from None
+        if seed not in (None, stored):
+            raise _refused("one of the same question and seed", path)
+        if not all(map(_consistent, tallies.values())):
+            raise _refused("one with sums of payoffs that are possible", path)
         self.seed, self._tallies = stored, tallies
+
+
+def _refused(instead: str, path: Path) -> InvalidParameter:
+    return InvalidParameter("checkpoint", f"a new file, or {instead}", str(path))
 
 
 def _key(piece: Piece) -> str:
