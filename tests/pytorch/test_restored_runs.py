@@ -221,7 +221,7 @@ def test_a_run_takes_no_step_in_a_child(runs):
     points, _ = next(iter(loader))
 
     def step():
-        runs.LinearLoss()(model(points)).backward()
+        run.loss(runs.LinearLoss())(model(points)).backward()
         optimizer.step()
 
     torch.set_num_threads(1)
