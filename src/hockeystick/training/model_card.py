@@ -7,7 +7,6 @@ from decimal import ROUND_CEILING, Context
 from typing import Any
 
 from hockeystick.guarantee import Kind
-from hockeystick.plain_text import escaped
 from hockeystick.training.plan_object import label_of
 from hockeystick.training.stated import Statement
 
@@ -31,7 +30,9 @@ HOW_KNOWN: dict[Kind, str] = {
 
 def paragraph(statement: Statement) -> str:
     """The statement as one paragraph for a model card; epsilon is rounded up."""
-    return escaped(" ".join(part(statement) for part in (_claim, _known, _run, _end, _limits)))
+    return " ".join(
+        (_claim(statement), _known(statement), _run(statement), _end(statement), _limits(statement))
+    )
 
 
 def _claim(statement: Statement) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Self
 from hockeystick.atomic import check_target, replacing
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Kind
-from hockeystick.plain_text import strict_json
+from hockeystick.plain_text import escaped, strict_json
 from hockeystick.plan import Plan
 from hockeystick.training.plan_object import plan_from
 from hockeystick.training.stated_fields import CHECKS
@@ -102,10 +102,10 @@ class Statement:
         return cls.from_json(text)
 
     def paragraph(self) -> str:
-        """The statement in words, for a model card."""
+        """The statement in words, for a model card; what cannot be seen is written as numbers."""
         from hockeystick.training.model_card import paragraph
 
-        return paragraph(self)
+        return escaped(paragraph(self))
 
     def __str__(self) -> str:
         return self.paragraph()
