@@ -24,6 +24,9 @@ from hockeystick.training.statement import statement
 
 __all__ = ["PrivateRun"]
 
+# What changes from step to step.
+COUNTERS = ("_taken", "_intact")
+
 
 class PrivateRun(SingleUse):
     """The plan's batches and noise, handed out together as one private gradient for each step.
@@ -112,12 +115,12 @@ class PrivateRun(SingleUse):
         return self._expected_batch_size
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Only the run itself changes anything in it."""
-        if name.startswith("_"):
+        """The run sets its parts once, and counts its steps; nothing else changes."""
+        if name in COUNTERS or (name.startswith("_") and name not in vars(self)):
             object.__setattr__(self, name, value)
         elif hasattr(self, name):
             raise PlanMismatch(
-                f"{name} cannot change during a run: what was accounted is "
+                f"{name.lstrip('_')} cannot change during a run: what was accounted is "
                 f"{shown(getattr(self, name))}, got {shown(value)}."
             )
         else:
