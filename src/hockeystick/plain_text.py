@@ -35,7 +35,7 @@ def strict_json(text: str) -> Any:
 
 def invisible(text: str) -> bool:
     """Whether the text has characters that cannot be seen or that a terminal obeys."""
-    return any(unicodedata.category(one) in INVISIBLE for one in text)
+    return not text.isprintable() and any(unicodedata.category(one) in INVISIBLE for one in text)
 
 
 def escaped(text: str) -> str:
