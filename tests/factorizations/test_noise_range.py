@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hockeystick import strategies
-from hockeystick.errors import InvalidParameter, PrecisionError
+from hockeystick.errors import InvalidParameter, PlanMismatch, PrecisionError
 
 N, D = 8, 2000
 TYPES = [np.float16, np.float32, np.float64]
@@ -111,3 +111,13 @@ def test_usual_noise_is_as_before():
                 rows = np.stack(list(strategy.noise(50, scale=scale, dtype=dtype, rng=4)))
                 assert rows.shape == (N, 50)
                 assert np.isfinite(rows).all()
+
+
+@pytest.mark.parametrize("name", ["scale", "steps", "step", "shape", "dtype", "seeded"])
+def test_a_stream_stays_what_it_was_made_as(name):
+    """Another scale in the middle of a run would be other noise than was accounted."""
+    stream = strategies.bsr(N, bands=2).noise(4, scale=2.0, rng=1)
+    twin = strategies.bsr(N, bands=2).noise(4, scale=2.0, rng=1)
+    with pytest.raises(PlanMismatch, match=f"^{name} of a noise stream cannot change"):
+        setattr(stream, name, 1e-3)
+    assert np.array_equal(np.stack(list(stream)), np.stack(list(twin)))

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from hockeystick._numerics.threads import in_threads
 from hockeystick._validate import positive_integer
-from hockeystick.errors import HockeystickError, InvalidParameter
+from hockeystick.errors import HockeystickError, InvalidParameter, PlanMismatch, shown
 from hockeystick.randomness import RandomSource, generators, is_secret
 from hockeystick.saved_states import MALFORMED, check_digest, restored_generator, state_digest
 from hockeystick.single_use import SingleUse
@@ -67,8 +67,7 @@ class NoiseStream(SingleUse, Iterator[npt.NDArray[Any]]):
     future noise and must be kept as secret as the data. After an interrupted row only `restore`
     helps. To restore an older state repeats noise: two releases with the same noise are not what
     was accounted. For the same reason a stream works only in the process that made it, and cannot
-    be copied or pickled. `seeded` says that some of its noise came from a seed or generator of the
-    caller, here or where a restored state was saved.
+    be copied or pickled, and its scale, type and steps cannot be assigned to.
 
     Floating point: noise is drawn and summed in binary floating point, and the Gaussian mechanism
     is proven for real numbers. The low bits of a sum of data and noise can reveal something about
@@ -91,11 +90,11 @@ class NoiseStream(SingleUse, Iterator[npt.NDArray[Any]]):
     ) -> None:
         self._recurrence = recurrence
         self.steps = steps
-        self.step = 0
+        self._step = 0
         self.shape = _shape(dimension)
         self.dtype = _dtype(dtype)
         self.scale = check_scale(scale, self.dtype, recurrence.inverse_diagonal)
-        self.seeded = not is_secret(rng)
+        self._seeded = not is_secret(rng)
         self._parts = self._make_parts(rng)
         self._intact = True
 
@@ -109,6 +108,25 @@ class NoiseStream(SingleUse, Iterator[npt.NDArray[Any]]):
             _Part(slice(a, b), source, np.zeros((self._recurrence.rows, b - a), working))
             for source, (a, b) in zip(sources, pairwise(edges), strict=True)
         ]
+
+    @property
+    def step(self) -> int:
+        """How many rows were handed out."""
+        return self._step
+
+    @property
+    def seeded(self) -> bool:
+        """Whether noise came from a seed of the caller, here or where a state was saved."""
+        return self._seeded
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """What the stream is stays as it was made."""
+        if not name.startswith("_") and hasattr(self, name):
+            raise PlanMismatch(
+                f"{name} of a noise stream cannot change: it is {shown(getattr(self, name))}, "
+                f"got {shown(value)}."
+            )
+        object.__setattr__(self, name, value)
 
     def __iter__(self) -> NoiseStream:
         return self
@@ -127,7 +145,7 @@ class NoiseStream(SingleUse, Iterator[npt.NDArray[Any]]):
         )
         inverse = self._recurrence.inverse_diagonal
         check_row(row, self.dtype, self.scale * float(inverse[self.step % inverse.size]))
-        self.step += 1
+        self._step += 1
         self._intact = True
         return row.astype(self.dtype, copy=False).reshape(self.shape)
 
@@ -175,8 +193,8 @@ class NoiseStream(SingleUse, Iterator[npt.NDArray[Any]]):
             raise InvalidParameter("state", "what `state()` returned", type(state)) from error
 
         def change() -> None:
-            self.step, self._parts, self._intact = step, parts, True
-            self.seeded = self.seeded or seeded
+            self._step, self._parts, self._intact = step, parts, True
+            self._seeded = self._seeded or seeded
 
         return change
 

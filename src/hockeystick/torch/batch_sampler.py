@@ -36,8 +36,6 @@ class BatchSampler(SingleUse, Sampler[list[int]]):
     be kept as secret as the data. A loader with workers asks for batches in advance:
     `state_dict(position=...)` then says how many were really used. A sampler works only in the
     process that made it, and cannot be copied or pickled; workers of a loader only get indices.
-    `seeded` says that batches came from a seed or generator of the caller, here or where a restored
-    state was saved.
     """
 
     what = "The batch sampler"
@@ -50,7 +48,7 @@ class BatchSampler(SingleUse, Sampler[list[int]]):
             raise InvalidParameter("plan", "a Plan", plan)
         self._plan = plan
         self._graph = examples
-        self.seeded = not is_secret(rng)
+        self._seeded = not is_secret(rng)
         self._source = _own_generator(rng).bit_generator
         self._start = deepcopy(self._source.state)
         self._position = 0
@@ -61,6 +59,11 @@ class BatchSampler(SingleUse, Sampler[list[int]]):
     def plan(self) -> Plan:
         """Whose batches these are."""
         return self._plan
+
+    @property
+    def seeded(self) -> bool:
+        """Whether batches came from a seed of the caller, here or where a state was saved."""
+        return self._seeded
 
     @property
     def position(self) -> int:
@@ -131,7 +134,7 @@ class BatchSampler(SingleUse, Sampler[list[int]]):
             raise InvalidParameter("state", "what `state_dict()` returned", type(state)) from error
 
         def change() -> None:
-            self._start, self.seeded = start, self.seeded or seeded
+            self._start, self._seeded = start, self._seeded or seeded
             self._live, self._position, self._latest = self._from_start(), 0, None
             for _ in range(position):
                 next(self._live)
