@@ -97,6 +97,29 @@ def test_a_forged_checkpoint_is_refused(path, change):
     assert path.read_bytes() == before
 
 
+def negative_trials(content):
+    """Sums of 0 in pilots, and negative ones in trials."""
+    for place, piece in content["pieces"].items():
+        piece[1] = [
+            [-abs(one) if place.startswith("1.") else 0.0 for one in row] for row in piece[1]
+        ]
+        piece[2], piece[3] = ([[0.0] * len(row) for row in part] for part in piece[2:])
+
+
+@pytest.mark.parametrize("change", [totals(0.0), totals(1e-6), negative_trials])
+def test_a_false_claim_is_not_accepted_however_often_its_file_is_forged(path, change):
+    """First the pilot is forged, then each trial that is drawn because of it."""
+    with pytest.raises(VerificationFailed):
+        verified(path, FALSE)
+    for _ in range(10):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        change(content)
+        path.write_text(json.dumps(content), encoding="utf-8")
+        with pytest.raises(HockeystickError) as caught:
+            verified(path, FALSE)
+        assert isinstance(caught.value, (InvalidParameter, VerificationFailed))
+
+
 def test_infinite_and_repeated_numbers_are_refused(path):
     """NaN passes no comparison, and of a name that occurs twice the last one would count."""
     text = json.dumps(pilot_of_the_false_claim(path))
