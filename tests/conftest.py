@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
@@ -13,6 +15,14 @@ settings.load_profile("fixed")
 # test would depend on which tests ran before it, and on every number in the source.
 if hasattr(providers, "_get_local_constants"):
     providers._get_local_constants = providers.Constants
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keys of checkpoints are made in a folder of the test run, not in the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from hockeystick.errors import InvalidParameter, MissingExtra
 
-__all__ = ["RandomSource", "generator", "generators"]
+__all__ = ["RandomSource", "generator", "generators", "is_secret"]
 
 RandomSource: TypeAlias = (
     int | str | np.random.Generator | np.random.BitGenerator | np.random.SeedSequence | None
@@ -37,6 +37,11 @@ def generator(rng: RandomSource = None) -> np.random.Generator:
     `InvalidParameter`.
     """
     return _resolve(rng)
+
+
+def is_secret(rng: RandomSource) -> bool:
+    """Whether `generator` seeds from the operating system; otherwise the caller knows the seed."""
+    return rng is None or isinstance(rng, str)
 
 
 def generators(rng: RandomSource, count: int) -> list[np.random.Generator]:

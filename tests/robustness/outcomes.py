@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from hockeystick.errors import HockeystickError
 
-__all__ = ["CASES", "SECONDS", "cases", "outcome", "refused"]
+__all__ = ["CASES", "SECONDS", "TIMES", "cases", "outcome", "refused"]
 
 # HOCKEYSTICK_FUZZ=10 makes ten times as many cases, and others in every run.
 TIMES = int(os.environ.get("HOCKEYSTICK_FUZZ", "1"))

@@ -9,6 +9,7 @@ from functools import singledispatch
 import typer
 
 from hockeystick.errors import HockeystickError, InvalidParameter, UnsupportedPlan, shown
+from hockeystick.plain_text import escaped
 
 __all__ = ["main", "run"]
 
@@ -54,7 +55,7 @@ def _interrupted(error: BaseException | None) -> bool:
 
 
 def _complain(error: Exception, status: int) -> int:
-    typer.echo(f"error: {' '.join(_message(error).split())}", err=True)
+    typer.echo(f"error: {escaped(' '.join(_message(error).split()))}", err=True)
     return status
 
 

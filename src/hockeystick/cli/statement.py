@@ -15,6 +15,7 @@ from rich.table import Table
 from hockeystick.cli.json_output import print_json
 from hockeystick.cli.table import stdout
 from hockeystick.errors import InvalidParameter
+from hockeystick.plain_text import escaped
 from hockeystick.report.numbers import count_text, upper_text
 from hockeystick.report.progress import progress
 from hockeystick.training import Recheck, Statement, check_statement
@@ -85,7 +86,9 @@ def _read(path: Path) -> Statement:
     try:
         return Statement.load(path)
     except InvalidParameter as error:
-        raise typer.BadParameter(f"{path} is not a privacy statement: {error}") from None
+        raise typer.BadParameter(
+            f"{escaped(str(path))} is not a privacy statement: {error}"
+        ) from None
 
 
 def _as_object(statement: Statement, recheck: Recheck) -> dict[str, Any]:
@@ -113,13 +116,13 @@ def _print(statement: Statement, recheck: Recheck) -> None:
     table.add_row("epsilon", upper_text(statement.epsilon), found)
     table.add_row("delta", f"{statement.delta:g}", f"{statement.delta:g}")
     table.add_row("kind", statement.kind, recheck.kind or "-")
-    table.add_row("method", statement.method, recheck.method or "-")
+    table.add_row("method", escaped(statement.method), recheck.method or "-")
     console.print(table, soft_wrap=False)
     console.print(
         f"{count_text(statement.taken_steps)} of {count_text(statement.planned_steps)} planned "
-        f"steps taken; priced for {statement.priced_for}"
+        f"steps taken; priced for {escaped(statement.priced_for)}"
     )
-    console.print(f"adjacency: {statement.adjacency}; unit: {statement.unit}")
+    console.print(escaped(f"adjacency: {statement.adjacency}; unit: {statement.unit}"))
     for problem in recheck.problems:
-        console.print(f"problem: {problem}", style="bold red")
+        console.print(escaped(f"problem: {problem}"), style="bold red")
     console.print("the statement holds" if recheck.holds else "the statement does not hold")

@@ -12,6 +12,7 @@ from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import InvalidParameter
 from hockeystick.expressions.levy import LevyPair
+from hockeystick.plain_text import strict_json
 
 __all__ = ["LevyProcess"]
 
@@ -78,7 +79,7 @@ class LevyProcess:
     def from_text(cls, text: str) -> LevyProcess:
         """The process that `as_text` wrote, to the last digit."""
         try:
-            values = dict(json.loads(text))
+            values = dict(strict_json(text))
             return cls(
                 **{**values, "sizes": tuple(values["sizes"]), "rates": tuple(values["rates"])}
             )

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 
 from hockeystick.errors import InvalidParameter, LedgerError
+from hockeystick.plain_text import strict_json
 
 __all__ = ["as_text", "from_text", "plain_json"]
 
@@ -20,9 +21,9 @@ def as_text(values: Mapping[str, object], *, name: str = "request") -> str:
 
 
 def from_text(text: str) -> Mapping[str, object]:
-    """What `as_text` wrote."""
+    """What `as_text` wrote; nothing else has a name twice, or numbers that are not finite."""
     try:
-        values = json.loads(text)
+        values = strict_json(text)
     except (TypeError, ValueError):
         values = None
     if not isinstance(values, dict):

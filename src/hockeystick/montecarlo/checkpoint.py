@@ -1,7 +1,9 @@
 """What was drawn so far, in a file that survives an interruption.
 
 The file belongs to one question and holds its seed: asked again with the same file, the question
-takes the same draws, of which those in the file need not be made again.
+takes the same draws, of which those in the file need not be made again. It is authenticated with a
+key that is kept elsewhere (checkpoint_key.py): a claim is never accepted on tallies that somebody
+else may have written.
 """
 
 from __future__ import annotations
@@ -18,14 +20,18 @@ import numpy as np
 from hockeystick._version import __version__
 from hockeystick.atomic import check_target, replacing
 from hockeystick.errors import InvalidParameter
+from hockeystick.montecarlo.checkpoint_key import authentic, tag, user_key
 from hockeystick.montecarlo.tally import Tally
 from hockeystick.montecarlo.work import Job, Piece
+from hockeystick.plain_text import strict_json
 
 __all__ = ["Checkpoint", "fresh_seed"]
 
-FORMAT = "hockeystick draws 1"
+FORMAT = "hockeystick draws 2"
 # Seconds between two writes.
 INTERVAL = 10.0
+# How far sums of the same payoffs may be off, relatively.
+ROUNDING = 1e-6
 
 
 def fresh_seed() -> int:
@@ -43,32 +49,47 @@ class Checkpoint:
         seed: int | None,
         *,
         rescuable: bool = False,
+        key: bytes | None = None,
     ) -> None:
         self._path = path
+        self._key = key
         self._keeps = rescuable or path is not None
         asked = repr((__version__, sorted(question.items())))
         self._question = hashlib.sha256(asked.encode()).hexdigest()
         self._tallies: dict[str, Tally] = {}
         self._written = time.monotonic()
         self.seed = fresh_seed() if seed is None else seed
-        if path is not None and check_target("checkpoint", path).exists():
-            self._read(path, seed)
+        if path is not None:
+            check_target("checkpoint", path)
+            self._key = user_key() if key is None else key
+            if path.exists():
+                self._read(path, seed, self._key)
 
     def find(self, piece: Piece) -> Tally | None:
         """What the piece came to, if that is known."""
         return self._tallies.get(_key(piece)) if self._keeps else None
 
     def keep(self, piece: Piece, tally: Tally) -> None:
-        """Remember, and write from time to time; nothing without a file to come."""
-        if not self._keeps:
+        """Remember, and write from time to time; nothing without a file to come.
+
+        Infinite sums and NaN pass no trial; they are drawn again.
+        """
+        if not (self._keeps and _consistent(tally)):
             return
         self._tallies[_key(piece)] = tally
         if time.monotonic() - self._written > INTERVAL:
             self.write()
 
     def rescue(self, directory: Path) -> Path | None:
-        """Write to a new file in the directory, if there is no file of this question yet."""
+        """Write to a new file in the directory, if there is no file of this question yet.
+
+        None if there is nothing to write, or no key to write it with.
+        """
         if self._path is not None or not self._tallies:
+            return None
+        try:
+            self._key = user_key() if self._key is None else self._key
+        except InvalidParameter:
             return None
         self._path = directory / f"hockeystick-{self._question[:12]}.json"
         self.write()
@@ -76,33 +97,44 @@ class Checkpoint:
 
     def write(self) -> None:
         """Replace the file in one step, so that it is never half-written."""
-        if self._path is None:
+        if self._path is None or self._key is None:
             return
-        content = {
+        content: dict[str, Any] = {
             "format": FORMAT,
             "question": self._question,
             "seed": str(self.seed),
             "pieces": {key: _listed(tally) for key, tally in self._tallies.items()},
         }
+        marked = {**content, "tag": tag(self._key, _canonical(content))}
         with replacing(self._path) as file:
-            file.write(json.dumps(content).encode())
+            file.write(json.dumps(marked).encode())
         self._written = time.monotonic()
 
-    def _read(self, path: Path, seed: int | None) -> None:
+    def _read(self, path: Path, seed: int | None, key: bytes) -> None:
+        """Take over what the file holds; nothing in it is used unless its tag is right."""
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            same = content["format"] == FORMAT and content["question"] == self._question
+            content = strict_json(path.read_text(encoding="utf-8"))
+            given = content.pop("tag")
+            own = authentic(key, _canonical(content), given)
+            if not (content["format"] == FORMAT and content["question"] == self._question):
+                raise _refused("one of the same question", path)
+            if not own:
+                raise _refused("one that was written with the same checkpoint key", path)
             stored = int(content["seed"])
-            tallies = {key: _tally(*parts) for key, parts in content["pieces"].items()}
-        except (ValueError, KeyError, TypeError, OSError) as error:
-            raise InvalidParameter(
-                "checkpoint", "a new file, or one of the same question", str(path)
-            ) from error
-        if not same or seed not in (None, stored):
-            raise InvalidParameter(
-                "checkpoint", "a new file, or one of the same question and seed", str(path)
-            )
+            tallies = {piece: _tally(*parts) for piece, parts in content["pieces"].items()}
+        except InvalidParameter:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, OSError):
+            raise _refused("one of the same question", path) from None
+        if seed not in (None, stored):
+            raise _refused("one of the same question and seed", path)
+        if not all(map(_consistent, tallies.values())):
+            raise _refused("one with sums of payoffs that are possible", path)
         self.seed, self._tallies = stored, tallies
+
+
+def _refused(instead: str, path: Path) -> InvalidParameter:
+    return InvalidParameter("checkpoint", f"a new file, or {instead}", str(path))
 
 
 def _key(piece: Piece) -> str:
@@ -122,4 +154,23 @@ def _listed(tally: Tally) -> list[Any]:
 
 
 def _tally(draws: int, totals: Any, squares: Any, largest: Any) -> Tally:
-    return Tally(draws, np.array(totals), np.array(squares), np.array(largest))
+    return Tally(draws, *(np.array(one, dtype=np.float64) for one in (totals, squares, largest)))
+
+
+def _consistent(tally: Tally) -> bool:
+    """Whether sums of finite payoffs that are not negative can be like this, up to rounding."""
+    totals, squares, largest = tally.totals, tally.squares, tally.largest
+    most = largest * (1 + ROUNDING)
+    return (
+        type(tally.draws) is int
+        and tally.draws > 0
+        and totals.shape == squares.shape == largest.shape
+        and bool(np.all(np.isfinite(totals) & np.isfinite(squares) & (largest >= 0)))
+        and bool(np.all((totals >= 0) & (totals <= tally.draws * most)))
+        and bool(np.all((squares >= 0) & (squares <= totals * most)))
+    )
+
+
+def _canonical(content: dict[str, Any]) -> bytes:
+    """The same bytes for the same content, whatever the order and the spaces in the file."""
+    return json.dumps(content, sort_keys=True, allow_nan=False).encode()

@@ -7,13 +7,14 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hockeystick import _validate as check
 from hockeystick._numerics.threads import processors
 from hockeystick.errors import InvalidParameter, MissingExtra
+from hockeystick.montecarlo.checkpoint_key import KEY_BYTES
 
 __all__ = ["Execution", "Pool", "open_pool"]
 
@@ -28,8 +29,9 @@ class Execution:
     By default all cores of this machine draw, or `workers` of them. `scheduler` is the address of a
     Dask scheduler ("tcp://host:8786") or a `distributed.Client`. With a `checkpoint` file an
     interrupted computation goes on where it was when it is asked again; without one, what was drawn
-    before Ctrl-C goes to a new file in the directory `rescue`, if there is one. `progress` is told
-    in a sentence how far it is.
+    before Ctrl-C goes to a new file in the directory `rescue`, if there is one. A checkpoint is
+    only taken if its tag was made with the same key: `checkpoint_key`, of 32 bytes or more, or a
+    key of this user that is made once. `progress` is told in a sentence how far it is.
     """
 
     workers: int | None = None
@@ -37,8 +39,15 @@ class Execution:
     checkpoint: str | os.PathLike[str] | None = None
     rescue: str | os.PathLike[str] | None = None
     progress: Callable[[str], None] | None = None
+    checkpoint_key: bytes | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
+        key: Any = self.checkpoint_key
+        if key is not None and not (isinstance(key, bytes) and len(key) >= KEY_BYTES):
+            # What was given may be a secret.
+            raise InvalidParameter(
+                "checkpoint_key", f"None or {KEY_BYTES} bytes or more", type(key).__name__
+            )
         if self.workers is not None:
             object.__setattr__(self, "workers", check.positive_integer("workers", self.workers))
         if self.workers is not None and self.scheduler is not None:

@@ -38,6 +38,7 @@ def open_drawer(
         content,
         _checked(seed),
         rescuable=execution.rescue is not None,
+        key=execution.checkpoint_key,
     )
     try:
         with open_pool(execution) as pool:

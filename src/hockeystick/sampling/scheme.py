@@ -5,22 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from hockeystick._validate import positive, positive_integer
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import RandomSource, generator
+from hockeystick.sampling.batches import Batches, Indices
 
 if TYPE_CHECKING:
     from hockeystick.sampling.attribution import Attribution
 
 __all__ = ["Indices", "Sampling", "batch_size_within", "participations_within"]
-
-Indices: TypeAlias = npt.NDArray[np.int64]
-"""A batch: the numbers of its examples, from 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,10 +90,11 @@ class Sampling(ABC):
 
         A batch may be empty. Arguments are checked at the call, batches are drawn as they are asked
         for. `rng` is anything that `generator` takes; the default is seeded cryptographically. Only
-        schemes whose unit is a user take a graph of examples and users as `examples`.
+        schemes whose unit is a user take a graph of examples and users as `examples`. The iterator
+        works only in the process that made it, and cannot be copied or pickled.
         """
         count = positive_integer("examples", examples)
-        return self._draw(count, self.check_steps(steps), generator(rng))
+        return Batches(self._draw(count, self.check_steps(steps), generator(rng)))
 
     def describe(self) -> dict[str, object]:
         """The scheme's name and parameters, ready for JSON; what is None does not apply."""

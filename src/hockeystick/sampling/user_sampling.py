@@ -13,6 +13,7 @@ from hockeystick._validate import boolean, positive_integer, sampling_rate
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import RandomSource, generator
 from hockeystick.sampling.attribution import Attribution
+from hockeystick.sampling.batches import Batches
 from hockeystick.sampling.scheme import (
     Indices,
     Sampling,
@@ -133,7 +134,7 @@ class UserSampling(Sampling):
         With a number every example is a user of its own. A graph in which some user has more than
         `examples_per_user` examples, or with shared examples that were not declared, is refused.
         """
-        return self._draw(examples, self.check_steps(steps), generator(rng))
+        return Batches(self._draw(examples, self.check_steps(steps), generator(rng)))
 
     def _draw(
         self, examples: int | Attribution, steps: int, rng: np.random.Generator

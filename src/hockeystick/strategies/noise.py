@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -16,15 +16,16 @@ import numpy.typing as npt
 
 from hockeystick._numerics.threads import in_threads
 from hockeystick._validate import positive_integer
-from hockeystick.errors import HockeystickError, InvalidParameter, PrecisionError
-from hockeystick.randomness import RandomSource, generators
+from hockeystick.errors import HockeystickError, InvalidParameter, PlanMismatch, shown
+from hockeystick.randomness import RandomSource, generators, is_secret
+from hockeystick.saved_states import MALFORMED, check_digest, restored_generator, state_digest
+from hockeystick.single_use import SingleUse
+from hockeystick.strategies.noise_range import WORKING_TYPES, check_row, check_scale
 from hockeystick.strategies.normals import fill_normal
 from hockeystick.strategies.recurrence import Recurrence, fingerprint
 
 __all__ = ["NoiseStream"]
 
-# Which type a stream computes in, for each type it can return.
-WORKING_TYPES = {"float16": np.float32, "float32": np.float32, "float64": np.float64}
 # A long row is drawn in parts of at least this many numbers, each with a generator of its own, so
 # that several cores can work on it; how many there are does not depend on the machine.
 SMALLEST_PART, MOST_PARTS = 2**18, 16
@@ -48,17 +49,16 @@ class _Part:
 
     def at(self, generator: Any, memory: Any) -> _Part:
         """The same part at another time; both arguments come from a saved state."""
-        source = type(self.generator.bit_generator)()
-        source.state = generator
+        source = restored_generator(self.generator.bit_generator, generator)
         rows = np.array(memory)
         same = (rows.shape, rows.dtype) == (self.memory.shape, self.memory.dtype)
         if not (same and np.isfinite(rows).all()):
             allowed = f"with memory of shape {self.memory.shape} and type {self.memory.dtype}"
             raise InvalidParameter("state", allowed, (rows.shape, rows.dtype))
-        return _Part(self.where, np.random.Generator(source), rows)
+        return _Part(self.where, source, rows)
 
 
-class NoiseStream(Iterator[npt.NDArray[Any]]):
+class NoiseStream(SingleUse, Iterator[npt.NDArray[Any]]):
     """An iterator over the rows of C^-1 Z, with independent entries of Z drawn as they are needed.
 
     It ends after the strategy's number of steps. Each row is the caller's own array. Memory is what
@@ -66,13 +66,17 @@ class NoiseStream(Iterator[npt.NDArray[Any]]):
     itself. `state` and `restore` continue a stream elsewhere, bit for bit; a state reveals past and
     future noise and must be kept as secret as the data. After an interrupted row only `restore`
     helps. To restore an older state repeats noise: two releases with the same noise are not what
-    was accounted.
+    was accounted. For the same reason a stream works only in the process that made it, and cannot
+    be copied or pickled, and its scale, type and steps cannot be assigned to.
 
     Floating point: noise is drawn and summed in binary floating point, and the Gaussian mechanism
     is proven for real numbers. The low bits of a sum of data and noise can reveal something about
     the data that no proof here covers, see Mironov (2012), "On significance of the least
     significant bits for differential privacy".
     """
+
+    what = "The noise stream"
+    instead = "make a new stream, or let one follow the other by state() and restore()"
 
     def __init__(
         self,
@@ -86,10 +90,11 @@ class NoiseStream(Iterator[npt.NDArray[Any]]):
     ) -> None:
         self._recurrence = recurrence
         self.steps = steps
-        self.step = 0
-        self.scale = scale
+        self._step = 0
         self.shape = _shape(dimension)
         self.dtype = _dtype(dtype)
+        self.scale = check_scale(scale, self.dtype, recurrence.inverse_diagonal)
+        self._seeded = not is_secret(rng)
         self._parts = self._make_parts(rng)
         self._intact = True
 
@@ -104,10 +109,30 @@ class NoiseStream(Iterator[npt.NDArray[Any]]):
             for source, (a, b) in zip(sources, pairwise(edges), strict=True)
         ]
 
+    @property
+    def step(self) -> int:
+        """How many rows were handed out."""
+        return self._step
+
+    @property
+    def seeded(self) -> bool:
+        """Whether noise came from a seed of the caller, here or where a state was saved."""
+        return self._seeded
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """What the stream is stays as it was made."""
+        if not name.startswith("_") and hasattr(self, name):
+            raise PlanMismatch(
+                f"{name} of a noise stream cannot change: it is {shown(getattr(self, name))}, "
+                f"got {shown(value)}."
+            )
+        object.__setattr__(self, name, value)
+
     def __iter__(self) -> NoiseStream:
         return self
 
     def __next__(self) -> npt.NDArray[Any]:
+        self.check_here()
         if self.step >= self.steps:
             raise StopIteration
         self._check_intact()
@@ -118,14 +143,9 @@ class NoiseStream(Iterator[npt.NDArray[Any]]):
             partial(part.advance, row, self._recurrence, scale=self.scale, step=self.step)
             for part in self._parts
         )
-        # Both carry a NaN.
-        if not (math.isfinite(row.max()) and math.isfinite(row.min())):
-            raise PrecisionError(
-                "The noise is not finite any more: the inverse of this strategy grows too fast.",
-                lower=0.0,
-                upper=math.inf,
-            )
-        self.step += 1
+        inverse = self._recurrence.inverse_diagonal
+        check_row(row, self.dtype, self.scale * float(inverse[self.step % inverse.size]))
+        self._step += 1
         self._intact = True
         return row.astype(self.dtype, copy=False).reshape(self.shape)
 
@@ -138,26 +158,45 @@ class NoiseStream(Iterator[npt.NDArray[Any]]):
 
     def state(self) -> dict[str, Any]:
         """Everything needed to go on from here: plain numbers, text and arrays."""
+        self.check_here()
         self._check_intact()
-        return {
+        content = {
             "step": self.step,
+            "seeded": self.seeded,
             **self._description(),
             "memory": [part.memory.copy() for part in self._parts],
             "generators": [deepcopy(part.generator.bit_generator.state) for part in self._parts],
         }
+        return {**content, "digest": state_digest(content)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a saved state; it has to come from a stream of the same description.
 
-        `InvalidParameter`, and nothing is changed, if it does not.
+        `InvalidParameter`, and nothing is changed, if it does not, if something in it was changed,
+        or if its generators cannot draw.
         """
+        self.prepared(state)()
+
+    def prepared(self, state: Mapping[str, Any]) -> Callable[[], None]:
+        """`restore` in two parts: everything is checked now, and changed when the result is called.
+
+        Callers that restore several things at once check all of them first.
+        """
+        self.check_here()
         try:
             step, parts = self._read(state)
+            check_digest(state)
+            seeded = bool(state["seeded"])
         except InvalidParameter:
             raise
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
+        except MALFORMED as error:
             raise InvalidParameter("state", "what `state()` returned", type(state)) from error
-        self.step, self._parts, self._intact = step, parts, True
+
+        def change() -> None:
+            self._step, self._parts, self._intact = step, parts, True
+            self._seeded = self._seeded or seeded
+
+        return change
 
     def _read(self, state: Mapping[str, Any]) -> tuple[int, list[_Part]]:
         for name, value in self._description().items():
@@ -167,8 +206,14 @@ class NoiseStream(Iterator[npt.NDArray[Any]]):
         step = operator.index(state["step"])
         if not 0 <= step <= self.steps:
             raise InvalidParameter("state", f"at a step in [0, {self.steps}]", step)
-        saved = zip(self._parts, state["generators"], state["memory"], strict=True)
-        return step, [part.at(generator, memory) for part, generator, memory in saved]
+        sources = state["generators"]
+        if len({state_digest(one) for one in sources}) < len(sources):
+            raise InvalidParameter("state", "with a generator of its own for each part", "equal")
+        saved = zip(self._parts, sources, state["memory"], strict=True)
+        parts = [part.at(generator, memory) for part, generator, memory in saved]
+        if step and any(part.memory.size and not part.memory.any() for part in parts):
+            raise InvalidParameter("state", f"with the noise of {step} steps", "zeros")
+        return step, parts
 
     def _description(self) -> dict[str, Any]:
         """What two streams must have in common to exchange states."""

@@ -24,6 +24,10 @@ class Recurrence(Protocol):
     def rows(self) -> int:
         """Rows of memory."""
 
+    @property
+    def inverse_diagonal(self) -> FloatArray:
+        """The entries on the diagonal of C^-1, one for each step, or one for all of them."""
+
     def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
         """Replace independent standard noise in `row` by row `step` of scale C^-1 Z."""
 
@@ -47,6 +51,11 @@ class Autoregressive:
         """bands - 1."""
         return self.coefficients.size - 1
 
+    @property
+    def inverse_diagonal(self) -> FloatArray:
+        """1 / c_0."""
+        return 1 / self.coefficients[:1]
+
     def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
         """Solve row `step` of C Y = Z for the newest row of Y."""
         from hockeystick._numerics.correlated import autoregressive
@@ -64,6 +73,11 @@ class MovingAverage:
     def rows(self) -> int:
         """inverse bands - 1."""
         return self.inverse_coefficients.size - 1
+
+    @property
+    def inverse_diagonal(self) -> FloatArray:
+        """The first coefficient."""
+        return self.inverse_coefficients[:1]
 
     def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
         """Multiply by row `step` of C^-1."""
@@ -85,6 +99,11 @@ class Buffered:
         """One for each buffer."""
         return self.decays.size
 
+    @property
+    def inverse_diagonal(self) -> FloatArray:
+        """1 / diagonal."""
+        return np.array([1 / self.diagonal])
+
     def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
         """Subtract what the buffers hold, then feed them."""
         from hockeystick._numerics.correlated import buffered
@@ -102,6 +121,12 @@ class RowByRow:
     def rows(self) -> int:
         """bands - 1."""
         return int(self.entries.shape[1]) - 1
+
+    @property
+    def inverse_diagonal(self) -> FloatArray:
+        """1 / C[t, t]."""
+        inverse: FloatArray = 1 / self.entries[:, 0]
+        return inverse
 
     def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
         """Solve row `step` of C Y = Z for the newest row of Y."""

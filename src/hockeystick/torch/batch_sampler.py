@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -14,14 +14,16 @@ from torch.utils.data import Sampler
 
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
-from hockeystick.randomness import RandomSource, generator
+from hockeystick.randomness import RandomSource, generator, is_secret
 from hockeystick.sampling import Attribution, Indices
+from hockeystick.saved_states import MALFORMED, check_digest, restored_generator, state_digest
+from hockeystick.single_use import SingleUse
 from hockeystick.torch.portable import from_portable, to_portable
 
 __all__ = ["BatchSampler"]
 
 
-class BatchSampler(Sampler[list[int]]):
+class BatchSampler(SingleUse, Sampler[list[int]]):
     """The plan's batches as lists of indices, each handed out once: a loader's `batch_sampler`.
 
     `examples` is their number, or for schemes that protect users the graph of examples and users.
@@ -32,8 +34,12 @@ class BatchSampler(Sampler[list[int]]):
     `state_dict` and `load_state_dict` go on in another process, by drawing all batches again from
     the start and leaving out those that were used. A state reveals who is in which batch and must
     be kept as secret as the data. A loader with workers asks for batches in advance:
-    `state_dict(position=...)` then says how many were really used.
+    `state_dict(position=...)` then says how many were really used. A sampler works only in the
+    process that made it, and cannot be copied or pickled; workers of a loader only get indices.
     """
+
+    what = "The batch sampler"
+    instead = "let one follow the other by state_dict() and load_state_dict()"
 
     def __init__(
         self, plan: Plan, *, examples: int | Attribution, rng: RandomSource = None
@@ -42,6 +48,7 @@ class BatchSampler(Sampler[list[int]]):
             raise InvalidParameter("plan", "a Plan", plan)
         self._plan = plan
         self._graph = examples
+        self._seeded = not is_secret(rng)
         self._source = _own_generator(rng).bit_generator
         self._start = deepcopy(self._source.state)
         self._position = 0
@@ -52,6 +59,11 @@ class BatchSampler(Sampler[list[int]]):
     def plan(self) -> Plan:
         """Whose batches these are."""
         return self._plan
+
+    @property
+    def seeded(self) -> bool:
+        """Whether batches came from a seed of the caller, here or where a state was saved."""
+        return self._seeded
 
     @property
     def position(self) -> int:
@@ -70,6 +82,7 @@ class BatchSampler(Sampler[list[int]]):
 
         The latest batch and the next cost what drawing one costs, others a new start.
         """
+        self.check_here()
         step = _step_within(step, self._plan.steps - 1)
         if step == self._position - 1 and self._latest is not None:
             return self._latest.copy()
@@ -83,33 +96,51 @@ class BatchSampler(Sampler[list[int]]):
 
     def state_dict(self, *, position: int | None = None) -> dict[str, Any]:
         """Everything needed to go on from here, or from another position."""
+        self.check_here()
         here = self._position if position is None else _step_within(position, self._plan.steps)
-        return {
+        content = {
             "position": here,
-            "generator": to_portable(deepcopy(self._start)),
+            "seeded": self.seeded,
+            "generator": deepcopy(self._start),
             **self._description(),
         }
+        portable: dict[str, Any] = to_portable({**content, "digest": state_digest(content)})
+        return portable
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a saved state; `InvalidParameter` if it is of another plan or other data."""
+        """Go on from a saved state; `InvalidParameter` if it is of another plan or other data.
+
+        So is one in which something was changed, or whose generator cannot draw.
+        """
+        self.prepared(state)()
+
+    def prepared(self, state: Mapping[str, Any]) -> Callable[[], None]:
+        """`load_state_dict` in two parts: everything is checked now, and changed by the result."""
+        self.check_here()
         try:
+            saved = from_portable(dict(state))
             for name, value in self._description().items():
-                if state[name] != value:
+                if saved[name] != value:
                     raise InvalidParameter(
-                        "state", f"of a sampler with {name} {value}", state[name]
+                        "state", f"of a sampler with {name} {value}", saved[name]
                     )
-            position = _step_within(state["position"], self._plan.steps)
-            start = from_portable(state["generator"])
-            type(self._source)().state = start
+            position = _step_within(saved["position"], self._plan.steps)
+            start = restored_generator(self._source, saved["generator"]).bit_generator.state
+            check_digest(saved)
+            seeded = bool(saved["seeded"])
         except InvalidParameter:
             raise
-        except (TypeError, ValueError, KeyError) as error:
+        except MALFORMED as error:
             raise InvalidParameter("state", "what `state_dict()` returned", type(state)) from error
-        self._start = start
-        self._live, self._position, self._latest = self._from_start(), 0, None
-        for _ in range(position):
-            next(self._live)
-        self._position = position
+
+        def change() -> None:
+            self._start, self._seeded = start, self._seeded or seeded
+            self._live, self._position, self._latest = self._from_start(), 0, None
+            for _ in range(position):
+                next(self._live)
+            self._position = position
+
+        return change
 
     def _from_start(self) -> Iterator[Indices]:
         source = type(self._source)()

@@ -9,9 +9,10 @@ import numpy as np
 import torch
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick.errors import PlanMismatch
+from hockeystick.errors import PlanMismatch, shown
 from hockeystick.filters import Filter, Individual, Permit
 from hockeystick.torch.limits import Limit
+from hockeystick.training.filtered import describe_filter
 
 __all__ = ["Budget", "FilterBudget", "IndividualBudget", "PlanBudget"]
 
@@ -51,7 +52,7 @@ class PlanBudget:
 
     def check(self, state: dict[str, Any]) -> None:
         """A run that a filter governed does not go on without it."""
-        if state:
+        if state != {}:
             raise PlanMismatch("A filter governed the saved run; it cannot go on without one.")
 
 
@@ -80,11 +81,12 @@ class FilterBudget:
         self._held = None
 
     def state(self) -> dict[str, Any]:
-        """What the filter has spent."""
-        return {"spent": self._filter.spent}
+        """Which filter it is, and what it has spent."""
+        return {**_identity(self._filter), "spent": self._filter.spent}
 
     def check(self, state: dict[str, Any]) -> None:
-        """The filter has spent at least as much; with a ledger it remembers."""
+        """It is the same filter and has spent at least as much; with a ledger it remembers."""
+        _check_same(_identity(self._filter), state)
         _check_remembered(self._filter.spent, state.get("spent"))
 
 
@@ -125,17 +127,38 @@ class IndividualBudget:
         self._held = None
 
     def state(self) -> dict[str, Any]:
-        """How many steps were charged."""
-        return {"charged": self._filter.steps}
+        """Which budgets these are, and how many steps were charged."""
+        return {**_identity(self._filter), "charged": self._filter.steps}
 
     def check(self, state: dict[str, Any]) -> None:
-        """The filter was charged at least as often; `save` and `load` keep its state."""
+        """The same budgets, charged at least as often; `save` and `load` keep their state."""
+        _check_same(_identity(self._filter), state)
         _check_remembered(self._filter.steps, state.get("charged"))
 
 
-def _check_remembered(now: float, saved: float | None) -> None:
-    if saved is None:
+def _identity(governing: Filter | Individual) -> dict[str, Any]:
+    """What a filter guarantees, and its name in a ledger if it has one.
+
+    Where the ledger is does not count: it may have been moved together with the run.
+    """
+    store = getattr(governing, "_store", None)
+    return {"filter": describe_filter(governing), "name": getattr(store, "name", None)}
+
+
+def _check_same(mine: dict[str, Any], saved: dict[str, Any]) -> None:
+    if "filter" not in saved:
         raise PlanMismatch("The saved run had another kind of filter, or none.")
+    for part, value in mine.items():
+        if saved.get(part) != value:
+            raise PlanMismatch(
+                f"Another filter governed the saved run: its {part} was "
+                f"{shown(saved.get(part))}, not {shown(value)}."
+            )
+
+
+def _check_remembered(now: float, saved: Any) -> None:
+    if isinstance(saved, bool) or not isinstance(saved, (int, float)) or not saved >= 0:
+        raise PlanMismatch(f"The saved run does not say what its filter spent, but {shown(saved)}.")
     # Sums of the same charges may be rounded differently.
     if not now >= saved * (1 - 1e-9):
         raise PlanMismatch(

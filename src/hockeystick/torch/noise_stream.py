@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -12,6 +12,8 @@ from hockeystick._validate import positive
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource
+from hockeystick.saved_states import MALFORMED
+from hockeystick.single_use import SingleUse
 from hockeystick.torch.portable import from_portable, to_portable
 
 __all__ = ["NoiseStream"]
@@ -20,7 +22,7 @@ __all__ = ["NoiseStream"]
 TYPES = {torch.float32: "float32", torch.float64: "float64"}
 
 
-class NoiseStream(Iterator[list[torch.Tensor]]):
+class NoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
     """For each step of the plan the noise C^-1 Z, one tensor for each parameter.
 
     Entries of Z are independent with standard deviation noise_multiplier * max_grad_norm; the noise
@@ -29,8 +31,12 @@ class NoiseStream(Iterator[list[torch.Tensor]]):
 
     Drawn in double precision if a parameter has it, otherwise in single; other types are refused.
     What `plan.noise` says about memory, states and floating point holds here too: a state reveals
-    past and future noise, and to restore an older one repeats noise.
+    past and future noise, to restore an older one repeats noise, and a stream works only in the
+    process that made it and cannot be copied or pickled.
     """
+
+    what = "The noise stream"
+    instead = "let one follow the other by state_dict() and load_state_dict()"
 
     def __init__(
         self,
@@ -66,6 +72,11 @@ class NoiseStream(Iterator[list[torch.Tensor]]):
         """How many there are."""
         return self._rows.steps
 
+    @property
+    def seeded(self) -> bool:
+        """Whether noise came from a seed of the caller, here or where a state was saved."""
+        return self._rows.seeded
+
     def __iter__(self) -> NoiseStream:
         return self
 
@@ -85,4 +96,12 @@ class NoiseStream(Iterator[list[torch.Tensor]]):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from a saved state; `InvalidParameter` if it is of another plan or model."""
-        self._rows.restore(from_portable(dict(state)))
+        self.prepared(state)()
+
+    def prepared(self, state: Mapping[str, Any]) -> Callable[[], None]:
+        """`load_state_dict` in two parts: everything is checked now, and changed by the result."""
+        try:
+            saved = from_portable(dict(state))
+        except MALFORMED as error:
+            raise InvalidParameter("state", "what `state_dict()` returned", type(state)) from error
+        return self._rows.prepared(saved)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from hockeystick.errors import PlanMismatch
+from hockeystick.errors import InvalidParameter, PlanMismatch, shown
+from hockeystick.saved_states import MALFORMED, state_digest
 from hockeystick.torch.batch_sampler import BatchSampler
 from hockeystick.torch.noise_stream import NoiseStream
 from hockeystick.torch.progress import Progress, Settings
 
 __all__ = ["Saved"]
+
+PARTS = ("settings", "taken", "noise", "batches", "budget", "digest")
 
 
 class Saved:
@@ -22,27 +27,50 @@ class Saved:
     def state(self, noise: NoiseStream) -> dict[str, Any]:
         """Numbers, text and tensors."""
         taken = self._progress.taken
-        return {
+        content = {
             "settings": _described(self._progress.settings),
             "taken": taken,
             "noise": noise.state_dict(),
             "batches": self._batches.state_dict(position=taken),
             "budget": self._progress.budget.state(),
         }
+        return {**content, "digest": _digest(content)}
 
     def restore(self, state: Any, noise: NoiseStream) -> None:
-        """Check everything, then change the noise, the batches and the progress."""
-        if not isinstance(state, dict):
+        """Check everything, then change the noise, the batches and the progress.
+
+        `PlanMismatch`, and nothing is changed, if something does not fit.
+        """
+        self.prepared(state, noise)()
+
+    def prepared(self, state: Any, noise: NoiseStream) -> Callable[[], None]:
+        """`restore` in two parts: everything is checked now, and changed by the result."""
+        if not isinstance(state, Mapping):
             raise PlanMismatch(
                 "The state has no noise and no batches in it: it was not saved by a private run."
             )
-        mine = _described(self._progress.settings)
-        for name, value in mine.items():
-            if state["settings"].get(name) != value:
+        try:
+            return self._prepared(state, noise)
+        except PlanMismatch:
+            raise
+        except InvalidParameter as error:
+            raise PlanMismatch(f"The saved run cannot go on: {error}") from error
+        except MALFORMED as error:
+            raise PlanMismatch(
+                "The state of the run is damaged, or of another version of this library: "
+                f"{', '.join(PARTS)} are expected in it, each as it was saved."
+            ) from error
+
+    def _prepared(self, state: Mapping[str, Any], noise: NoiseStream) -> Callable[[], None]:
+        for name, value in _described(self._progress.settings).items():
+            theirs = state["settings"][name]
+            if type(theirs) is not type(value) or theirs != value:
                 raise PlanMismatch(
-                    f"The saved run had another {name}: {state['settings'].get(name)}, not {value}."
+                    f"The saved run had another {name}: {shown(theirs)}, not {shown(value)}."
                 )
         taken = state["taken"]
+        if isinstance(taken, bool) or not isinstance(taken, int):
+            raise TypeError("steps are counted in integers")
         if taken != state["noise"]["step"] or taken != state["batches"]["position"]:
             raise PlanMismatch("The saved noise and batches are not of the same step.")
         if not taken >= self._progress.taken:
@@ -50,10 +78,21 @@ class Saved:
                 f"The state is of step {taken}, but this run has taken {self._progress.taken}: the "
                 "noise of the steps between would be used twice."
             )
-        self._progress.budget.check(state["budget"])
-        self._batches.load_state_dict(state["batches"])
-        noise.load_state_dict(state["noise"])
-        self._progress.go_on_from(taken)
+        self._progress.budget.check(dict(state["budget"]))
+        if state["digest"] != _digest(state):
+            raise PlanMismatch("The state of the run was changed after it was saved.")
+        change_batches = self._batches.prepared(state["batches"])
+        change_noise = noise.prepared(state["noise"])
+
+        def change() -> None:
+            change_batches()
+            change_noise()
+            self._progress.go_on_from(taken)
+            # A seed that was known stays known, wherever the run goes on.
+            seeded = self._progress.settings.seeded or noise.seeded or self._batches.seeded
+            self._progress.settings = replace(self._progress.settings, seeded=seeded)
+
+        return change
 
 
 def _described(settings: Settings) -> dict[str, Any]:
@@ -61,3 +100,9 @@ def _described(settings: Settings) -> dict[str, Any]:
     values = {name: value for name, value in vars(settings).items() if name != "seeded"}
     values["plan"] = json.dumps(settings.plan.describe(), sort_keys=True, default=str)
     return values
+
+
+def _digest(state: Mapping[str, Any]) -> str:
+    """Of all parts; noise and batches have digests of their own contents."""
+    own = {name: state[name]["digest"] for name in ("noise", "batches")}
+    return state_digest({**state, **own})

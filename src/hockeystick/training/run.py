@@ -10,11 +10,12 @@ import numpy as np
 from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray
 from hockeystick.accounting import account, methods
-from hockeystick.errors import BudgetExceeded, InvalidParameter, PlanMismatch
+from hockeystick.errors import BudgetExceeded, InvalidParameter, PlanMismatch, shown
 from hockeystick.filters import Filter, Individual
 from hockeystick.plan import Plan
-from hockeystick.randomness import RandomSource, generators
+from hockeystick.randomness import RandomSource, generators, is_secret
 from hockeystick.sampling import Attribution
+from hockeystick.single_use import SingleUse
 from hockeystick.training.governed import Gradients, checked_rows, governor_of
 from hockeystick.training.plan_object import require_gaussian
 from hockeystick.training.record import RunRecord
@@ -23,21 +24,27 @@ from hockeystick.training.statement import statement
 
 __all__ = ["PrivateRun"]
 
+# What changes from step to step.
+COUNTERS = ("_taken", "_intact")
 
-class PrivateRun:
+
+class PrivateRun(SingleUse):
     """The plan's batches and noise, handed out together as one private gradient for each step.
 
     A step clips the gradient of every example in the batch to `max_grad_norm`, sums them, adds the
     plan's noise of standard deviation noise_multiplier * max_grad_norm, and divides by the
     *expected* batch size, which does not depend on who was drawn; an empty batch is noise alone.
     After the planned steps it refuses to go on. Batches and noise have generators of their own,
-    both from `rng`.
+    both from `rng`. Settings cannot change during the run (`PlanMismatch`), and it works only in
+    the process that made it.
 
     A `filter` is asked for a permit before each step, which may shorten the clip norm of the last
     one; `BudgetExceeded` ends the run. With `Individual` budgets the gradients of all examples are
     computed in each step, and each is shortened to what its example can still pay. In both cases
     the plan is an upper limit of the steps, and the guarantee is the filter's.
     """
+
+    what = "The private run"
 
     def __init__(
         self,
@@ -69,9 +76,9 @@ class PrivateRun:
             noise_multiplier=self._noise_multiplier,
             max_grad_norm=self._max_grad_norm,
         )
-        self._seeded = not (rng is None or isinstance(rng, str))
+        self._seeded = not is_secret(rng)
         # Of a generator that is given there is only one, from which both draw.
-        of_noise, *others = generators(rng, 2)
+        of_noise, *others = generators(rng, 2) if self._seeded else (rng, rng)
         self._batches = plan.batches(examples=examples, rng=others[0] if others else of_noise)
         self._noise = plan.noise(
             self._dimension,
@@ -83,6 +90,21 @@ class PrivateRun:
         self._intact = True
 
     @property
+    def plan(self) -> Plan:
+        """What is run."""
+        return self._plan
+
+    @property
+    def noise_multiplier(self) -> float:
+        """Standard deviation of Z over the clip norm."""
+        return self._noise_multiplier
+
+    @property
+    def max_grad_norm(self) -> float:
+        """The clip norm."""
+        return self._max_grad_norm
+
+    @property
     def taken_steps(self) -> int:
         """How many steps have been taken."""
         return self._taken
@@ -91,6 +113,18 @@ class PrivateRun:
     def expected_batch_size(self) -> float:
         """What sums of gradients are divided by."""
         return self._expected_batch_size
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """The run sets its parts once, and counts its steps; nothing else changes."""
+        if name in COUNTERS or (name.startswith("_") and name not in vars(self)):
+            object.__setattr__(self, name, value)
+        elif hasattr(self, name):
+            raise PlanMismatch(
+                f"{name.lstrip('_')} cannot change during a run: what was accounted is "
+                f"{shown(getattr(self, name))}, got {shown(value)}."
+            )
+        else:
+            raise PlanMismatch(f"A private run has no setting {name}; nothing in it can be set.")
 
     def step(self, gradients: Gradients) -> FloatArray:
         """The private mean gradient of the next batch.
@@ -120,7 +154,7 @@ class PrivateRun:
             max_grad_norm=self._max_grad_norm,
             taken_steps=self._taken,
             filter=self._governor.described,
-            seeded=self._seeded,
+            seeded=self._seeded or self._noise.seeded,
         )
 
     def statement(self, *, delta: float, **options: Any) -> Statement:
@@ -128,6 +162,7 @@ class PrivateRun:
         return statement(self.record(), delta=delta, **options)
 
     def _check_open(self) -> None:
+        self.check_here()
         if not self._intact:
             raise PlanMismatch(
                 f"Step {self._taken + 1} of the run was interrupted; its batch and noise are not "

@@ -12,6 +12,7 @@ from typing import Any, Self
 from hockeystick.atomic import check_target, replacing
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Kind
+from hockeystick.plain_text import escaped, strict_json
 from hockeystick.plan import Plan
 from hockeystick.training.plan_object import plan_from
 from hockeystick.training.stated_fields import CHECKS
@@ -68,15 +69,15 @@ class Statement:
     def from_json(cls, text: str) -> Self:
         """The statement in the text; `InvalidParameter` if there is none or a fact is missing.
 
-        Every fact has its type and range, but whether they fit together and whether the number is
-        right is the question of `check_statement`.
+        So it is if a fact occurs twice, or if a text has control characters. Every fact has its
+        type and range, but whether they fit together and whether the number is right is the
+        question of `check_statement`.
         """
         try:
-            facts = json.loads(text, parse_constant=_refuse_constant)
+            facts = strict_json(text)
         except ValueError as error:
-            raise InvalidParameter("statement", "JSON", str(error)) from None
-        except RecursionError:
-            raise InvalidParameter("statement", "JSON", "values nested too deeply") from None
+            allowed = "JSON in which every name occurs once, of finite numbers and visible text"
+            raise InvalidParameter("statement", allowed, str(error)) from None
         mark = facts.pop("format", None) if isinstance(facts, dict) else None
         if mark == WITHOUT_PROBE and "probe" not in facts:
             facts["probe"] = None
@@ -106,10 +107,10 @@ class Statement:
         return cls.from_json(text)
 
     def paragraph(self) -> str:
-        """The statement in words, for a model card."""
+        """The statement in words, for a model card; what cannot be seen is written as numbers."""
         from hockeystick.training.model_card import paragraph
 
-        return paragraph(self)
+        return escaped(paragraph(self))
 
     def __str__(self) -> str:
         return self.paragraph()
@@ -118,7 +119,3 @@ class Statement:
 def plain(value: Any) -> Any:
     """As it comes back from JSON."""
     return json.loads(json.dumps(value, allow_nan=False))
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number")

@@ -1,0 +1,78 @@
+"""Text from files: JSON that means one thing only, and nothing that a terminal obeys."""
+
+from __future__ import annotations
+
+import json
+import math
+import unicodedata
+from typing import Any
+
+__all__ = ["escaped", "invisible", "strict_json"]
+
+# Control and format characters (escapes, marks of writing direction), halves of characters, and
+# separators of lines and paragraphs: a terminal obeys them, or shows another text.
+INVISIBLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def strict_json(text: str) -> Any:
+    """The value of a JSON text; `ValueError`, with the reason, where readers could disagree.
+
+    No name occurs twice in an object (the last one would count), numbers are finite, and no text
+    has characters that cannot be seen.
+    """
+    try:
+        value = json.loads(
+            text,
+            object_pairs_hook=_unique,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+        )
+        _check_texts(value)
+    except RecursionError:
+        raise ValueError("values nested too deeply") from None
+    return value
+
+
+def invisible(text: str) -> bool:
+    """Whether the text has characters that cannot be seen or that a terminal obeys."""
+    return not text.isprintable() and any(unicodedata.category(one) in INVISIBLE for one in text)
+
+
+def escaped(text: str) -> str:
+    """The text for a terminal: characters that cannot be seen are written as their numbers."""
+    return "".join(
+        one.encode("unicode_escape", "surrogatepass").decode("ascii") if invisible(one) else one
+        for one in text
+    )
+
+
+def _check_texts(value: Any) -> None:
+    if isinstance(value, dict):
+        for name, part in value.items():
+            _check_texts(name)
+            _check_texts(part)
+    elif isinstance(value, list):
+        for part in value:
+            _check_texts(part)
+    elif isinstance(value, str) and invisible(value):
+        raise ValueError(f"the text {value!r:.60} has control characters")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"the name {name!r:.60} occurs twice")
+        found[name] = value
+    return found
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:60]} is beyond floating point")
+    return number

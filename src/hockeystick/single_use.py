@@ -1,0 +1,42 @@
+"""SingleUse: what draws secret numbers does so in one process, and has no copies."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NoReturn, Self
+
+from hockeystick.errors import PlanMismatch
+from hockeystick.process import OwnProcess
+
+__all__ = ["SingleUse"]
+
+
+class SingleUse:
+    """An object that hands out batches or noise, each of them once.
+
+    A fork, `copy` and `pickle` make a second object that would hand out the same batches or the
+    same noise, and two releases with one noise are not what was accounted. `check_here` refuses
+    every process but the one that made the object; copying and pickling are refused altogether.
+    """
+
+    what: ClassVar[str]
+    """What error messages call the object, such as "The noise stream"."""
+    instead: ClassVar[str] = "make a new one"
+    """What to do in the place of copying it."""
+    _maker: OwnProcess
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        """Remember the process; subclasses have initialisers of their own."""
+        made = super().__new__(cls)
+        object.__setattr__(made, "_maker", OwnProcess())
+        return made
+
+    def check_here(self) -> None:
+        """`PlanMismatch` in any process but the one that made the object."""
+        self._maker.check(self.what, error=PlanMismatch)
+
+    def __reduce_ex__(self, _: Any) -> NoReturn:
+        """What `copy`, `deepcopy` and `pickle` ask for."""
+        raise PlanMismatch(
+            f"{self.what} cannot be copied or pickled, because the copy would draw the same "
+            f"numbers: {self.instead}."
+        )

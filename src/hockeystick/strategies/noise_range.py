@@ -1,0 +1,59 @@
+"""Which noise a floating-point type can hold.
+
+The part of row t of C^-1 Z that is new in step t has the standard deviation s_t = scale *
+(C^-1)[t, t]; everything else in the row is known from the steps before. The row is noise only as
+far as its type holds the new part.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hockeystick._numerics.law import FloatArray
+from hockeystick.errors import InvalidParameter, PrecisionError
+
+__all__ = ["WORKING_TYPES", "check_row", "check_scale"]
+
+# Which type a stream computes in, for each type it can return.
+WORKING_TYPES = {"float16": np.float32, "float32": np.float32, "float64": np.float64}
+# s_t in units of the smallest normal number, at least: below it numbers lose their digits, or are
+# flushed to zero. And multiples of s_t that are finite: no generator draws beyond 14.
+LEAST_NORMAL, MOST_DEVIATIONS = 2.0**4, 2.0**6
+# The largest entry of a row in units of s_t. A number of p binary digits resolves 2^-p of itself:
+# 2^-10 of s_t for the wider types, and 2^-5 for half precision, which has 11 digits.
+LARGEST_ENTRY = {"float16": 2.0**6, "float32": 2.0**14, "float64": 2.0**43}
+
+
+def check_scale(scale: float, dtype: np.dtype[Any], inverse_diagonal: FloatArray) -> float:
+    """The scale, if every s_t and its multiples are normal numbers; `InvalidParameter` otherwise.
+
+    For half precision scales between about 0.001 and 1000 remain where C has a unit diagonal.
+    """
+    limits = np.finfo(dtype)
+    least = LEAST_NORMAL * float(limits.tiny) / float(inverse_diagonal.min())
+    most = float(limits.max) / MOST_DEVIATIONS / float(inverse_diagonal.max())
+    if not least <= scale <= most:
+        allowed = f"in [{least:.3g}, {most:.3g}] for noise of this strategy in {dtype.name}"
+        raise InvalidParameter("scale", allowed, scale)
+    return scale
+
+
+def check_row(row: npt.NDArray[Any], dtype: np.dtype[Any], new: float) -> None:
+    """`PrecisionError` if rounding to `dtype` takes what is new in the row; `new` is s_t.
+
+    Where the inverse of C grows, a row is dominated by what earlier rows contribute, and in the
+    end nothing else is left of it, nor is it finite.
+    """
+    largest = max(float(row.max()), -float(row.min()))
+    # Both carry a NaN.
+    if not (largest <= LARGEST_ENTRY[dtype.name] * new and math.isfinite(largest)):
+        raise PrecisionError(
+            f"The noise cannot be held in {dtype.name} any more: the inverse of this strategy "
+            "grows too fast.",
+            lower=0.0,
+            upper=math.inf,
+        )
