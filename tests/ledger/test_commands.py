@@ -156,9 +156,9 @@ def test_bad_input(run, path, tmp_path):
 
 
 def test_broken_file(run, tmp_path):
-    """Exit status 1 with one line."""
+    """Exit status 2 with one line."""
     (tmp_path / "ledger.db").write_text("something else" * 100)
     status, _, error = run("audit", tmp_path / "ledger.db")
-    assert status == 1
+    assert status == 2
     assert "cannot be used: file is not a database." in error
     assert error.count("\n") == 1

@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+from hockeystick.errors import InvalidParameter
 from hockeystick.ledger import audit
 from ledger.workers import (
     CHARGE,
@@ -60,24 +61,24 @@ def test_kill(place, point):
 def test_kill_before_a_cancellation_is_written(place):
     """The charge is not given back."""
     store = place.open()
-    store.reserve(decide)
     assert exit_code_of(cancel_until_written, place) == -signal.SIGKILL
     assert store.spent() == CHARGE
     assert store.history()[0].status == "reserved"
     check_sound(place)
 
 
-def test_an_entry_of_a_dead_process_can_be_settled(place):
-    """Another process commits or cancels it; the audit lists it until then."""
+def test_an_entry_of_a_dead_process_stays_counted(place):
+    """Another process commits it; none can give it back. The audit lists it until then."""
     exit_code_of(run_until, place, "after reserve")
     exit_code_of(run_until, place, "after run")
     assert [entry.number for entry in check_sound(place).open_entries] == [1, 2]
     store = place.open()
-    store.cancel(1)
+    with pytest.raises(InvalidParameter, match="an entry that this store reserved"):
+        store.cancel(1)
     store.commit(2)
     found = check_sound(place)
-    assert not found.open_entries
-    assert found.spent == CHARGE
+    assert [entry.number for entry in found.open_entries] == [1]
+    assert found.spent == 2 * CHARGE
 
 
 def test_forked_processes_do_not_share_connections(place):

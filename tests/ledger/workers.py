@@ -71,8 +71,9 @@ def run_until(place: Place, point: str) -> None:
 
 
 def cancel_until_written(place: Place) -> None:
-    """Cancel entry 1 and die before this is on the disk."""
+    """Reserve entry 1, cancel it and die before this is on the disk."""
     store = place.open()
+    store.reserve(decide)
     event.listen(engine_of(store), "commit", lambda connection: die())
     store.cancel(1)
 

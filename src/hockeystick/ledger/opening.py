@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hockeystick.errors import InvalidParameter
+from hockeystick.errors import InvalidParameter, LedgerError
 from hockeystick.ledger.amounts import checked_budget
 
 if TYPE_CHECKING:
+    from hockeystick.ledger.connections import Connections
     from hockeystick.ledger.database import DatabaseStore
 
-__all__ = ["open_store"]
+__all__ = ["adopt", "open_store"]
 
 LONGEST_NAME = 200
 
@@ -25,9 +27,8 @@ def open_store(
     `where` is the path of an SQLite file, a sqlite:/// URL, or a postgresql:// URL (extra
     `postgres`). The same name again goes on with what was spent, from any process or machine;
     another budget or description under that name raises `InvalidParameter`. A ledger that cannot
-    be read or written raises `LedgerError`.
+    be read or written, is damaged, or may be a copy of another one raises `LedgerError`.
     """
-    from hockeystick.ledger.connections import Connections
     from hockeystick.ledger.database import DatabaseStore
 
     if not _is_name(name):
@@ -35,7 +36,54 @@ def open_store(
             "name", f"a text of 1 to {LONGEST_NAME} characters that can be printed", name
         )
     budget = checked_budget(budget)
-    return DatabaseStore(Connections(where), name=name, budget=budget, description=description)
+    return DatabaseStore(_opened(where), name=name, budget=budget, description=description)
+
+
+def adopt(where: str | Path) -> None:
+    """Declare that a ledger file is the one in use from now on, where it is now.
+
+    For a file that was moved or restored. What was spent elsewhere since it was copied is not in
+    it, and nothing can find that out; damage is refused.
+    """
+    from hockeystick.ledger.connections import Connections
+    from hockeystick.ledger.locations import location
+    from hockeystick.ledger.place import Place
+    from hockeystick.ledger.tables import format_of, record_place, refuse_damage, upgrade
+
+    target = location(where)
+    if not target.is_file or not target.path.is_file():
+        raise InvalidParameter("ledger", "a file that exists", target.text)
+    connections = Connections(target)
+    try:
+        with connections.writing() as connection:
+            if format_of(connection, target) == 1:
+                upgrade(connection, target)
+            refuse_damage(connection, target, every_entry=True)
+            record_place(connection, Place.of(target.path))
+    finally:
+        connections.close()
+
+
+def _opened(where: str | Path) -> Connections:
+    """Connections to a ledger; a file that is not there is made first."""
+    from hockeystick.ledger.connections import Connections, clear_errors
+    from hockeystick.ledger.locations import location
+    from hockeystick.ledger.tables import fill
+
+    target = location(where)
+    if target.is_file and not target.path.exists():
+        with clear_errors(target):
+            _made(target.path, partial(fill, name=target.path.name))
+    return Connections(target)
+
+
+def _made(path: Path, fill: Callable[[Path], None]) -> None:
+    from hockeystick.ledger.files import create
+
+    try:
+        create(path, fill)
+    except OSError as error:
+        raise LedgerError(f"The ledger {path} cannot be made: {error.strerror}.") from error
 
 
 def _is_name(name: Any) -> bool:
