@@ -1,0 +1,93 @@
+"""Ledgers of the first version: read as they are, brought to this one when they are opened."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from hockeystick.errors import BudgetExceeded
+from hockeystick.ledger import LedgerError, adopt, audit, engines, read_ledger
+from ledger.earlier import open_earlier
+from ledger.test_opening import DESCRIPTION, opened
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Where the ledger is."""
+    return tmp_path / "ledger.db"
+
+
+@pytest.fixture
+def crashed(path, tmp_path):
+    """A ledger whose process died: everything is in the log beside it."""
+    running = tmp_path / "running"
+    running.mkdir()
+    connection = open_earlier(running / "ledger.db", DESCRIPTION)
+    for suffix in ("", "-wal"):
+        shutil.copy(running / f"ledger.db{suffix}", tmp_path / f"ledger.db{suffix}")
+    connection.close()
+    shutil.rmtree(running)
+    return path
+
+
+def contents(path):
+    """All files of a directory."""
+    return {file.name: file.read_bytes() for file in path.parent.iterdir()}
+
+
+def test_it_goes_on(path):
+    """With checksums, a place and a rollback journal from now on."""
+    open_earlier(path, DESCRIPTION).close()
+    store = opened(path)
+    assert store.spent() == 0.5
+    store.reserve(lambda spent: (0.5, {}))
+    with pytest.raises(BudgetExceeded):
+        store.reserve(lambda spent: (0.5, {}))
+    store.close()
+    assert [file.name for file in path.parent.iterdir()] == ["ledger.db"]
+    assert not audit(path)[0].problems
+    assert [entry.status for entry in opened(path).history()] == [
+        "committed",
+        "committed",
+        "reserved",
+    ]
+
+
+def test_after_a_crash(crashed):
+    """What is in the log is counted, and is in the file afterwards."""
+    assert opened(crashed).spent() == 0.5
+    assert not crashed.with_name("ledger.db-wal").exists()
+
+
+@pytest.mark.parametrize("state", ["closed", "crashed"])
+def test_reading_changes_nothing(path, state, request):
+    """Neither the file nor its log, and nothing is left beside them."""
+    if state == "closed":
+        open_earlier(path, DESCRIPTION).close()
+    else:
+        request.getfixturevalue("crashed")
+    before = contents(path)
+    assert read_ledger(path)[0].spent == 0.5
+    assert not audit(path)[0].problems
+    assert contents(path) == before
+
+
+def test_an_older_program_that_still_runs(path, monkeypatch):
+    """The journal cannot be changed under it: refused, whatever mount it uses."""
+    monkeypatch.setattr(engines, "PATIENCE_SECONDS", 0.1)
+    other = open_earlier(path, DESCRIPTION)
+    with pytest.raises(LedgerError, match="locked"):
+        opened(path)
+    other.close()
+    assert opened(path).spent() == 0.5
+
+
+def test_sums_that_do_not_fit_are_refused(path):
+    """Nothing is given a checksum that was wrong before."""
+    other = open_earlier(path, DESCRIPTION)
+    other.execute("UPDATE hockeystick_budgets SET spent = 0.25")
+    other.close()
+    for use in (opened, adopt, read_ledger):
+        with pytest.raises(LedgerError, match=r"damaged.*sum to 0.5 and not to 0.25"):
+            use(path)
