@@ -73,7 +73,8 @@ class Connections:
             self._file.check()
 
     def _open(self) -> None:
-        self._engine = make_engine(self.where)
+        with clear_errors(self.where):
+            self._engine = make_engine(self.where)
         self._owner = OwnProcess()
         weakref.finalize(self, _dispose, self._engine, self._owner)
 

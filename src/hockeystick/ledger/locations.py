@@ -16,7 +16,7 @@ __all__ = ["Location", "location"]
 
 ALLOWED = "a path, a sqlite:/// URL or a postgresql:// URL"
 # Text that was meant for a server, however it is written: nothing after the first word is shown.
-_FOR_A_SERVER = re.compile(r"(?i)^postgres\w*(\+\w+)?:|://|\bpassword\s*=")
+_FOR_A_SERVER = re.compile(r"(?i)^[a-z][\w+.-]+:/|^postgres\w*:|://|\bpassword\s*=")
 # Options of a URL that are as secret as its password.
 SECRET_OPTIONS = ("password", "sslpassword")
 
@@ -61,6 +61,9 @@ def location(where: str | Path) -> Location:
         return _file(_parsed(text).database or "")
     if _FOR_A_SERVER.search(text) is None:
         return _file(text)
+    if text.count("@") > 1:
+        # Otherwise a part of the password may pass for the host.
+        raise InvalidParameter("ledger", "a URL with every other @ written as %40", _shown(text))
     url = _parsed(text)
     if url.get_backend_name() != "postgresql":
         raise InvalidParameter("ledger", ALLOWED, _shown(text))
@@ -81,9 +84,6 @@ def _parsed(text: str) -> sa.URL:
 
 
 def _server(url: sa.URL) -> Location:
-    if "@" in (url.host or ""):
-        allowed = "a URL whose user and password have @ written as %40"
-        raise InvalidParameter("ledger", allowed, _shown(url.drivername))
     secrets = {} if url.password is None else {"password": str(url.password)}
     query = dict(url.query)
     for name in SECRET_OPTIONS:
