@@ -64,8 +64,7 @@ def test_files_of_others(kind, tmp_path, capsys):
             use(path)
         assert "\n" not in str(error.value)
         assert "other.db" in str(error.value)
-        if use is not opened or kind != "write-ahead":
-            assert contents(tmp_path) == before
+        assert contents(tmp_path) == before
     for command in ("show", "audit"):
         assert main(["ledger", command, str(path)]) == 2
         assert capsys.readouterr().err.count("\n") == 1

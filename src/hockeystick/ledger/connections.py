@@ -5,14 +5,13 @@ from __future__ import annotations
 import sqlite3
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import ExitStack, contextmanager
 
 import sqlalchemy as sa
 
 from hockeystick.errors import LedgerError
 from hockeystick.ledger.engines import READ_ONLY, make_engine, sqlite_engine
-from hockeystick.ledger.files import check_header
+from hockeystick.ledger.files import check_header, readable
 from hockeystick.ledger.locations import Location
 from hockeystick.ledger.place import OpenFile
 from hockeystick.process import OwnProcess
@@ -86,15 +85,17 @@ class Connections:
 
 
 @contextmanager
-def reading_only(where: Location, path: Path, *, mode: str) -> Iterator[sa.Connection]:
+def reading_only(where: Location) -> Iterator[sa.Connection]:
     """One transaction on a file, or on a server, that makes and changes nothing."""
-    with clear_errors(where):
-        engine = sqlite_engine(path, mode=mode) if where.is_file else make_engine(where)
-        try:
-            with _snapshot(engine, where) as connection:
-                yield connection
-        finally:
-            engine.dispose()
+    with ExitStack() as stack:
+        stack.enter_context(clear_errors(where))
+        if where.is_file:
+            path, mode = stack.enter_context(readable(where.path))
+            engine = sqlite_engine(path, mode=mode)
+        else:
+            engine = make_engine(where)
+        stack.callback(engine.dispose)
+        yield stack.enter_context(_snapshot(engine, where))
 
 
 @contextmanager

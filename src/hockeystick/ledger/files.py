@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hockeystick.errors import InvalidParameter, LedgerError
 
-__all__ = ["APPLICATION", "check_header", "connect", "create", "readable"]
+__all__ = ["APPLICATION", "check_header", "connect", "create", "is_marked", "readable"]
 
 # How a ledger is told from other SQLite files, in the header: "hsLG".
 APPLICATION = 0x68734C47
@@ -84,6 +84,11 @@ def check_header(path: Path) -> bytes:
     return header
 
 
+def is_marked(header: bytes) -> bool:
+    """Whether this version of the library has written the file."""
+    return int.from_bytes(header[68:72], "big") == APPLICATION
+
+
 @contextmanager
 def readable(path: Path) -> Iterator[tuple[Path, str]]:
     """A path and a mode with which the file can be read, while neither it nor a neighbour changes.
@@ -102,8 +107,7 @@ def readable(path: Path) -> Iterator[tuple[Path, str]]:
 def _mode_for(path: Path, header: bytes) -> str:
     """Read-only, unless a crashed process left a ledger's journal, which has to be rolled back."""
     journal = path.with_name(f"{path.name}-journal")
-    ours = int.from_bytes(header[68:72], "big") == APPLICATION
-    return "rw" if ours and journal.exists() else "ro"
+    return "rw" if is_marked(header) and journal.exists() else "ro"
 
 
 def _copied(path: Path, folder: Path) -> Path:

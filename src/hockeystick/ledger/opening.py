@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from hockeystick.ledger.amounts import checked_budget
 if TYPE_CHECKING:
     from hockeystick.ledger.connections import Connections
     from hockeystick.ledger.database import DatabaseStore
+    from hockeystick.ledger.locations import Location
 
 __all__ = ["adopt", "open_store"]
 
@@ -45,7 +46,6 @@ def adopt(where: str | Path) -> None:
     For a file that was moved or restored. What was spent elsewhere since it was copied is not in
     it, and nothing can find that out; damage is refused.
     """
-    from hockeystick.ledger.connections import Connections
     from hockeystick.ledger.locations import location
     from hockeystick.ledger.place import Place
     from hockeystick.ledger.tables import format_of, record_place, refuse_damage, upgrade
@@ -53,7 +53,7 @@ def adopt(where: str | Path) -> None:
     target = location(where)
     if not target.is_file or not target.path.is_file():
         raise InvalidParameter("ledger", "a file that exists", target.text)
-    connections = Connections(target)
+    connections = _connected(target)
     try:
         with connections.writing() as connection:
             if format_of(connection, target) == 1:
@@ -66,24 +66,37 @@ def adopt(where: str | Path) -> None:
 
 def _opened(where: str | Path) -> Connections:
     """Connections to a ledger; a file that is not there is made first."""
-    from hockeystick.ledger.connections import Connections, clear_errors
     from hockeystick.ledger.locations import location
-    from hockeystick.ledger.tables import fill
 
     target = location(where)
     if target.is_file and not target.path.exists():
-        with clear_errors(target):
-            _made(target.path, partial(fill, name=target.path.name))
-    return Connections(target)
+        _make(target)
+    return _connected(target)
 
 
-def _made(path: Path, fill: Callable[[Path], None]) -> None:
+def _make(target: Location) -> None:
+    from hockeystick.ledger.connections import clear_errors
     from hockeystick.ledger.files import create
+    from hockeystick.ledger.tables import fill
 
     try:
-        create(path, fill)
+        with clear_errors(target):
+            create(target.path, partial(fill, name=target.path.name))
     except OSError as error:
-        raise LedgerError(f"The ledger {path} cannot be made: {error.strerror}.") from error
+        message = f"The ledger {target.text} cannot be made: {error.strerror}."
+        raise LedgerError(message) from error
+
+
+def _connected(target: Location) -> Connections:
+    """Connections to a ledger that exists; a file of somebody else is left as it is."""
+    from hockeystick.ledger.connections import Connections, reading_only
+    from hockeystick.ledger.files import check_header, is_marked
+    from hockeystick.ledger.tables import format_of
+
+    if target.is_file and not is_marked(check_header(target.path)):
+        with reading_only(target) as connection:
+            format_of(connection, target)
+    return Connections(target)
 
 
 def _is_name(name: Any) -> bool:

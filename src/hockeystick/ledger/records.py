@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -82,12 +81,13 @@ def read_ledger(where: str | Path, *, name: str | None = None) -> list[BudgetRec
 
 def read_damaged(where: str | Path, *, name: str | None = None) -> list[BudgetRecord]:
     """The same with what is wrong in the records, as far as they can be read at all."""
+    from hockeystick.ledger.connections import reading_only
     from hockeystick.ledger.locations import location
 
     target = location(where)
     if target.is_file and not target.path.is_file():
         raise InvalidParameter("ledger", "a file that exists", target.text)
-    with _source(target) as connection:
+    with reading_only(target) as connection:
         records = _records(target, connection)
     if name is None:
         return records
@@ -96,20 +96,6 @@ def read_damaged(where: str | Path, *, name: str | None = None) -> list[BudgetRe
         names = ", ".join(repr(record.name) for record in records) or "none"
         raise InvalidParameter("name", f"a budget of this ledger (it has {names})", name)
     return chosen
-
-
-@contextmanager
-def _source(target: Location) -> Iterator[sa.Connection]:
-    """A transaction that changes nothing."""
-    from hockeystick.ledger.connections import reading_only
-    from hockeystick.ledger.files import readable
-
-    if not target.is_file:
-        with reading_only(target, Path(), mode="ro") as connection:
-            yield connection
-        return
-    with readable(target.path) as (path, mode), reading_only(target, path, mode=mode) as connection:
-        yield connection
 
 
 def _records(target: Location, connection: sa.Connection) -> list[BudgetRecord]:
