@@ -22,8 +22,9 @@ __all__ = ["Connections", "clear_errors", "reading_only"]
 LONGEST_REASON = 300
 # Connections of a parent process: neither used nor closed after a fork.
 _INHERITED: list[sa.Engine] = []
-# What SQLAlchemy says when the file or the server did not do its part.
-_FAILURES = (sa.exc.SQLAlchemyError, sqlite3.Error)
+# What SQLAlchemy says when the file or the server did not do its part; messages that quote a
+# damaged file may not be text.
+_FAILURES = (sa.exc.SQLAlchemyError, sqlite3.Error, UnicodeDecodeError)
 
 
 class Connections:

@@ -71,12 +71,16 @@ def _leave_log(connection: sqlite3.Connection) -> None:
     """
     deadline = time.monotonic() + PATIENCE_SECONDS
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != JOURNAL_MODE:
+        late = time.monotonic() > deadline
         try:
-            connection.execute(f"PRAGMA journal_mode = {JOURNAL_MODE}")
+            mode = connection.execute(f"PRAGMA journal_mode = {JOURNAL_MODE}").fetchone()[0]
         except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
+            if late or "locked" not in str(error):
                 raise
             time.sleep(PAUSE_SECONDS)
+        else:
+            if mode != JOURNAL_MODE:
+                raise sqlite3.OperationalError(f"its journal stays in the mode {mode!r:.20}")
 
 
 def _postgresql(where: Location) -> sa.Engine:

@@ -15,6 +15,7 @@ __all__ = [
     "LOCK_BUDGET",
     "LOCK_ENTRY",
     "MARK",
+    "ORPHANS",
     "TOTALS",
     "UPDATE_BUDGET",
 ]
@@ -57,5 +58,6 @@ TOTALS = sa.select(
         sa.func.sum(sa.case((entries.c.status == "cancelled", 0.0), else_=entries.c.charge)), 0.0
     ).label("total"),
 ).where(entries.c.budget == sa.bindparam("of"))
+ORPHANS = sa.select(sa.func.count()).where(entries.c.budget.not_in(sa.select(budgets.c.name)))
 # A number that only this library locks, so that two processes do not create tables at once.
 CREATION_LOCK = sa.select(sa.func.pg_advisory_xact_lock(0x686F636B6579))

@@ -130,6 +130,9 @@ def damage_of(
         if with_checksums and not intact(budgets, row):
             yield f"the budget {str(row.name)[:80]!r} does not match its checksum"
         yield from wrong_sums(connection, row)
+    orphans = connection.execute(statements.ORPHANS).scalar()
+    if orphans:
+        yield f"{orphans} entries belong to no budget"
     for row in connection.execute(rows_of(entries, version)) if every_entry else ():
         if with_checksums and not intact(entries, row):
             yield f"an entry of {str(row.budget)[:80]!r} does not match its checksum"
