@@ -6,13 +6,14 @@ import multiprocessing
 import os
 import random
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from sqlalchemy import event
 
-from hockeystick.errors import BudgetExceeded
+from hockeystick.errors import BudgetExceeded, HockeystickError
 from hockeystick.ledger import open_store
 from hockeystick.ledger.database import DatabaseStore
 
@@ -142,4 +143,34 @@ def work_through(place: Place, journal: Path, seed: int, requests: int) -> None:
             say("committed", number)
 
 
+def work_until_refused(place: Place, journal: Path, seed: int, requests: int, retry: bool) -> None:
+    """The same while somebody changes the ledger's file or tables.
+
+    A refusal is written down; then the process ends, or opens the ledger again.
+    """
+    rng, store = random.Random(seed), None
+    with journal.open("ab", buffering=0) as file:
+
+        def say(*words: object) -> None:
+            """One line."""
+            file.write(f"{' '.join(map(str, words))}\n".encode())
+
+        for _ in range(requests):
+            try:
+                store = store or place.open()
+                number = store.reserve(dying_decision if rng.random() < FATAL else decide).number
+                say("reserved", number)
+                store.commit(number)
+                say("committed", number)
+            except BudgetExceeded:
+                say("exceeded")
+            except HockeystickError as error:
+                say("refused", str(error).splitlines())
+                if not retry:
+                    return
+                store = None
+                time.sleep(0.02)
+
+
+FATAL = 1 / 150
 POINTS = ("inside", "reserved", "noted", "ran", "committed")
