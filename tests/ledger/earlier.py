@@ -19,6 +19,7 @@ CREATE TABLE hockeystick_entries (
     FOREIGN KEY(budget) REFERENCES hockeystick_budgets (name)
 );
 """
+COLUMNS = "budget, number, charge, request, status, reserved_at, committed_at, host, pid"
 TIME = "2026-01-01T00:00:00.000000+00:00"
 
 

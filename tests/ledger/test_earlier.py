@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import sqlite3
 
 import pytest
 
 from hockeystick.errors import BudgetExceeded
 from hockeystick.ledger import LedgerError, adopt, audit, engines, read_ledger
-from ledger.earlier import open_earlier
+from ledger.earlier import COLUMNS, TABLES, TIME, open_earlier
 from ledger.test_opening import DESCRIPTION, opened
 
 
@@ -91,3 +93,58 @@ def test_sums_that_do_not_fit_are_refused(path):
     for use in (opened, adopt, read_ledger):
         with pytest.raises(LedgerError, match=r"damaged.*sum to 0.5 and not to 0.25"):
             use(path)
+
+
+def test_an_older_program_switches_the_journal_back(path):
+    """An open store stops, and says why; opened again, the file is switched once more."""
+    store = opened(path)
+    with sqlite3.connect(path) as other:
+        other.execute("PRAGMA journal_mode = WAL")
+    other.close()
+    with pytest.raises(LedgerError, match="switched to 'wal'"):
+        store.reserve(lambda spent: (0.5, {}))
+    store.close()
+    assert opened(path).reserve(lambda spent: (0.5, {})).number == 1
+    assert [file.name for file in path.parent.iterdir()] == ["ledger.db"]
+
+
+def test_an_older_program_cannot_reserve(path):
+    """It knows no checksums, which every new row must have."""
+    opened(path).close()
+    entry = ("default", 1, 0.25, "{}", "reserved", TIME, None, "host", 1)
+    with sqlite3.connect(path) as other, pytest.raises(sqlite3.IntegrityError):
+        other.execute(
+            f"INSERT INTO hockeystick_entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", entry
+        )
+    other.close()
+
+
+@pytest.mark.postgres
+@pytest.mark.slow
+def test_tables_of_a_server(postgres_url):
+    """They get checksums as well; what was reserved by an older program afterwards is refused."""
+    psycopg = pytest.importorskip("psycopg")
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE earlier")
+    url = postgres_url.removesuffix("postgres") + "earlier"
+    with psycopg.connect(url) as connection:
+        connection.execute(TABLES.replace("DOUBLE", "DOUBLE PRECISION"))
+        text = json.dumps(DESCRIPTION, sort_keys=True)
+        budget = ("default", text, 1.0, 0.5, 1, TIME)
+        connection.execute(
+            "INSERT INTO hockeystick_budgets VALUES (%s, %s, %s, %s, %s, %s)", budget
+        )
+        connection.execute(
+            f"INSERT INTO hockeystick_entries ({COLUMNS}) VALUES "
+            f"('default', 1, 0.5, '{{}}', 'reserved', '{TIME}', NULL, 'host', 1)"
+        )
+    assert read_ledger(url)[0].spent == 0.5
+    store = opened(url)
+    store.commit(1)
+    store.reserve(lambda spent: (0.25, {}))
+    assert not audit(url)[0].problems
+    with psycopg.connect(url) as connection:
+        connection.execute("UPDATE hockeystick_budgets SET spent = 0.25")
+    for use in (store.spent, lambda: opened(url), lambda: read_ledger(url)):
+        with pytest.raises(LedgerError, match="does not match its checksum"):
+            use()

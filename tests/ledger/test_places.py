@@ -159,7 +159,9 @@ def test_a_directory_mounted_twice(path, directory):
 # -- deleted and replaced -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("change", ["deleted", "moved", "replaced", "made anew"])
+@pytest.mark.parametrize(
+    "change", ["deleted", "moved", "moved and linked", "replaced", "made anew"]
+)
 @pytest.mark.parametrize("when", ["before", "inside"])
 def test_while_it_is_open(path, directory, change, when):
     """Nothing is acknowledged that is not in the file of that name."""
@@ -170,8 +172,10 @@ def test_while_it_is_open(path, directory, change, when):
     def happens():
         if change in ("deleted", "made anew"):
             path.unlink()
-        if change == "moved":
+        if change.startswith("moved"):
             path.rename(directory / "aside.db")
+        if change == "moved and linked":
+            path.symlink_to(directory / "aside.db")
         if change == "replaced":
             copy.rename(path)
         if change == "made anew":

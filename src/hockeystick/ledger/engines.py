@@ -59,8 +59,22 @@ def sqlite_engine(path: Path, *, mode: str = "rw") -> sa.Engine:
     def begin(connection: sa.Connection) -> None:
         read_only = connection.get_execution_options().get(READ_ONLY, False)
         connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
+        if not read_only:
+            _check_journal(connection)
 
     return engine
+
+
+def _check_journal(connection: sa.Connection) -> None:
+    """An earlier version of the library may have switched the file back under this connection."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
+    mode = driver.execute("PRAGMA journal_mode").fetchone()[0]
+    if mode != JOURNAL_MODE:
+        driver.execute("ROLLBACK")
+        raise sqlite3.OperationalError(
+            f"its journal was switched to {mode!r:.20} while it was open, by another program"
+        )
 
 
 def _leave_log(connection: sqlite3.Connection) -> None:

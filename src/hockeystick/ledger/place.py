@@ -70,7 +70,8 @@ class OpenFile:
     def check(self) -> None:
         """One sentence if the file was deleted, replaced, or given a second name."""
         try:
-            found = self.path.stat()
+            # Not through a symbolic link: its target would have a journal of another name.
+            found = self.path.lstat()
         except OSError:
             found = None
         if found is None or (found.st_dev, found.st_ino) != self._first:

@@ -24,7 +24,7 @@ budgets = sa.Table(
     sa.Column("spent", sa.Double, nullable=False),  # charges reserved and committed
     sa.Column("reservations", sa.BigInteger, nullable=False),  # the largest number of an entry
     sa.Column("created", sa.Text, nullable=False),  # times are ISO 8601 in UTC
-    sa.Column("checksum", sa.Text, nullable=False, server_default=""),
+    sa.Column("checksum", sa.Text, nullable=False),
     sa.CheckConstraint("spent >= 0 AND spent <= budget", name="hockeystick_within_budget"),
 )
 
@@ -40,7 +40,7 @@ entries = sa.Table(
     sa.Column("committed_at", sa.Text),
     sa.Column("host", sa.Text, nullable=False),
     sa.Column("pid", sa.BigInteger, nullable=False),
-    sa.Column("checksum", sa.Text, nullable=False, server_default=""),
+    sa.Column("checksum", sa.Text, nullable=False),
     # The upper end keeps out NaN and, in SQLite, text.
     sa.CheckConstraint(
         "charge >= 0 AND charge <= 1.7976931348623157e308", name="hockeystick_charge"
