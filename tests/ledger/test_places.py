@@ -299,6 +299,15 @@ def _failing(connection):
     raise OSError(28, "No space left on device")
 
 
+@pytest.mark.parametrize("suffix", ["-journal", "-wal"])
+def test_what_is_left_of_a_ledger_that_is_gone(path, directory, suffix):
+    """A new one in its place would get the old pages."""
+    path.unlink()
+    path.with_name(path.name + suffix).write_bytes(b"pages of the old file")
+    refuses(lambda: opened(path), "is left of a ledger that is no longer at")
+    assert [file.name for file in directory.iterdir()] == [path.name + suffix]
+
+
 def test_an_empty_file_is_no_new_ledger(tmp_path):
     """It may be one that was cut off."""
     (tmp_path / "ledger.db").touch()

@@ -49,12 +49,24 @@ def create(path: Path, fill: Callable[[Path], None]) -> None:
         fill(temporary)
         with _locked(path.parent) as directory:
             if not path.exists():
+                _refuse_leftovers(path)
                 temporary.rename(path)
                 if directory is not None:
                     os.fsync(directory)
     finally:
         temporary.unlink(missing_ok=True)
         temporary.with_name(f"{temporary.name}-journal").unlink(missing_ok=True)
+
+
+def _refuse_leftovers(path: Path) -> None:
+    """SQLite would play the journal of a file that is gone into the new one."""
+    for suffix in ("-journal", "-wal"):
+        left = path.with_name(f"{path.name}{suffix}")
+        if left.exists():
+            raise LedgerError(
+                f"The file {left} is left of a ledger that is no longer at {path}; put the ledger "
+                "back, or delete what is left of it."
+            )
 
 
 @contextmanager
