@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+import time
 
 import pytest
 
@@ -12,6 +13,7 @@ from hockeystick.errors import BudgetExceeded
 from hockeystick.ledger import LedgerError, adopt, audit, engines, read_ledger
 from ledger.earlier import COLUMNS, TABLES, TIME, open_earlier
 from ledger.test_opening import DESCRIPTION, opened
+from ledger.workers import processes
 
 
 @pytest.fixture
@@ -83,6 +85,28 @@ def test_an_older_program_that_still_runs(path, monkeypatch):
         opened(path)
     other.close()
     assert opened(path).spent() == 0.5
+
+
+@pytest.mark.slow
+def test_eight_processes_open_it_at_once(directory):
+    """None of them waits for another that waits for it; all of the rest is spent, once."""
+    path = directory / "ledger.db"
+    open_earlier(path, DESCRIPTION).close()
+    started = [processes.Process(target=reserve_some, args=(path,)) for _ in range(8)]
+    begin = time.monotonic()
+    for process in started:
+        process.start()
+    for process in started:
+        process.join()
+    assert [process.exitcode for process in started] == [0] * 8
+    assert time.monotonic() - begin < 30
+    (record,) = read_ledger(path)
+    assert (record.spent, record.reservations) == (1.0, 10)
+
+
+def reserve_some(path):
+    """A sixteenth of the budget, in a process of its own."""
+    opened(path).reserve(lambda spent: (2.0**-4, {}))
 
 
 def test_sums_that_do_not_fit_are_refused(path):

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import random
 import signal
+import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -170,6 +171,21 @@ def work_until_refused(place: Place, journal: Path, seed: int, requests: int, re
                     return
                 store = None
                 time.sleep(0.02)
+
+
+def die_in_the_middle_of_writing(path: Path) -> None:
+    """Leave half a transaction in the file, and what it takes to undo it in the journal."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA cache_size = 2")
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("UPDATE hockeystick_entries SET charge = 0, request = '{\"x\": 1}'")
+    for number in range(1000, 1400):
+        connection.execute(
+            "INSERT INTO hockeystick_entries SELECT budget, ?, charge, request, status, "
+            "reserved_at, committed_at, host, pid, checksum FROM hockeystick_entries LIMIT 1",
+            (number,),
+        )
+    die()
 
 
 FATAL = 1 / 150

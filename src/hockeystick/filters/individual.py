@@ -211,7 +211,7 @@ class Individual:
 
     def _check_owner(self) -> None:
         """A child process has a copy, and would spend every budget once more."""
-        self._owner.check("Individual budgets", instead="spend them in one process only")
+        self._owner.check("The state of individual budgets", instead="spend it in one process only")
 
     def _checked(self, norms: Any) -> FloatArray:
         allowed = f"{self.examples} finite numbers >= 0, one for each example"

@@ -10,8 +10,8 @@ from contextlib import ExitStack, contextmanager
 import sqlalchemy as sa
 
 from hockeystick.errors import LedgerError
-from hockeystick.ledger.engines import READ_ONLY, make_engine, sqlite_engine
-from hockeystick.ledger.files import check_header, readable
+from hockeystick.ledger.engines import READ_ONLY, leave_log, make_engine, sqlite_engine
+from hockeystick.ledger.files import check_header, is_logged, readable
 from hockeystick.ledger.locations import Location
 from hockeystick.ledger.place import OpenFile
 from hockeystick.process import OwnProcess
@@ -38,8 +38,11 @@ class Connections:
         self.where = where
         self._file: OpenFile | None = None
         if where.is_file:
-            check_header(where.path)
+            header = check_header(where.path)
             self._file = OpenFile(where.path)
+            if is_logged(header):
+                with clear_errors(where):
+                    leave_log(where.path)
         self._open()
 
     @contextmanager

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import random
 import sqlite3
 import time
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,14 +18,14 @@ from hockeystick.errors import MissingExtra
 from hockeystick.ledger.files import connect
 from hockeystick.ledger.locations import Location
 
-__all__ = ["READ_ONLY", "make_engine", "sqlite_engine"]
+__all__ = ["READ_ONLY", "leave_log", "make_engine", "sqlite_engine"]
 
 # How long a process waits for others before it gives up.
 PATIENCE_SECONDS = 60
 # A connection that was not used for longer is tried before it is used again.
 REST_SECONDS = 5
-# Between two attempts to switch an old file from write-ahead logging.
-PAUSE_SECONDS = 0.02
+# At most, between two attempts to switch an old file from write-ahead logging.
+PAUSE_SECONDS = 0.1
 JOURNAL_MODE = "delete"
 # A transaction with this option does not keep others from writing.
 READ_ONLY = "hockeystick_read_only"
@@ -52,8 +54,6 @@ def sqlite_engine(path: Path, *, mode: str = "rw") -> sa.Engine:
         # Also the removal of the journal, which is the moment of the commit, is on the disk.
         connection.execute("PRAGMA synchronous = EXTRA")
         connection.execute("PRAGMA fullfsync = ON")
-        if mode == "rw":
-            _leave_log(connection)
 
     @event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:
@@ -77,24 +77,27 @@ def _check_journal(connection: sa.Connection) -> None:
         )
 
 
-def _leave_log(connection: sqlite3.Connection) -> None:
+def leave_log(path: Path) -> None:
     """Switch a file that an earlier version wrote from write-ahead logging to a rollback journal.
 
     That needs the file for itself, also from processes that use another mount: it is tried again
-    until they are gone. What is in the log is in the file afterwards.
+    until they are gone, and let go of in between, because others may be trying the same. What is
+    in the log is in the file afterwards.
     """
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while connection.execute("PRAGMA journal_mode").fetchone()[0] != JOURNAL_MODE:
+    while True:
         late = time.monotonic() > deadline
-        try:
-            mode = connection.execute(f"PRAGMA journal_mode = {JOURNAL_MODE}").fetchone()[0]
-        except sqlite3.OperationalError as error:
-            if late or "locked" not in str(error):
-                raise
-            time.sleep(PAUSE_SECONDS)
-        else:
-            if mode != JOURNAL_MODE:
+        with closing(connect(path, mode="rw", patience=0.0)) as connection:
+            try:
+                mode = connection.execute(f"PRAGMA journal_mode = {JOURNAL_MODE}").fetchone()[0]
+            except sqlite3.OperationalError as error:
+                if late or "locked" not in str(error):
+                    raise
+            else:
+                if mode == JOURNAL_MODE:
+                    return
                 raise sqlite3.OperationalError(f"its journal stays in the mode {mode!r:.20}")
+        time.sleep(PAUSE_SECONDS * random.random())
 
 
 def _postgresql(where: Location) -> sa.Engine:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hockeystick.errors import InvalidParameter, LedgerError
 
-__all__ = ["APPLICATION", "check_header", "connect", "create", "is_marked", "readable"]
+__all__ = ["APPLICATION", "check_header", "connect", "create", "is_logged", "is_marked", "readable"]
 
 # How a ledger is told from other SQLite files, in the header: "hsLG".
 APPLICATION = 0x68734C47
@@ -101,6 +101,11 @@ def is_marked(header: bytes) -> bool:
     return int.from_bytes(header[68:72], "big") == APPLICATION
 
 
+def is_logged(header: bytes) -> bool:
+    """Whether the file is in write-ahead mode, as earlier versions wrote it."""
+    return IN_WAL_MODE in header[18:20]
+
+
 @contextmanager
 def readable(path: Path) -> Iterator[tuple[Path, str]]:
     """A path and a mode with which the file can be read, while neither it nor a neighbour changes.
@@ -109,7 +114,7 @@ def readable(path: Path) -> Iterator[tuple[Path, str]]:
     would leave two files beside it.
     """
     header = check_header(path)
-    if IN_WAL_MODE not in header[18:20]:
+    if not is_logged(header):
         yield path, _mode_for(path, header)
         return
     with tempfile.TemporaryDirectory(prefix="hockeystick-") as folder:
