@@ -144,6 +144,14 @@ def test_directories_are_no_ledgers(tmp_path):
         opened(tmp_path / "none" / "ledger.db")
 
 
+def test_pipes_and_devices_are_no_ledgers(tmp_path):
+    """Nobody waits for what comes out of a pipe."""
+    os.mkfifo(tmp_path / "pipe")
+    for wrong in (tmp_path / "pipe", "/dev/null"):
+        with pytest.raises(InvalidParameter, match="a regular file"):
+            opened(wrong)
+
+
 @pytest.mark.parametrize("name", ["", "x" * 201, "a\0b", "\ud800", 3])
 def test_names_that_are_none(tmp_path, name):
     """A name is a short text."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import sqlite3
+import stat
 import tempfile
 import threading
 import time
@@ -152,6 +153,8 @@ def _read(path: Path, count: int | None = None) -> bytes:
     """The first bytes of a file, or all, through a descriptor that is never closed."""
     try:
         found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise InvalidParameter("ledger", "a regular file", str(path))
         with _READING:
             key = (found.st_dev, found.st_ino)
             if key not in _KEPT:
