@@ -16,6 +16,7 @@ from hockeystick.cli.options import OUTPUT, Json
 from hockeystick.ledger import adopt as adopt_ledger
 from hockeystick.ledger import audit as audit_ledger
 from hockeystick.ledger import read_ledger
+from hockeystick.ledger.requests import printable
 from hockeystick.report.numbers import upper_text
 
 __all__ = ["ledger"]
@@ -103,7 +104,7 @@ def adopt(where: Where) -> None:
     """
     adopt_ledger(where)
     spent = ", ".join(
-        f"{record.name}: {upper_text(record.spent)} of {upper_text(record.budget)} spent"
+        f"{printable(record.name)}: {upper_text(record.spent)} of {upper_text(record.budget)} spent"
         for record in read_ledger(where)
     )
     typer.echo(f"{where} is the ledger in use now ({spent or 'no budgets'})")

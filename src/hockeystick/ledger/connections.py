@@ -14,6 +14,7 @@ from hockeystick.ledger.engines import READ_ONLY, leave_log, make_engine, sqlite
 from hockeystick.ledger.files import check_header, is_logged, readable
 from hockeystick.ledger.locations import Location
 from hockeystick.ledger.place import OpenFile
+from hockeystick.ledger.requests import printable
 from hockeystick.process import OwnProcess
 
 __all__ = ["Connections", "clear_errors", "reading_only"]
@@ -125,7 +126,7 @@ def _reason(error: Exception, where: Location) -> str:
     """The first line of what the driver says, which may quote a damaged file."""
     reason = where.without_secrets(str(getattr(error, "orig", None) or error)).strip()
     first = (reason.splitlines() or [type(error).__name__])[0][:LONGEST_REASON].rstrip(".")
-    return "".join(letter if letter.isprintable() else "?" for letter in first)
+    return printable(first)
 
 
 def _dispose(engine: sa.Engine, owner: OwnProcess) -> None:

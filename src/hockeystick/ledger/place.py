@@ -95,8 +95,8 @@ def check_single(path: Path) -> None:
 def moved(path: Path, recorded: Place) -> str:
     """One sentence about a file that is not where it was."""
     return (
-        f"The ledger {path} was last used as {recorded.path} and may be a copy that does not know "
-        f"all spending; if this is the only one in use, run: hockeystick ledger adopt {path}"
+        f"The ledger {path} was last used as {recorded.path!r:.300} and may be a copy that does "
+        f"not know all spending; run `hockeystick ledger adopt {path}` if no other is in use."
     )
 
 

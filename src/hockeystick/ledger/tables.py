@@ -15,6 +15,7 @@ from hockeystick.ledger.engines import sqlite_engine
 from hockeystick.ledger.files import APPLICATION
 from hockeystick.ledger.locations import Location
 from hockeystick.ledger.place import Place, moved
+from hockeystick.ledger.requests import printable
 from hockeystick.ledger.schema import FORMAT, TABLES, budgets, entries, ledger, metadata
 
 __all__ = [
@@ -147,7 +148,7 @@ def rows_of(table: sa.Table, version: int) -> sa.Select[Any]:
 def _damaged_pages(connection: sa.Connection) -> Iterator[str]:
     for (line,) in connection.exec_driver_sql(FILE_CHECK):
         if line != "ok":
-            yield " ".join(str(line).replace("*", "").split()).rstrip(".")
+            yield printable(" ".join(str(line).replace("*", "").split()).rstrip("."))
 
 
 def wrong_sums(connection: sa.Connection, row: Any) -> Iterator[str]:
