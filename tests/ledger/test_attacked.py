@@ -17,7 +17,7 @@ from hockeystick.errors import HockeystickError
 from hockeystick.ledger import adopt, audit, read_ledger
 from hockeystick.ledger.checksums import BUDGET_VALUES, with_checksum
 from hockeystick.ledger.schema import budgets
-from ledger.test_places import mounted
+from ledger.mounts import mounted
 from ledger.test_shared import lines, numbers
 from ledger.workers import CHARGE, Place, processes, work_until_refused
 
@@ -105,8 +105,6 @@ def test_a_directory_mounted_twice(place, directory):
     (directory / "two").mkdir()
     second = place._replace(where=str(directory / "two" / "ledger.db"))
     crowd = Crowd([place, second], directory, retry=True)
-    if shutil.which("mount") is None:
-        pytest.skip("no mount command")
     with mounted(directory / "one", directory / "two"):
         crowd.run(lambda: None)
     check_all_counted(crowd, place.where, place.name)
@@ -121,8 +119,6 @@ def test_a_file_mounted_alone(place, directory):
     target.touch()
     second = place._replace(where=str(target))
     crowd = Crowd([place, second], directory, retry=True)
-    if shutil.which("mount") is None:
-        pytest.skip("no mount command")
     with mounted(place.where, target):
         crowd.run(lambda: None)
     check_all_counted(crowd, place.where, place.name)

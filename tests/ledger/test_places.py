@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-import subprocess
-from contextlib import contextmanager
 
 import pytest
 
 from hockeystick.cli.main import main
-from hockeystick.errors import BudgetExceeded, InvalidParameter
+from hockeystick.errors import InvalidParameter
 from hockeystick.ledger import LedgerError, adopt, audit, open_store, read_ledger
 from ledger.test_broken import one_sentence
 from ledger.test_opening import opened
@@ -85,75 +83,6 @@ def test_symbolic_links_are_followed(path, directory):
     (directory / "folder").symlink_to(directory)
     for name in (directory / "soft.db", directory / "folder" / "ledger.db"):
         assert opened(name).spent() == 0.5
-
-
-# -- mounts -----------------------------------------------------------------------------------
-
-
-@contextmanager
-def mounted(source, target):
-    """The same file or directory a second time; skipped where that is not allowed."""
-    found = subprocess.run(
-        ["mount", "--bind", str(source), str(target)], capture_output=True, text=True, check=False
-    )
-    if found.returncode != 0:
-        pytest.skip(f"no bind mounts here: {found.stderr.strip()}")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", str(target)], check=True)
-
-
-@pytest.fixture
-def needs_mounts():
-    """Where the command does not exist there is nothing to test."""
-    if shutil.which("mount") is None:
-        pytest.skip("no mount command")
-
-
-@pytest.mark.usefixtures("needs_mounts")
-def test_a_file_mounted_alone(path, directory):
-    """Its journal would be in another directory."""
-    target = directory / "mount" / "ledger.db"
-    target.parent.mkdir()
-    target.touch()
-    with mounted(path, target):
-        refuses(lambda: opened(target), "mounted as a single file")
-        refuses(lambda: adopt(target), "mounted as a single file")
-        assert "mounted as a single file" in problems(target)
-        assert opened(path).spent() == 0.5
-
-
-def test_a_file_mounted_alone_where_mounts_are_unknown(path, directory, monkeypatch):
-    """The directory that is recorded in the file is another one, even under the same path.
-
-    A hard link that is alone stands for the mount.
-    """
-    (directory / "other").mkdir()
-    target = directory / "other" / "ledger.db"
-    os.link(path, target)
-    path.unlink()
-    monkeypatch.setattr("hockeystick.ledger.place.MOUNTS", directory / "none")
-    refuses(lambda: opened(target), "may be a copy")
-
-
-@pytest.mark.usefixtures("needs_mounts")
-def test_a_directory_mounted_twice(path, directory):
-    """File and journal are the same through both: locks hold and crashes are seen."""
-    target = directory / "mount"
-    target.mkdir()
-    source = directory / "source"
-    source.mkdir()
-    first = opened(source / "ledger.db", "shared")
-    with mounted(source, target):
-        second = opened(target / "ledger.db", "shared")
-        assert first.reserve(half).number == 1
-        assert second.reserve(half).number == 2
-        for store in (first, second):
-            with pytest.raises(BudgetExceeded):
-                store.reserve(half)
-        assert not problems(target / "ledger.db")
-        second.close()
 
 
 # -- deleted and replaced -----------------------------------------------------------------------
