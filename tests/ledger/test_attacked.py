@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from hockeystick.errors import HockeystickError
-from hockeystick.ledger import adopt, audit, read_ledger
+from hockeystick.ledger import LedgerError, adopt, audit, read_ledger
 from hockeystick.ledger.checksums import BUDGET_VALUES, with_checksum
 from hockeystick.ledger.schema import budgets
 from ledger.mounts import mounted
@@ -129,53 +129,79 @@ def test_a_file_mounted_alone(place, directory):
 
 def test_hard_links(place, directory):
     """While there are two names nobody spends; afterwards only the first name does."""
-    link, other = directory / "link.db", directory / "other.db"
-    # A path without a file would be a new ledger: the second name is first one of something else.
+    link, spare = directory / "link.db", directory / "spare.db"
+    # A path without a file would be a new ledger: the second name is at first, and afterwards, one
+    # of something else.
     link.write_text("something else")
     crowd = Crowd([place, place._replace(where=str(link))], directory, retry=True)
 
     def change():
-        link.rename(other)
-        os.link(place.where, link)
+        os.link(place.where, spare)
+        spare.replace(link)
         time.sleep(0.2)
         before = len(crowd.acknowledged())
         time.sleep(0.2)
         assert len(crowd.acknowledged()) == before
-        link.unlink()
-        other.rename(link)
+        spare.write_text("something else")
+        spare.replace(link)
 
     crowd.run(change)
     check_all_counted(crowd, place.where, place.name)
     assert any("has 2 names" in line for line in crowd.said("refused"))
 
 
+def copy_and_adopt(path: Path, copy: Path) -> None:
+    """A copy in the middle of a transaction is damaged: until there is one that is not."""
+    for _ in range(100):
+        shutil.copy(path, copy)
+        try:
+            adopt(copy)
+        except LedgerError:
+            continue
+        return
+    pytest.fail("every copy is damaged")
+
+
 @pytest.mark.parametrize("how", ["deleted", "moved", "replaced"])
 def test_the_file_disappears(place, directory, how):
     """Everything acknowledged is in the file that was there; nothing afterwards is."""
     path, aside = Path(place.where), directory / "one" / "aside.db"
+    other = directory / "other.db"
+    other.write_text("something else")
     crowd = Crowd([place], directory, retry=False)
     kept: list[int] = []
 
     def change():
         if how == "replaced":
-            shutil.copy(path, directory / "copy.db")
-            adopt(directory / "copy.db")
+            copy_and_adopt(path, other)
         if how == "deleted":
             kept.append(os.open(path, os.O_RDONLY))
-            path.unlink()
         else:
-            path.rename(aside)
-        if how == "replaced":
-            (directory / "copy.db").rename(path)
+            os.link(path, aside)
+        # In one step: a worker that starts just now would make a new ledger where there is none.
+        other.replace(path)
 
     crowd.run(change, restart_after=False)
-    assert all("deleted, moved" in line or "readonly" in line for line in crowd.said("refused"))
-    assert crowd.said("refused")
+    assert [line for line in crowd.said("refused") if not any(text in line for text in GONE)] == []
+    assert any("deleted, moved or replaced" in line for line in crowd.said("refused"))
     if how == "deleted":
-        assert not path.exists()
         aside.write_bytes(os.read(kept[0], os.fstat(kept[0]).st_size))
         os.close(kept[0])
+    # What a killed worker left belongs to the file that was there.
+    if path.with_name("ledger.db-journal").exists():
+        path.with_name("ledger.db-journal").rename(f"{aside}-journal")
     check_all_counted(crowd, str(aside), place.name, elsewhere=True)
+
+
+# What workers are told when the file is gone, has two names for a moment, or is another one.
+GONE = (
+    "deleted, moved or replaced",
+    "readonly database",
+    "has 2 names",
+    "not a database",
+    "may be a copy",
+    "disk I/O error",
+)
 
 
 def test_copies_without_a_journal(place, directory):

@@ -10,7 +10,7 @@ import pytest
 
 from hockeystick.cli.main import main
 from hockeystick.errors import InvalidParameter
-from hockeystick.ledger import LedgerError, adopt, audit, open_store, read_ledger
+from hockeystick.ledger import LedgerError, adopt, audit, files, open_store, read_ledger
 from ledger.test_broken import one_sentence
 from ledger.test_opening import opened
 
@@ -122,6 +122,25 @@ def test_while_it_is_open(path, directory, change, when):
     refuses(lambda: store.commit(1), "deleted, moved or replaced")
     store.close()
     refuses(lambda: store.reserve(half), "deleted, moved or replaced")
+
+
+def test_while_it_is_being_opened(path, monkeypatch):
+    """Whatever comes first, the file is gone and that is said."""
+
+    def gone(name):
+        path.unlink()
+        return check_header(name)
+
+    check_header = files.check_header
+    monkeypatch.setattr("hockeystick.ledger.connections.check_header", gone)
+    refuses(lambda: opened(path), "cannot be read: No such file")
+    monkeypatch.undo()
+    opened(path).close()
+    monkeypatch.setattr(
+        "hockeystick.ledger.connections.check_header",
+        lambda name: (check_header(name), path.unlink())[0],
+    )
+    refuses(lambda: opened(path), "was deleted or moved: No such file")
 
 
 def test_an_unopened_store_does_not_make_the_file(path):

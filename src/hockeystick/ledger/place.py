@@ -32,9 +32,9 @@ class Place(NamedTuple):
     @classmethod
     def of(cls, path: Path, *, name: str | None = None) -> Place:
         """Of a file, or of one that is about to be called `name`."""
-        found = path.stat()
+        found = _stat(path)
         final = path if name is None else path.with_name(name)
-        return cls(final.name, found.st_ino, path.parent.stat().st_ino, found.st_dev, str(final))
+        return cls(final.name, found.st_ino, _stat(path.parent).st_ino, found.st_dev, str(final))
 
     @classmethod
     def from_text(cls, text: object) -> Place | None:
@@ -64,7 +64,8 @@ class OpenFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._first = _key(path)
+        found = _stat(path)
+        self._first = (found.st_dev, found.st_ino)
         check_single(path)
 
     def check(self) -> None:
@@ -84,7 +85,7 @@ class OpenFile:
 
 def check_single(path: Path) -> None:
     """One sentence if the file has several names, or is mounted without its directory."""
-    _check_links(path, path.stat().st_nlink)
+    _check_links(path, _stat(path).st_nlink)
     if str(path) in _mount_points():
         raise LedgerError(
             f"The ledger {path} is mounted as a single file, and a crash would leave its journal "
@@ -108,9 +109,12 @@ def _check_links(path: Path, links: int) -> None:
         )
 
 
-def _key(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_dev, found.st_ino
+def _stat(path: Path) -> os.stat_result:
+    """Of a file that was there a moment ago."""
+    try:
+        return path.stat()
+    except OSError as error:
+        raise LedgerError(f"The ledger {path} was deleted or moved: {error.strerror}.") from error
 
 
 def _mount_points() -> set[str]:
