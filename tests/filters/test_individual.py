@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from hockeystick import filters
-from hockeystick.errors import InvalidParameter
+from hockeystick.errors import HockeystickError, InvalidParameter
 from hockeystick.filters.renyi_price import prices
 
 MAKERS: dict[str, Callable[[int], filters.Individual]] = {
@@ -171,6 +172,77 @@ def test_damaged_states_are_refused(left: list[float], tmp_path) -> None:
         with pytest.raises(InvalidParameter, match="path"):
             f.load(other)
     assert np.all(f.remaining == f.budget)
+
+
+def test_a_state_that_is_behind_is_refused(tmp_path) -> None:
+    """Loading it would give budget back; a state that is as far, or further, is taken."""
+    f = filters.Individual.gaussian(examples=2, mu=1.0)
+    for number in (1, 2):
+        f.step([0.5, 0.1], noise_multiplier=2.0)
+        f.save(tmp_path / f"{number}.npz")
+    spent = f.spent
+    with pytest.raises(InvalidParameter, match=r"not behind .* 2 steps, got .*1 steps"):
+        f.load(tmp_path / "1.npz")
+    np.testing.assert_array_equal(f.spent, spent)
+    f.load(tmp_path / "2.npz")
+    again = filters.Individual.gaussian(examples=2, mu=1.0)
+    again.step([0.0, 1.0], noise_multiplier=2.0)
+    # More steps, but what the second example spent here is not in it.
+    with pytest.raises(InvalidParameter, match="not behind"):
+        again.load(tmp_path / "2.npz")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("use", ["step", "save", "load"])
+def test_a_child_process_spends_nothing(use: str, tmp_path) -> None:
+    """It has a copy of every budget, and may neither spend from it nor keep it."""
+    f = filters.Individual.gaussian(examples=2, mu=1.0)
+    path = tmp_path / "state.npz"
+    f.save(path)
+    before = path.read_bytes()
+    uses = {
+        "step": lambda: f.step([1.0, 1.0], noise_multiplier=2.0),
+        "save": lambda: f.save(path),
+        "load": lambda: f.load(path),
+    }
+    child = os.fork()
+    if child == 0:
+        try:
+            uses[use]()
+        except HockeystickError as error:
+            os._exit(0 if "belongs to process" in str(error) else 2)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert path.read_bytes() == before
+    uses[use]()
+
+
+def test_mutated_states(tmp_path) -> None:
+    """Flipped, cut and overwritten files: one sentence, or what was spent, never less."""
+    path = tmp_path / "state.npz"
+    f = filters.Individual.gaussian(examples=3, mu=1.0)
+    f.step([1.0, 0.5, 0.0], noise_multiplier=3.0)
+    f.save(path)
+    whole, rng = path.read_bytes(), np.random.default_rng(11)
+    refused = 0
+    for turn in range(300):
+        damaged = bytearray(whole)
+        place = int(rng.integers(len(whole)))
+        if turn % 10 == 0:
+            del damaged[place:]
+        else:
+            damaged[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(damaged)
+        again = filters.Individual.gaussian(examples=3, mu=1.0)
+        try:
+            again.load(path)
+        except InvalidParameter:
+            refused += 1
+            continue
+        assert np.all(again.spent >= f.spent)
+    assert refused > 100
 
 
 def test_budgets_and_clip_norms_out_of_range() -> None:

@@ -31,7 +31,7 @@ def test_a_file_of_something_else(tmp_path):
 
 
 def test_a_damaged_file(tmp_path):
-    """Pages of noise are found at the latest when they are read."""
+    """Pages of noise are found when the file is opened."""
     path = tmp_path / "ledger.db"
     store = opened(path)
     for _ in range(50):
@@ -40,17 +40,22 @@ def test_a_damaged_file(tmp_path):
     with path.open("r+b") as file:
         file.seek(4096)
         file.write(b"\xa5" * (path.stat().st_size - 4096))
-    with pytest.raises(LedgerError, match="cannot be used") as error:
-        opened(path).history()
+    with pytest.raises(LedgerError, match=r"cannot be used|is damaged") as error:
+        opened(path)
     assert one_sentence(error)
 
 
 def test_a_file_that_may_not_be_written(tmp_path):
-    """There is no place for the log beside it: an honest refusal, as root and as others."""
-    (tmp_path / "ledger.db-wal").mkdir()
-    with pytest.raises(LedgerError, match=r"unable to open|disk I/O error") as error:
-        opened(tmp_path / "ledger.db")
-    assert one_sentence(error)
+    """There is no place for the journal beside it: an honest refusal, as root and as others."""
+    path = tmp_path / "ledger.db"
+    store = opened(path)
+    (tmp_path / "ledger.db-journal").mkdir()
+    for use in (lambda: opened(path), lambda: store.reserve(lambda spent: (0.5, {}))):
+        with pytest.raises(LedgerError, match=r"unable to open|disk I/O error") as error:
+            use()
+        assert one_sentence(error)
+    (tmp_path / "ledger.db-journal").rmdir()
+    assert store.spent() == 0.0
 
 
 def test_a_file_that_cannot_be_written(tmp_path):

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
+import sqlite3
 
 import pytest
+import sqlalchemy as sa
 
 from hockeystick.cli.main import main
 from hockeystick.ledger import open_store, read_ledger
+from hockeystick.ledger.checksums import with_checksum
+from hockeystick.ledger.schema import budgets, entries
 from ledger.test_audit import tamper
+from ledger.workers import engine_of
 
 PROVEN = {"filter": "renyi", "kind": "proven", "epsilon": 2.0, "delta": 1e-5, "order": 8}
 ASYMPTOTIC = {"filter": "approximate-gaussian", "kind": "asymptotic", "mu": 1.0}
@@ -156,9 +161,38 @@ def test_bad_input(run, path, tmp_path):
 
 
 def test_broken_file(run, tmp_path):
-    """Exit status 1 with one line."""
+    """Exit status 2 with one line."""
     (tmp_path / "ledger.db").write_text("something else" * 100)
     status, _, error = run("audit", tmp_path / "ledger.db")
-    assert status == 1
+    assert status == 2
     assert "cannot be used: file is not a database." in error
     assert error.count("\n") == 1
+
+
+def test_nothing_in_a_file_steers_the_terminal(run, directory):
+    """Whoever wrote the ledger: names, kinds and hosts are printed without control characters."""
+    path, escape = directory / "ledger.db", "\x1b[2J"
+    store = open_store(
+        path, name="x", budget=1.0, description={"filter": escape, "kind": f"proven{escape}"}
+    )
+    store.reserve(lambda spent: (0.5, {"note": escape}))
+    with engine_of(store).begin() as connection:
+        for table in (budgets, entries):
+            for row in connection.execute(sa.select(table)).all():
+                renamed = {"name": f"a{escape}"} if table is budgets else {"budget": f"a{escape}"}
+                host = {} if table is budgets else {"host": f"h{escape}"}
+                new = with_checksum(table, {**row._mapping, **renamed, **host})
+                connection.execute(table.insert(), new)
+        connection.execute(entries.delete().where(entries.c.budget == "x"))
+        connection.execute(budgets.delete().where(budgets.c.name == "x"))
+    store.close()
+    for words in (["show", path], ["audit", path], ["adopt", path], ["show", path, "--json"]):
+        status, output, error = run(*words)
+        assert status == 0
+        assert "\x1b" not in output + error
+    with sqlite3.connect(path) as file:
+        file.execute(f"UPDATE hockeystick_ledger SET place = replace(place, '/dev', '{escape}')")
+        file.execute("UPDATE hockeystick_ledger SET place = replace(place, 'ledger', 'other')")
+    file.close()
+    for command in ("show", "audit"):
+        assert "\x1b" not in "".join(run(command, path)[1:])

@@ -76,7 +76,7 @@ def test_constant_work(where, name):
     for _ in range(100):
         store.reserve(lambda spent: (2.0**-20, {}))
     assert asked() == first
-    assert len([statement for statement in first if "BEGIN" not in statement]) == 4
+    assert len([statement for statement in first if "BEGIN" not in statement]) == 5
     if "sqlite" in engine_of(store).name:
         with sqlite3.connect(where) as file:
             for statement in first:
@@ -99,16 +99,13 @@ def test_the_database_refuses_overspending(where, name):
 
 
 def test_durable_settings(directory):
-    """Every commit is synchronised to the disk, and readers do not stop writers."""
+    """What was committed is in the file itself, and nothing is beside it."""
     store = opened(directory / "ledger.db")
+    store.reserve(lambda spent: (0.5, {}))
     with engine_of(store).connect() as connection:
-        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
-        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
-    with sqlite3.connect(directory / "ledger.db") as reader:
-        reader.execute("BEGIN")
-        reader.execute("SELECT * FROM hockeystick_budgets").fetchall()
-        store.reserve(lambda spent: (0.5, {}))
-    reader.close()
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "delete"
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 3
+    assert [file.name for file in directory.iterdir()] == ["ledger.db"]
 
 
 @pytest.mark.parametrize("form", ["{}", "sqlite:///{}", "sqlite+pysqlite:///{}"])
@@ -145,6 +142,14 @@ def test_directories_are_no_ledgers(tmp_path):
         opened(tmp_path)
     with pytest.raises(InvalidParameter, match="a directory that exists"):
         opened(tmp_path / "none" / "ledger.db")
+
+
+def test_pipes_and_devices_are_no_ledgers(tmp_path):
+    """Nobody waits for what comes out of a pipe."""
+    os.mkfifo(tmp_path / "pipe")
+    for wrong in (tmp_path / "pipe", "/dev/null"):
+        with pytest.raises(InvalidParameter, match="a regular file"):
+            opened(wrong)
 
 
 @pytest.mark.parametrize("name", ["", "x" * 201, "a\0b", "\ud800", 3])

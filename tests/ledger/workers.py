@@ -6,13 +6,15 @@ import multiprocessing
 import os
 import random
 import signal
+import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from sqlalchemy import event
 
-from hockeystick.errors import BudgetExceeded
+from hockeystick.errors import BudgetExceeded, HockeystickError
 from hockeystick.ledger import open_store
 from hockeystick.ledger.database import DatabaseStore
 
@@ -71,8 +73,9 @@ def run_until(place: Place, point: str) -> None:
 
 
 def cancel_until_written(place: Place) -> None:
-    """Cancel entry 1 and die before this is on the disk."""
+    """Reserve entry 1, cancel it and die before this is on the disk."""
     store = place.open()
+    store.reserve(decide)
     event.listen(engine_of(store), "commit", lambda connection: die())
     store.cancel(1)
 
@@ -141,4 +144,49 @@ def work_through(place: Place, journal: Path, seed: int, requests: int) -> None:
             say("committed", number)
 
 
+def work_until_refused(place: Place, journal: Path, seed: int, requests: int, retry: bool) -> None:
+    """The same while somebody changes the ledger's file or tables.
+
+    A refusal is written down; then the process ends, or opens the ledger again.
+    """
+    rng, store = random.Random(seed), None
+    with journal.open("ab", buffering=0) as file:
+
+        def say(*words: object) -> None:
+            """One line."""
+            file.write(f"{' '.join(map(str, words))}\n".encode())
+
+        for _ in range(requests):
+            try:
+                store = store or place.open()
+                number = store.reserve(dying_decision if rng.random() < FATAL else decide).number
+                say("reserved", number)
+                store.commit(number)
+                say("committed", number)
+            except BudgetExceeded:
+                say("exceeded")
+            except HockeystickError as error:
+                say("refused", str(error).splitlines())
+                if not retry:
+                    return
+                store = None
+                time.sleep(0.02)
+
+
+def die_in_the_middle_of_writing(path: Path) -> None:
+    """Leave half a transaction in the file, and what it takes to undo it in the journal."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA cache_size = 2")
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("UPDATE hockeystick_entries SET charge = 0, request = '{\"x\": 1}'")
+    for number in range(1000, 1400):
+        connection.execute(
+            "INSERT INTO hockeystick_entries SELECT budget, ?, charge, request, status, "
+            "reserved_at, committed_at, host, pid, checksum FROM hockeystick_entries LIMIT 1",
+            (number,),
+        )
+    die()
+
+
+FATAL = 1 / 150
 POINTS = ("inside", "reserved", "noted", "ran", "committed")

@@ -1,4 +1,4 @@
-"""`hockeystick ledger`: show, audit and export what filters have spent."""
+"""`hockeystick ledger`: show, audit, export and adopt what filters have spent."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from hockeystick.cli.ledger_file import check_export_file, write_export
 from hockeystick.cli.ledger_objects import audit_object, budget_object
 from hockeystick.cli.ledger_table import print_audits, print_budgets, print_entries
 from hockeystick.cli.options import OUTPUT, Json
+from hockeystick.ledger import adopt as adopt_ledger
 from hockeystick.ledger import audit as audit_ledger
 from hockeystick.ledger import read_ledger
+from hockeystick.ledger.requests import printable
+from hockeystick.report.numbers import upper_text
 
 __all__ = ["ledger"]
 
@@ -29,7 +32,7 @@ Name = Annotated[str | None, typer.Option(help="One budget only; all by default.
 
 @ledger.callback()
 def about() -> None:
-    """What privacy filters have spent: show, audit, export."""
+    """What privacy filters have spent: show, audit, export, adopt."""
 
 
 @ledger.command()
@@ -91,6 +94,20 @@ def export(
     write_export(records, output)
     entries = sum(len(record.entries) for record in records)
     typer.echo(f"{entries:,} entries of {len(records):,} budgets written to {output}")
+
+
+@ledger.command()
+def adopt(where: Where) -> None:
+    """Declare a moved or restored file to be the one that is in use from now on.
+
+    What was spent with another copy of it is not in this one, and no command can find that out.
+    """
+    adopt_ledger(where)
+    spent = ", ".join(
+        f"{printable(record.name)}: {upper_text(record.spent)} of {upper_text(record.budget)} spent"
+        for record in read_ledger(where)
+    )
+    typer.echo(f"{where} is the ledger in use now ({spent or 'no budgets'})")
 
 
 def _fail_if(problems: Sequence[str]) -> None:

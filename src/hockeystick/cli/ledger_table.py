@@ -13,6 +13,7 @@ from rich.table import Table
 from hockeystick.cli.ledger_objects import DIAGNOSTIC
 from hockeystick.cli.table import stdout
 from hockeystick.ledger import Audit, BudgetRecord
+from hockeystick.ledger.requests import printable
 from hockeystick.report.numbers import count_text, lower_text, upper_text
 
 __all__ = ["print_audits", "print_budgets", "print_entries"]
@@ -32,9 +33,9 @@ def print_budgets(records: Sequence[BudgetRecord]) -> None:
     table = _table("name", "filter", "kind", "budget", "spent", "left", *counted)
     for record in records:
         table.add_row(
-            record.name,
-            str(record.description.get("filter", "")),
-            record.kind,
+            printable(record.name),
+            printable(record.description.get("filter", "")),
+            printable(record.kind),
             upper_text(record.budget),
             upper_text(record.spent),
             lower_text(record.budget - record.spent),
@@ -44,7 +45,7 @@ def print_budgets(records: Sequence[BudgetRecord]) -> None:
     console.print(table, soft_wrap=False)
     for record in records:
         for warning in record.warnings:
-            console.print(f"{record.name}: warning: {warning}", style="bold yellow")
+            console.print(f"{printable(record.name)}: warning: {warning}", style="bold yellow")
 
 
 def print_entries(record: BudgetRecord, *, last: int) -> None:
@@ -55,7 +56,7 @@ def print_entries(record: BudgetRecord, *, last: int) -> None:
         table.add_row(
             str(entry.number),
             upper_text(entry.charge),
-            entry.status,
+            printable(entry.status),
             f"{entry.reserved_at:%Y-%m-%d %H:%M:%S}",
             json.dumps(entry.request).strip("{}").replace('"', ""),
         )
@@ -77,7 +78,7 @@ def print_audits(audits: Sequence[Audit]) -> None:
 def _print_audit(console: Console, audit: Audit) -> None:
     verdict, style = ("NOT SOUND", "bold red") if audit.problems else ("sound", "bold green")
     spent = f"{upper_text(audit.spent)} of {upper_text(audit.budget)} spent"
-    console.print(f"{audit.name}: {verdict}, {spent}", style=style)
+    console.print(f"{printable(audit.name)}: {verdict}, {spent}", style=style)
     for warning in audit.warnings:
         console.print(f"  warning: {warning}", style="bold yellow")
     for problem in audit.problems:
@@ -88,7 +89,7 @@ def _print_audit(console: Console, audit: Audit) -> None:
     for entry in audit.open_entries[:LISTED]:
         console.print(
             f"    entry {entry.number}: charge {upper_text(entry.charge)}, "
-            f"{_age(entry.age)} old, process {entry.pid} on {entry.host}"
+            f"{_age(entry.age)} old, process {entry.pid} on {printable(entry.host)}"
         )
     if len(audit.open_entries) > LISTED:
         console.print(f"    and {count_text(len(audit.open_entries) - LISTED)} more")

@@ -8,7 +8,13 @@ from functools import singledispatch
 
 import typer
 
-from hockeystick.errors import HockeystickError, InvalidParameter, UnsupportedPlan, shown
+from hockeystick.errors import (
+    HockeystickError,
+    InvalidParameter,
+    LedgerError,
+    UnsupportedPlan,
+    shown,
+)
 from hockeystick.plain_text import escaped
 
 __all__ = ["main", "run"]
@@ -34,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
         return _invoke(arguments)
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
-    except (USAGE_ERROR, InvalidParameter, UnsupportedPlan) as error:
+    except (USAGE_ERROR, InvalidParameter, UnsupportedPlan, LedgerError) as error:
         return _complain(error, BAD_INPUT)
     except Exception as error:  # noqa: BLE001 - whatever it is, the promise is one line
         return INTERRUPTED if _interrupted(error) else _complain(error, FAILURE)

@@ -30,6 +30,8 @@ FIXED = "fixed in advance"
 # More rounds of a schedule than this are not counted.
 MOST_ROUNDS = 10**9
 ACCURACY = 2e-3
+# Beyond these the arithmetic of some filter leaves floating point.
+SMALLEST_RATE, SMALLEST_NOISE, LARGEST_NOISE, LARGEST_EPSILON = 1e-6, 0.05, 1e50, 1e3
 # Which regime of the approximate filter is tried.
 HALF = 0.5
 
@@ -71,16 +73,27 @@ def allowances(
     it is no filter. The approximate filter is asymptotic and may exceed it: that is its error.
     """
     expected = _Expected(
-        check.positive("epsilon", epsilon),
+        _within("epsilon", epsilon, 0.0, LARGEST_EPSILON),
         check.small_probability("delta", delta),
-        check.sampling_rate("rate", rate),
-        tuple(check.positive("noise_multipliers", noise) for noise in noise_multipliers),
+        _within("rate", check.sampling_rate("rate", rate), SMALLEST_RATE, 1.0),
+        tuple(
+            _within("noise_multiplier", noise, SMALLEST_NOISE, LARGEST_NOISE)
+            for noise in noise_multipliers
+        ),
         check.positive_integer("block", block),
     )
     if not expected.noise_multipliers:
         raise InvalidParameter("noise_multipliers", "one or more", noise_multipliers)
     found = [_allowed(name, make, expected) for name, make in FILTERS.items()]
     return [*found, _fixed(expected)]
+
+
+def _within(name: str, value: float, low: float, high: float) -> float:
+    """A positive number between both."""
+    number = check.positive(name, value)
+    if not low <= number <= high:
+        raise InvalidParameter(name, f"in [{low:g}, {high:g}]", value)
+    return number
 
 
 def _allowed(name: str, make: Callable[[_Expected], Filter], expected: _Expected) -> Allowance:

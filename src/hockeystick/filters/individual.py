@@ -21,6 +21,7 @@ from hockeystick.filters.renyi import checked_order
 from hockeystick.filters.renyi_price import budget_at_order
 from hockeystick.guarantee import Analysis, Guarantee, Kind
 from hockeystick.ledger.amounts import checked_budget
+from hockeystick.process import OwnProcess
 
 __all__ = ["Individual", "IndividualStep"]
 
@@ -47,7 +48,8 @@ class Individual:
     equal. The kind is that of the rule: `renyi` and `gaussian` are proven, `approximate` is
     asymptotic and under-reports.
 
-    Cost: O(examples) array operations per step. The state is in memory; `save` and `load` keep it.
+    Cost: O(examples) array operations per step. The state is in memory; `save` and `load` keep it,
+    and a copy in another process is refused.
     """
 
     def __init__(self, *, examples: int, rule: Rule) -> None:
@@ -56,6 +58,7 @@ class Individual:
         budget = checked_budget(rule.budget)
         count = check.storable("examples", check.positive_integer("examples", examples))
         self._remaining = np.full(count, budget)
+        self._owner = OwnProcess()
 
     @classmethod
     def renyi(
@@ -101,6 +104,7 @@ class Individual:
         deviation noise_multiplier * clip_norm. Contributions are clipped to the clip norm or to
         what the example can still pay, whichever is shorter. The charge counts from now on.
         """
+        self._check_owner()
         norms = self._checked(norms)
         rate = check.sampling_rate("rate", rate)
         noise_multiplier = check.positive("noise_multiplier", noise_multiplier)
@@ -177,15 +181,26 @@ class Individual:
         Call it after `step` and before anything of that step is released: charges that are lost in
         a crash would be spent twice.
         """
+        self._check_owner()
         save_state(
             Path(path), rule=self.rule.describe(), remaining=self._remaining, steps=self.steps
         )
 
     def load(self, path: str | Path) -> None:
-        """Continue from a file that was saved with the same rule and as many examples."""
-        self._remaining, self.steps = load_state(
+        """Continue from a file that was saved with the same rule and as many examples.
+
+        A state in which any example has more left than now, or that has fewer steps, is refused:
+        loading it would give budget back. New budgets have spent nothing, so that they take every
+        state: which of several files is the latest is for the caller to know.
+        """
+        self._check_owner()
+        remaining, steps = load_state(
             Path(path), rule=self.rule.describe(), examples=self.examples, budget=self.budget
         )
+        if steps < self.steps or np.any(remaining > self._remaining):
+            allowed = f"a state that is not behind these budgets, which have {self.steps} steps"
+            raise InvalidParameter("path", allowed, f"{path} with {steps} steps")
+        self._remaining, self.steps = remaining, steps
 
     def __repr__(self) -> str:
         rule = self.rule.describe()["rule"]
@@ -193,6 +208,10 @@ class Individual:
             f"Individual(rule={rule!r}, kind={self.kind!r}, examples={self.examples}, "
             f"steps={self.steps})"
         )
+
+    def _check_owner(self) -> None:
+        """A child process has a copy, and would spend every budget once more."""
+        self._owner.check("The state of individual budgets", instead="spend it in one process only")
 
     def _checked(self, norms: Any) -> FloatArray:
         allowed = f"{self.examples} finite numbers >= 0, one for each example"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import struct
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from zipfile import BadZipFile
@@ -15,6 +17,23 @@ from hockeystick.atomic import check_target, replacing
 from hockeystick.errors import InvalidParameter
 
 __all__ = ["load_state", "save_state"]
+
+# What NumPy and the archive raise for files that are damaged or something else.
+_UNREADABLE = (
+    ArithmeticError,
+    AttributeError,
+    BadZipFile,
+    EOFError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zlib.error,
+)
 
 
 def save_state(
@@ -30,17 +49,17 @@ def load_state(
 ) -> tuple[FloatArray, int]:
     """What is left for each example, and how many steps were charged."""
     try:
-        with np.load(path, allow_pickle=False) as kept:
-            known, remaining, steps = str(kept["rule"]), kept["remaining"], int(kept["steps"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, BadZipFile):
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as kept:
+            known, steps = str(kept["rule"]), int(kept["steps"])
+            remaining = kept["remaining"].astype(np.float64, casting="safe")
+    except _UNREADABLE:
         raise InvalidParameter("path", "a file that `save` wrote", str(path)) from None
     if known != _text(rule):
         raise InvalidParameter("path", f"saved with the rule {_text(rule)}", known)
     if remaining.shape != (examples,):
         raise InvalidParameter("path", f"saved with {examples} examples", remaining.size)
-    remaining = remaining.astype(np.float64)
-    place = math.ulp(budget)
-    if not np.all((remaining >= 0) & (remaining <= budget) & (remaining % place == 0)):
+    possible = (remaining >= 0) & (remaining <= budget) & (remaining % math.ulp(budget) == 0)
+    if not (steps >= 0 and np.all(possible)):
         raise InvalidParameter("path", f"an undamaged state, at most {budget!r} left", str(path))
     return remaining, steps
 

@@ -17,9 +17,9 @@ class Permit:
 
     The step may run with no contribution longer than `sensitivity * clip_scale` times the clip norm
     (see `clip_norm`), and noise of `noise_multiplier` times the clip norm itself. Afterwards
-    `commit()`; if the mechanism did not run, `cancel()` gives the charge back. As a context manager
-    it commits on success, unless it was cancelled inside; after an exception the charge stays,
-    because outputs may have been seen.
+    `commit()`; if the mechanism did not run, `cancel()` gives the charge back, in the process that
+    asked for it and in no other. As a context manager it commits on success, unless it was
+    cancelled inside; after an exception the charge stays, because outputs may have been seen.
     """
 
     number: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hockeystick.errors import LedgerError
 from hockeystick.ledger.auditing import Audit, OpenEntry, audit
-from hockeystick.ledger.opening import open_store
+from hockeystick.ledger.opening import adopt, open_store
 from hockeystick.ledger.realised import Realised
 from hockeystick.ledger.records import BudgetRecord, EntryRecord, read_ledger
 from hockeystick.ledger.store import Entry, MemoryStore, Store
@@ -19,6 +19,7 @@ __all__ = [
     "OpenEntry",
     "Realised",
     "Store",
+    "adopt",
     "audit",
     "open_store",
     "read_ledger",

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from hockeystick import _validate as check
 from hockeystick.ledger.realised import Realised, price
-from hockeystick.ledger.records import BudgetRecord, EntryRecord, read_ledger
+from hockeystick.ledger.records import BudgetRecord, EntryRecord, read_damaged
 
 __all__ = ["Audit", "OpenEntry", "audit"]
 
@@ -47,7 +47,7 @@ def audit(where: str | Path, *, name: str | None = None, delta: float | None = N
     """
     if delta is not None:
         delta = check.small_probability("delta", delta)
-    return [_audit(record, delta) for record in read_ledger(where, name=name)]
+    return [_audit(record, delta) for record in read_damaged(where, name=name)]
 
 
 def _audit(record: BudgetRecord, delta: float | None) -> Audit:
@@ -58,7 +58,7 @@ def _audit(record: BudgetRecord, delta: float | None) -> Audit:
         budget=record.budget,
         spent=record.spent,
         problems=list(_problems(record)),
-        warnings=record.warnings,
+        warnings=[line for line in record.warnings if line != record.elsewhere],
         open_entries=[
             OpenEntry(entry.number, entry.charge, now - entry.reserved_at, entry.host, entry.pid)
             for entry in record.entries
@@ -74,7 +74,9 @@ def _counted(record: BudgetRecord) -> list[EntryRecord]:
 
 def _problems(record: BudgetRecord) -> Iterator[str]:
     for line in record.damage:
-        yield f"The file is damaged: {line}."
+        yield f"The ledger is damaged: {line}."
+    if record.elsewhere:
+        yield record.elsewhere
     total = math.fsum(entry.charge for entry in _counted(record))
     if total != record.spent:
         yield f"The entries sum to {total!r}, but the running total is {record.spent!r}."

@@ -13,22 +13,31 @@ import sqlalchemy as sa
 from hockeystick.errors import InvalidParameter, LedgerError
 from hockeystick.ledger import statements
 from hockeystick.ledger.amounts import admit
+from hockeystick.ledger.checksums import checked, with_checksum
 from hockeystick.ledger.connections import Connections
 from hockeystick.ledger.requests import as_text, from_text
-from hockeystick.ledger.schema import metadata
+from hockeystick.ledger.schema import budgets, entries
 from hockeystick.ledger.store import Decision, Entry, checked_number, must_change
+from hockeystick.ledger.tables import prepare, wrong_sums
+from hockeystick.process import OwnProcess
 
 __all__ = ["DatabaseStore"]
 
 # The largest integer that both databases hold.
 LARGEST_NUMBER = 2**63 - 1
+_NOT_MINE = (
+    "an entry that this store reserved in this process (this one belongs to process {} on {}, "
+    "which may be running it; `commit` settles it as spent)"
+)
 
 
 class DatabaseStore:
     """Spending of one budget that survives crashes and is shared by processes and machines.
 
     Every call is one transaction that ends on the disk. `reserve` holds the budget's row while it
-    decides, so reservations happen one after the other. Cost: O(1) per call, except for `history`.
+    decides, so reservations happen one after the other. Every row that is used is compared with its
+    checksum, and a ledger that goes back behind what this store has seen is refused. Cost: O(1) per
+    call, except for `history` and for opening, which checks everything.
     """
 
     def __init__(
@@ -42,6 +51,9 @@ class DatabaseStore:
         self._connections = connections
         self.name = name
         self.budget = budget
+        self._seen = 0  # the largest number of a reservation
+        self._mine: set[int] = set()  # open reservations of this store, in this process
+        self._owner = OwnProcess()
         self._enter(as_text(description, name="description"))
 
     def reserve(self, decide: Decision) -> Entry:
@@ -58,36 +70,54 @@ class DatabaseStore:
                 "request": request,
                 "status": "reserved",
                 "reserved_at": _now(),
+                "committed_at": None,
                 "host": socket.gethostname(),
                 "pid": os.getpid(),
             }
-            connection.execute(statements.ADD_ENTRY, entry)
-            self._update(connection, spent=row.spent + charge, last=number)
+            connection.execute(statements.ADD_ENTRY, with_checksum(entries, entry))
+            self._update(connection, row, spent=row.spent + charge, last=number)
+        self._seen = max(self._seen, number)
+        self._own().add(number)
         return Entry(number, charge, from_text(request), "reserved")
 
     def commit(self, number: int) -> None:
-        """Mark the entry as run."""
+        """Mark the entry as run; any process may."""
         with self._connections.writing() as connection:
-            self._mark(connection, number, status="committed", when=_now())
+            row = self._entry(connection, number)
+            if must_change(number, status=row.status, wanted="committed"):
+                self._mark(connection, row, status="committed", when=_now())
+        self._own().discard(number)
 
     def cancel(self, number: int) -> None:
-        """Give the charge back."""
+        """Give the charge back; only the store that reserved it may, in the same process.
+
+        Nobody else can know that the step is not running just now.
+        """
         with self._connections.writing() as connection:
             # The budget before the entry, as in `reserve`: no two transactions wait for each other.
-            row = self._lock(connection)
-            charge = self._mark(connection, number, status="cancelled", when=None)
-            self._update(connection, spent=row.spent - charge, last=row.reservations)
+            budget = self._lock(connection)
+            row = self._entry(connection, number)
+            if must_change(number, status=row.status, wanted="cancelled"):
+                if row.number not in self._own():
+                    raise InvalidParameter("number", _NOT_MINE.format(row.pid, row.host), number)
+                self._mark(connection, row, status="cancelled", when=None)
+                spent = budget.spent - row.charge
+                self._update(connection, budget, spent=spent, last=budget.reservations)
+        self._own().discard(number)
 
     def spent(self) -> float:
         """Everything reserved and committed."""
+        seen = self._seen  # before the moment that is read
         with self._connections.reading() as connection:
-            spent = connection.execute(statements.SPENT, {"of": self.name}).scalar_one_or_none()
-        return float(self._still_there(spent))
+            found = connection.execute(statements.FIND_BUDGET, {"of": self.name}).one_or_none()
+            spent = float(self._checked(found, seen=seen).spent)
+        return spent
 
     def history(self) -> Sequence[Entry]:
         """All entries in order of reservation."""
         with self._connections.reading() as connection:
-            rows = connection.execute(statements.ENTRIES, {"of": self.name}).all()
+            found = connection.execute(statements.ENTRIES, {"of": self.name}).all()
+            rows = [checked(entries, row, where=self._where) for row in found]
         return tuple(Entry(r.number, r.charge, from_text(r.request), r.status) for r in rows)
 
     def close(self) -> None:
@@ -97,15 +127,16 @@ class DatabaseStore:
     def _enter(self, description: str) -> None:
         """Find the budget or create it; another budget under the same name is refused."""
         with self._connections.writing() as connection:
-            if not self._connections.is_file:
-                connection.execute(statements.CREATION_LOCK)
-            metadata.create_all(connection)
-            row = connection.execute(statements.FIND_BUDGET, {"of": self.name}).one_or_none()
+            prepare(connection, self._connections.where)
+            row = connection.execute(statements.LOCK_BUDGET, {"of": self.name}).one_or_none()
             if row is None:
                 new = {"name": self.name, "description": description, "budget": self.budget}
                 started = {"spent": 0.0, "reservations": 0, "created": _now()}
-                connection.execute(statements.ADD_BUDGET, {**new, **started})
+                row_of = with_checksum(budgets, {**new, **started})
+                connection.execute(statements.ADD_BUDGET, row_of)
                 return
+            for line in wrong_sums(connection, self._checked(row, seen=0)):
+                raise LedgerError(f"The ledger {self._where} is damaged: {line}.")
         before = f"as when {self.name!r} was opened first"
         if row.description != description:
             raise InvalidParameter("description", f"{row.description} {before}", description)
@@ -115,32 +146,51 @@ class DatabaseStore:
     def _lock(self, connection: sa.Connection) -> Any:
         """The budget's row; nobody else changes it before the transaction ends."""
         found = connection.execute(statements.LOCK_BUDGET, {"of": self.name}).one_or_none()
-        return self._still_there(found)
+        return self._checked(found, seen=self._seen)
 
-    def _still_there(self, found: Any) -> Any:
+    def _checked(self, found: Any, *, seen: int) -> Any:
+        """The budget's row, if it is there, whole, and not older than one that was seen before."""
         if found is None:
-            where = self._connections.text
-            raise LedgerError(f"The ledger {where} no longer has a budget {self.name!r}.")
+            raise LedgerError(f"The ledger {self._where} no longer has a budget {self.name!r}.")
+        checked(budgets, found, where=self._where)
+        if found.name != self.name or found.reservations < seen:
+            raise LedgerError(
+                f"The ledger {self._where} has forgotten reservations of {self.name!r} that were "
+                "made before, and nothing is spent from it; was an older copy restored?"
+            )
+        self._seen = max(self._seen, found.reservations)
         return found
 
-    def _update(self, connection: sa.Connection, *, spent: float, last: int) -> None:
-        values = {"of": self.name, "to": spent, "last": last}
+    def _entry(self, connection: sa.Connection, number: int) -> Any:
+        """The entry's row; nobody else changes it before the transaction ends."""
+        which = {"of": self.name, "at": checked_number(number, last=LARGEST_NUMBER)}
+        row = connection.execute(statements.LOCK_ENTRY, which).one_or_none()
+        if row is None:
+            raise InvalidParameter("number", "the number of an entry", number)
+        checked(entries, row, where=self._where)
+        if (row.budget, row.number) != (which["of"], which["at"]):
+            raise LedgerError(f"The ledger {self._where} is damaged: it finds another entry.")
+        return row
+
+    def _update(self, connection: sa.Connection, row: Any, *, spent: float, last: int) -> None:
+        new = with_checksum(budgets, {**row._mapping, "spent": spent, "reservations": last})
+        values = {"of": self.name, "to": spent, "last": last, "sum": new["checksum"]}
         connection.execute(statements.UPDATE_BUDGET, values)
 
-    def _mark(
-        self, connection: sa.Connection, number: int, *, status: str, when: str | None
-    ) -> float:
-        """The charge of the entry if it was reserved, 0 if it has the wanted status already."""
-        entry = {"of": self.name, "at": checked_number(number, last=LARGEST_NUMBER)}
-        changed = connection.execute(statements.MARK, {**entry, "to": status, "when": when})
-        charge = changed.scalar_one_or_none()
-        if charge is not None:
-            return float(charge)
-        before = connection.execute(statements.STATUS, entry).scalar_one_or_none()
-        if before is None:
-            raise InvalidParameter("number", "the number of an entry", number)
-        must_change(number, status=before, wanted=status)
-        return 0.0
+    def _mark(self, connection: sa.Connection, row: Any, *, status: str, when: str | None) -> None:
+        new = with_checksum(entries, {**row._mapping, "status": status, "committed_at": when})
+        values = {"of": self.name, "at": row.number, "to": status, "when": when}
+        connection.execute(statements.MARK, {**values, "sum": new["checksum"]})
+
+    def _own(self) -> set[int]:
+        """The open reservations of this store; a child process has none of its parent's."""
+        if not self._owner.is_here:
+            self._owner, self._mine = OwnProcess(), set()
+        return self._mine
+
+    @property
+    def _where(self) -> str:
+        return self._connections.where.text
 
 
 def _now() -> str:

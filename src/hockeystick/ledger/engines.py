@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import random
 import sqlite3
 import time
-from collections.abc import Callable
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,89 +14,93 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from hockeystick.atomic import check_target
-from hockeystick.errors import InvalidParameter, MissingExtra
+from hockeystick.errors import MissingExtra
+from hockeystick.ledger.files import connect
+from hockeystick.ledger.locations import Location
 
-__all__ = ["READ_ONLY", "location", "make_engine"]
+__all__ = ["READ_ONLY", "leave_log", "make_engine", "sqlite_engine"]
 
 # How long a process waits for others before it gives up.
 PATIENCE_SECONDS = 60
 # A connection that was not used for longer is tried before it is used again.
 REST_SECONDS = 5
-# Between two attempts to switch a new file to write-ahead logging.
-PAUSE_SECONDS = 0.02
+# At most, between two attempts to switch an old file from write-ahead logging.
+PAUSE_SECONDS = 0.1
+JOURNAL_MODE = "delete"
 # A transaction with this option does not keep others from writing.
 READ_ONLY = "hockeystick_read_only"
-ALLOWED = "a path, a sqlite:/// URL or a postgresql:// URL"
 
 
-def location(where: str | Path) -> sa.URL:
-    """The URL of a ledger, given by a path or a URL."""
-    text = str(where)
-    if "://" not in text:
-        return _file(text, where)
-    try:
-        url = sa.make_url(text)
-    except (sa.exc.ArgumentError, ValueError):
-        raise InvalidParameter("ledger", ALLOWED, where) from None
-    backend = url.get_backend_name()
-    if backend == "sqlite":
-        return _file(url.database or "", where)
-    if backend == "postgresql":
-        return url.set(drivername="postgresql+psycopg")
-    raise InvalidParameter("ledger", ALLOWED, url.render_as_string(hide_password=True))
-
-
-def _file(path: str, where: str | Path) -> sa.URL:
-    if path in ("", ".", ":memory:"):
-        raise InvalidParameter("ledger", "a file, so that it survives the process", str(where))
-    target = check_target("ledger", Path(path))
-    return sa.URL.create("sqlite+pysqlite", database=str(target.absolute()))
-
-
-def make_engine(url: sa.URL) -> sa.Engine:
+def make_engine(where: Location) -> sa.Engine:
     """An engine whose transactions are durable when they end, and one after the other."""
-    return _ENGINES[url.get_backend_name()](url)
+    return sqlite_engine(where.path) if where.is_file else _postgresql(where)
 
 
-def _sqlite(url: sa.URL) -> sa.Engine:
-    """BEGIN IMMEDIATE takes the write lock before anything is read."""
-    engine = sa.create_engine(url, connect_args={"timeout": PATIENCE_SECONDS})
+def sqlite_engine(path: Path, *, mode: str = "rw") -> sa.Engine:
+    """Of a file that exists; BEGIN IMMEDIATE takes the write lock before anything is read.
+
+    Locks are on the file itself, and a transaction that has ended is in the file and nowhere else.
+    """
+    engine = sa.create_engine(
+        "sqlite+pysqlite:///",
+        creator=lambda: connect(path, mode=mode, patience=PATIENCE_SECONDS),
+        poolclass=sa.QueuePool,
+    )
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, record: object) -> None:  # noqa: ARG001
         connection.isolation_level = None  # the driver leaves BEGIN to the next function
         connection.execute("PRAGMA foreign_keys = ON")
-        _log_ahead(connection)
-        connection.execute("PRAGMA synchronous = FULL")
+        # Also the removal of the journal, which is the moment of the commit, is on the disk.
+        connection.execute("PRAGMA synchronous = EXTRA")
         connection.execute("PRAGMA fullfsync = ON")
 
     @event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:
         read_only = connection.get_execution_options().get(READ_ONLY, False)
         connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
+        if not read_only:
+            _check_journal(connection)
 
     return engine
 
 
-def _log_ahead(connection: sqlite3.Connection) -> None:
-    """Switch to write-ahead logging, which is remembered in the file.
+def _check_journal(connection: sa.Connection) -> None:
+    """An earlier version of the library may have switched the file back under this connection."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
+    mode = driver.execute("PRAGMA journal_mode").fetchone()[0]
+    if mode != JOURNAL_MODE:
+        driver.execute("ROLLBACK")
+        raise sqlite3.OperationalError(
+            f"its journal was switched to {mode!r:.20} while it was open, by another program"
+        )
 
-    The switch does not wait for other processes that open a new file at the same time, so it is
-    tried again. Where it is not possible the rollback journal stays, which is as durable.
+
+def leave_log(path: Path) -> None:
+    """Switch a file that an earlier version wrote from write-ahead logging to a rollback journal.
+
+    That needs the file for itself, also from processes that use another mount: it is tried again
+    until they are gone, and let go of in between, because others may be trying the same. What is
+    in the log is in the file afterwards.
     """
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(PAUSE_SECONDS)
+    while True:
+        late = time.monotonic() > deadline
+        with closing(connect(path, mode="rw", patience=0.0)) as connection:
+            try:
+                mode = connection.execute(f"PRAGMA journal_mode = {JOURNAL_MODE}").fetchone()[0]
+            except sqlite3.OperationalError as error:
+                if late or "locked" not in str(error):
+                    raise
+            else:
+                if mode == JOURNAL_MODE:
+                    return
+                raise sqlite3.OperationalError(f"its journal stays in the mode {mode!r:.20}")
+        time.sleep(PAUSE_SECONDS * random.random())
 
 
-def _postgresql(url: sa.URL) -> sa.Engine:
+def _postgresql(where: Location) -> sa.Engine:
     """READ COMMITTED with row locks: a locked row is read again after the wait.
 
     A client that disappears from the network without a word holds its lock until the timeout.
@@ -112,9 +117,9 @@ def _postgresql(url: sa.URL) -> sa.Engine:
     }
     options = " ".join(f"-c {name}={value}" for name, value in settings.items())
     engine = sa.create_engine(
-        url,
+        where.url,
         isolation_level="READ COMMITTED",
-        connect_args={"options": options, "application_name": "hockeystick"},
+        connect_args={"options": options, "application_name": "hockeystick", **where.secrets},
     )
     _try_after_rest(engine)
     return engine
@@ -138,6 +143,3 @@ def _try_after_rest(engine: sa.Engine) -> None:
             engine.dialect.do_ping(connection)
         except engine.dialect.loaded_dbapi.Error as error:
             raise sa.exc.DisconnectionError from error
-
-
-_ENGINES: dict[str, Callable[[sa.URL], sa.Engine]] = {"sqlite": _sqlite, "postgresql": _postgresql}

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hockeystick.errors import InvalidParameter
+from hockeystick.errors import InvalidParameter, LedgerError
 from hockeystick.ledger.amounts import checked_budget
 
 if TYPE_CHECKING:
+    from hockeystick.ledger.connections import Connections
     from hockeystick.ledger.database import DatabaseStore
+    from hockeystick.ledger.locations import Location
 
-__all__ = ["open_store"]
+__all__ = ["adopt", "open_store"]
 
 LONGEST_NAME = 200
 
@@ -25,9 +28,8 @@ def open_store(
     `where` is the path of an SQLite file, a sqlite:/// URL, or a postgresql:// URL (extra
     `postgres`). The same name again goes on with what was spent, from any process or machine;
     another budget or description under that name raises `InvalidParameter`. A ledger that cannot
-    be read or written raises `LedgerError`.
+    be read or written, is damaged, or may be a copy of another one raises `LedgerError`.
     """
-    from hockeystick.ledger.connections import Connections
     from hockeystick.ledger.database import DatabaseStore
 
     if not _is_name(name):
@@ -35,7 +37,66 @@ def open_store(
             "name", f"a text of 1 to {LONGEST_NAME} characters that can be printed", name
         )
     budget = checked_budget(budget)
-    return DatabaseStore(Connections(where), name=name, budget=budget, description=description)
+    return DatabaseStore(_opened(where), name=name, budget=budget, description=description)
+
+
+def adopt(where: str | Path) -> None:
+    """Declare that a ledger file is the one in use from now on, where it is now.
+
+    For a file that was moved or restored. What was spent elsewhere since it was copied is not in
+    it, and nothing can find that out; damage is refused.
+    """
+    from hockeystick.ledger.locations import location
+    from hockeystick.ledger.place import Place
+    from hockeystick.ledger.tables import format_of, record_place, refuse_damage, upgrade
+
+    target = location(where)
+    if not target.is_file or not target.path.is_file():
+        raise InvalidParameter("ledger", "a file that exists", target.text)
+    connections = _connected(target)
+    try:
+        with connections.writing() as connection:
+            if format_of(connection, target) == 1:
+                upgrade(connection, target)
+            refuse_damage(connection, target, every_entry=True)
+            record_place(connection, Place.of(target.path))
+    finally:
+        connections.close()
+
+
+def _opened(where: str | Path) -> Connections:
+    """Connections to a ledger; a file that is not there is made first."""
+    from hockeystick.ledger.locations import location
+
+    target = location(where)
+    if target.is_file and not target.path.exists():
+        _make(target)
+    return _connected(target)
+
+
+def _make(target: Location) -> None:
+    from hockeystick.ledger.connections import clear_errors
+    from hockeystick.ledger.files import create
+    from hockeystick.ledger.tables import fill
+
+    try:
+        with clear_errors(target):
+            create(target.path, partial(fill, name=target.path.name))
+    except OSError as error:
+        message = f"The ledger {target.text} cannot be made: {error.strerror}."
+        raise LedgerError(message) from error
+
+
+def _connected(target: Location) -> Connections:
+    """Connections to a ledger that exists; a file of somebody else is left as it is."""
+    from hockeystick.ledger.connections import Connections, reading_only
+    from hockeystick.ledger.files import check_header, is_marked
+    from hockeystick.ledger.tables import format_of
+
+    if target.is_file and not is_marked(check_header(target.path)):
+        with reading_only(target) as connection:
+            format_of(connection, target)
+    return Connections(target)
 
 
 def _is_name(name: Any) -> bool:

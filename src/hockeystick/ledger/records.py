@@ -13,9 +13,9 @@ from hockeystick.ledger.requests import from_text
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-    from hockeystick.ledger.connections import Connections
+    from hockeystick.ledger.locations import Location
 
-__all__ = ["BudgetRecord", "EntryRecord", "read_ledger"]
+__all__ = ["BudgetRecord", "EntryRecord", "read_damaged", "read_ledger"]
 
 ASYMPTOTIC = (
     "This filter is asymptotic: its budget is not a proven guarantee for a finite number of steps."
@@ -45,7 +45,8 @@ class BudgetRecord(NamedTuple):
     reservations: int
     created: datetime
     entries: Sequence[EntryRecord]
-    damage: Sequence[str]  # what the database says about its own file
+    damage: Sequence[str]  # what is wrong with the ledger, in parts of sentences
+    elsewhere: str  # a sentence if the file may be a copy
 
     @property
     def kind(self) -> str:
@@ -55,7 +56,8 @@ class BudgetRecord(NamedTuple):
     @property
     def warnings(self) -> list[str]:
         """What a reader has to know before trusting the numbers."""
-        return [ASYMPTOTIC] if self.kind == "asymptotic" else []
+        asymptotic = [ASYMPTOTIC] if self.kind == "asymptotic" else []
+        return [*asymptotic, self.elsewhere] if self.elsewhere else asymptotic
 
     def count(self, status: str) -> int:
         """How many entries have this status."""
@@ -65,18 +67,28 @@ class BudgetRecord(NamedTuple):
 def read_ledger(where: str | Path, *, name: str | None = None) -> list[BudgetRecord]:
     """All budgets of a ledger, or the named one; nothing is created or changed.
 
+    A damaged ledger raises `LedgerError`; a copy can be read, and its records say that it is one.
     Cost: linear in the number of entries.
     """
-    from hockeystick.ledger.connections import Connections
+    records = read_damaged(where, name=name)
+    for record in records:
+        for line in record.damage:
+            raise LedgerError(
+                f"The ledger is damaged: {line}; `hockeystick ledger audit` says more."
+            )
+    return records
 
-    connections = Connections(where)
-    if connections.is_file and not Path(connections.text).is_file():
-        raise InvalidParameter("ledger", "a file that exists", str(where))
-    try:
-        with connections.reading() as connection:
-            records = _records(connections, connection)
-    finally:
-        connections.close()
+
+def read_damaged(where: str | Path, *, name: str | None = None) -> list[BudgetRecord]:
+    """The same with what is wrong in the records, as far as they can be read at all."""
+    from hockeystick.ledger.connections import reading_only
+    from hockeystick.ledger.locations import location
+
+    target = location(where)
+    if target.is_file and not target.path.is_file():
+        raise InvalidParameter("ledger", "a file that exists", target.text)
+    with reading_only(target) as connection:
+        records = _records(target, connection)
     if name is None:
         return records
     chosen = [record for record in records if record.name == name]
@@ -86,22 +98,43 @@ def read_ledger(where: str | Path, *, name: str | None = None) -> list[BudgetRec
     return chosen
 
 
-def _records(connections: Connections, connection: sa.Connection) -> list[BudgetRecord]:
-    import sqlalchemy as sa
+def _records(target: Location, connection: sa.Connection) -> list[BudgetRecord]:
+    from hockeystick.ledger.schema import budgets, entries
+    from hockeystick.ledger.tables import damage_of, format_of, rows_of
 
-    from hockeystick.ledger.schema import budgets
+    version = format_of(connection, target)
+    if version == 0:
+        raise InvalidParameter("ledger", "a ledger written by this library", target.text)
+    damage = list(damage_of(connection, target, every_entry=True, version=version))
+    elsewhere = _elsewhere(target, connection, version) if target.is_file else ""
+    found: dict[str, list[Any]] = {}
+    for row in connection.execute(rows_of(entries, version)):
+        found.setdefault(row.budget, []).append(row)
+    return [
+        _record(row, found.get(row.name, []), damage, elsewhere)
+        for row in connection.execute(rows_of(budgets, version)).all()
+    ]
 
-    if not sa.inspect(connection).has_table(budgets.name):
-        raise InvalidParameter("ledger", "a ledger written by this library", connections.text)
-    damage = _damage(connection) if connections.is_file else []
-    rows = connection.execute(sa.select(budgets).order_by(budgets.c.name)).all()
-    return [_record(row, connection, damage) for row in rows]
+
+def _elsewhere(target: Location, connection: sa.Connection, version: int) -> str:
+    """One sentence if the file may be a copy, or has several names; otherwise nothing."""
+    from hockeystick.ledger.place import Place, check_single, moved
+    from hockeystick.ledger.schema import FORMAT
+    from hockeystick.ledger.tables import recorded_place
+
+    try:
+        check_single(target.path)
+    except LedgerError as error:
+        return str(error)
+    recorded = recorded_place(connection) if version == FORMAT else Place.of(target.path)
+    if recorded is None:
+        return f"The ledger {target.text} does not say where it was last used."
+    return "" if recorded.is_at(Place.of(target.path)) else moved(target.path, recorded)
 
 
-def _record(row: Any, connection: sa.Connection, damage: Sequence[str]) -> BudgetRecord:
-    from hockeystick.ledger.statements import ENTRIES
-
-    found = connection.execute(ENTRIES, {"of": row.name}).all()
+def _record(
+    row: Any, entries: Sequence[Any], damage: Sequence[str], elsewhere: str
+) -> BudgetRecord:
     try:
         return BudgetRecord(
             name=row.name,
@@ -110,10 +143,11 @@ def _record(row: Any, connection: sa.Connection, damage: Sequence[str]) -> Budge
             spent=float(row.spent),
             reservations=int(row.reservations),
             created=datetime.fromisoformat(row.created),
-            entries=[_entry(one) for one in found],
+            entries=[_entry(one) for one in entries],
             damage=damage,
+            elsewhere=elsewhere,
         )
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise LedgerError(f"The budget {row.name!r} of the ledger is damaged: {error}.") from error
 
 
@@ -129,8 +163,3 @@ def _entry(row: Any) -> EntryRecord:
         host=row.host,
         pid=int(row.pid),
     )
-
-
-def _damage(connection: sa.Connection) -> list[str]:
-    found = [str(line) for (line,) in connection.exec_driver_sql("PRAGMA integrity_check")]
-    return [] if found == ["ok"] else found

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from hockeystick.errors import InvalidParameter, LedgerError
 from hockeystick.plain_text import strict_json
 
-__all__ = ["as_text", "from_text", "plain_json"]
+__all__ = ["as_text", "from_text", "plain_json", "printable"]
 
 
 def as_text(values: Mapping[str, object], *, name: str = "request") -> str:
@@ -34,3 +34,8 @@ def from_text(text: str) -> Mapping[str, object]:
 def plain_json(values: Mapping[str, object]) -> Mapping[str, object]:
     """A copy of the values that is the same in memory as read from a file."""
     return from_text(as_text(values))
+
+
+def printable(value: object) -> str:
+    """The text of a value that a file holds, without characters that would steer a terminal."""
+    return "".join(letter if letter.isprintable() else "?" for letter in str(value))

@@ -1,14 +1,17 @@
-"""The two tables of a ledger.
+"""The tables of a ledger.
 
 Checks of the database repeat what the code promises: no program that writes to these tables can
-spend more than the budget or use a number twice.
+spend more than the budget or use a number twice. Every row has a checksum of its own.
 """
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 
-__all__ = ["budgets", "entries", "metadata"]
+__all__ = ["FORMAT", "TABLES", "budgets", "entries", "ledger", "metadata"]
+
+# Of the tables below; 1 had neither checksums nor a place.
+FORMAT = 2
 
 metadata = sa.MetaData()
 
@@ -21,6 +24,7 @@ budgets = sa.Table(
     sa.Column("spent", sa.Double, nullable=False),  # charges reserved and committed
     sa.Column("reservations", sa.BigInteger, nullable=False),  # the largest number of an entry
     sa.Column("created", sa.Text, nullable=False),  # times are ISO 8601 in UTC
+    sa.Column("checksum", sa.Text, nullable=False),
     sa.CheckConstraint("spent >= 0 AND spent <= budget", name="hockeystick_within_budget"),
 )
 
@@ -36,6 +40,7 @@ entries = sa.Table(
     sa.Column("committed_at", sa.Text),
     sa.Column("host", sa.Text, nullable=False),
     sa.Column("pid", sa.BigInteger, nullable=False),
+    sa.Column("checksum", sa.Text, nullable=False),
     # The upper end keeps out NaN and, in SQLite, text.
     sa.CheckConstraint(
         "charge >= 0 AND charge <= 1.7976931348623157e308", name="hockeystick_charge"
@@ -44,3 +49,13 @@ entries = sa.Table(
         "status IN ('reserved', 'committed', 'cancelled')", name="hockeystick_status"
     ),
 )
+
+# One row: how the tables are written and, for a file, where it is (`Place` as JSON).
+ledger = sa.Table(
+    "hockeystick_ledger",
+    metadata,
+    sa.Column("format", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("place", sa.Text),
+)
+
+TABLES = (budgets.name, entries.name, ledger.name)

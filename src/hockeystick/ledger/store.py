@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -11,9 +10,12 @@ from typing import Any, NamedTuple, Protocol
 from hockeystick.errors import InvalidParameter, LedgerError
 from hockeystick.ledger.amounts import admit, checked_budget
 from hockeystick.ledger.requests import plain_json
+from hockeystick.process import OwnProcess
 
 __all__ = ["Decision", "Entry", "MemoryStore", "Store", "checked_number", "must_change"]
 
+_IN_MEMORY = "A budget that is kept in memory"
+_SHARED = "a filter that is given a ledger can be shared"
 Decision = Callable[[float], tuple[float, Mapping[str, object]]]
 
 
@@ -41,7 +43,10 @@ class Store(Protocol):
         """Mark the entry as run. Again is harmless; after a cancellation it is refused."""
 
     def cancel(self, number: int) -> None:
-        """Give the charge back. Only valid if the mechanism did not run; refused after commit."""
+        """Give the charge back. Only valid if the mechanism did not run; refused after commit.
+
+        Only who reserved it may: nobody else can know that it is not running just now.
+        """
 
     def spent(self) -> float:
         """Everything reserved and committed."""
@@ -74,25 +79,21 @@ def must_change(number: int, *, status: str, wanted: str) -> bool:
 class MemoryStore:
     """The store that is gone when the process ends; safe for threads, not for processes.
 
-    A child process has a copy, and would spend the budget once more: its requests are refused.
+    A child process has a copy, and would spend the budget once more: it is refused.
     Every charge is rounded up to a multiple of the budget's last place, so that all sums are exact.
     Cost: O(1) per call, except for `history`.
     """
 
     def __init__(self, budget: float) -> None:
         self.budget = checked_budget(budget)
-        self._owner = os.getpid()
+        self._owner = OwnProcess()
         self._spent = 0.0
         self._entries: list[Entry] = []
         self._lock = threading.RLock()
 
     def reserve(self, decide: Decision) -> Entry:
         """A new entry, counted from now on."""
-        if os.getpid() != self._owner:
-            raise LedgerError(
-                f"The budget is kept in the memory of process {self._owner}, and process "
-                f"{os.getpid()} has a copy; a filter that is given a ledger can be shared."
-            )
+        self._owner.check(_IN_MEMORY, instead=_SHARED, error=LedgerError)
         with self._lock:
             asked, request = decide(self._spent)
             charge = admit(asked, spent=self._spent, budget=self.budget)
@@ -118,6 +119,7 @@ class MemoryStore:
         return tuple(self._entries)
 
     def _change(self, number: int, wanted: str) -> None:
+        self._owner.check(_IN_MEMORY, instead=_SHARED, error=LedgerError)
         with self._lock:
             number = checked_number(number, last=len(self._entries))
             entry = self._entries[number - 1]

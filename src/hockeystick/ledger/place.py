@@ -1,0 +1,130 @@
+"""The one place of a ledger file: what must not change while it is used, and who has a copy.
+
+The journal that makes SQLite's transactions whole is found by name, beside the file. Two names of
+one file, or one file mounted alone, therefore have two journals, and a crash that one of them
+knows of is not seen through the other. A copy has a spending of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from hockeystick.errors import LedgerError
+
+__all__ = ["OpenFile", "Place", "check_single", "moved"]
+
+MOUNTS = Path("/proc/self/mountinfo")
+
+
+class Place(NamedTuple):
+    """Where a file is, as it is recorded inside it."""
+
+    name: str
+    file: int  # inode numbers
+    directory: int
+    device: int
+    path: str
+
+    @classmethod
+    def of(cls, path: Path, *, name: str | None = None) -> Place:
+        """Of a file, or of one that is about to be called `name`."""
+        found = _stat(path)
+        final = path if name is None else path.with_name(name)
+        return cls(final.name, found.st_ino, _stat(path.parent).st_ino, found.st_dev, str(final))
+
+    @classmethod
+    def from_text(cls, text: object) -> Place | None:
+        """What `as_text` wrote; nothing if it is something else."""
+        try:
+            values = json.loads(str(text))
+            return cls(**values)
+        except (TypeError, ValueError):
+            return None
+
+    def as_text(self) -> str:
+        """As JSON."""
+        return json.dumps(self._asdict(), sort_keys=True)
+
+    def is_at(self, here: Place) -> bool:
+        """Whether the file is where it was.
+
+        The directory may be seen under another path (the device is then the same), and devices
+        may get other numbers when a machine starts again (the path is then the same).
+        """
+        same_file = (self.name, self.file, self.directory) == here[:3]
+        return same_file and (self.device == here.device or self.path == here.path)
+
+
+class OpenFile:
+    """The file that was opened; `check` refuses when its path leads to something else."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        found = _stat(path)
+        self._first = (found.st_dev, found.st_ino)
+        check_single(path)
+
+    def check(self) -> None:
+        """One sentence if the file was deleted, replaced, or given a second name."""
+        try:
+            # Not through a symbolic link: its target would have a journal of another name.
+            found = self.path.lstat()
+        except OSError:
+            found = None
+        if found is None or (found.st_dev, found.st_ino) != self._first:
+            raise LedgerError(
+                f"The ledger {self.path} was deleted, moved or replaced while it was open, and "
+                "nothing is spent from it any more; put the file back or open it again."
+            )
+        _check_links(self.path, found.st_nlink)
+
+
+def check_single(path: Path) -> None:
+    """One sentence if the file has several names, or is mounted without its directory."""
+    _check_links(path, _stat(path).st_nlink)
+    if str(path) in _mount_points():
+        raise LedgerError(
+            f"The ledger {path} is mounted as a single file, and a crash would leave its journal "
+            "behind in another directory; mount the directory that holds it."
+        )
+
+
+def moved(path: Path, recorded: Place) -> str:
+    """One sentence about a file that is not where it was."""
+    return (
+        f"The ledger {path} was last used as {recorded.path!r:.300} and may be a copy that does "
+        f"not know all spending; run `hockeystick ledger adopt {path}` if no other is in use."
+    )
+
+
+def _check_links(path: Path, links: int) -> None:
+    if links != 1:
+        raise LedgerError(
+            f"The ledger {path} has {links} names (hard links), and each would have a journal of "
+            "its own; delete all names but one."
+        )
+
+
+def _stat(path: Path) -> os.stat_result:
+    """Of a file that was there a moment ago."""
+    try:
+        return path.stat()
+    except OSError as error:
+        raise LedgerError(f"The ledger {path} was deleted or moved: {error.strerror}.") from error
+
+
+def _mount_points() -> set[str]:
+    """Where something is mounted; nothing where the system does not say."""
+    try:
+        lines = MOUNTS.read_bytes().splitlines()
+    except OSError:
+        return set()
+    return {os.fsdecode(_unescaped(line.split(b" ")[4])) for line in lines}
+
+
+def _unescaped(text: bytes) -> bytes:
+    return re.sub(rb"\\([0-7]{3})", lambda found: bytes([int(found.group(1), 8)]), text)
