@@ -15,6 +15,8 @@ from scipy import stats
 import hockeystick as hs
 
 RATE, NEIGHBOURS, EPSILON = 0.1, 100, 2.0
+# Between outputs at which densities are summed; half of it changes no digit that is shown.
+GRID = 0.02
 # The event: nobody seems to be in the second batch, and the first output is large.
 FEW, LARGE = 1.8, 2.55
 SCHEME = hs.UserMinSep(rate=RATE, separation=2, examples_per_user=2)
@@ -43,10 +45,61 @@ def true_delta_from_below() -> float:
     return float(with_contents - math.exp(EPSILON) * empty * stats.norm.sf(LARGE))
 
 
+def density(mean: float, at: np.ndarray) -> np.ndarray:
+    """Of one output."""
+    return stats.norm.pdf(at - mean)
+
+
+def heights(p: np.ndarray, q: np.ndarray) -> tuple[float, float]:
+    """Delta when removing and when adding, from densities on a grid of two outputs."""
+    factor = math.exp(EPSILON)
+    removed, added = (np.maximum(a - factor * b, 0).sum() for a, b in ((p, q), (q, p)))
+    return float(removed) * GRID**2, float(added) * GRID**2
+
+
+def pair_of_the_theorem() -> tuple[float, float]:
+    """b_min_sep, Theorem 6.1: one user with k_u = 2 examples and nobody else, by integration."""
+    outputs = np.arange(-9.0, 12.0, GRID)
+    chances = stats.binom.pmf(range(3), 2, RATE)
+    # A draw in the first step makes the user rest in the second.
+    p = sum(
+        chances[first]
+        * chances[second]
+        * np.outer(density(first, outputs), density(0 if first else second, outputs))
+        for first in range(3)
+        for second in range(3)
+    )
+    return heights(p, np.outer(density(0, outputs), density(0, outputs)))
+
+
+def pair_of_the_star() -> tuple[float, float]:
+    """The user's contents show in the first output, those of the others in the second."""
+    first, second = np.arange(-9.0, 12.0, GRID), np.arange(-9.0, 40.0, GRID)
+    chances = stats.binom.pmf(np.arange(NEIGHBOURS + 1), NEIGHBOURS, RATE * (1 - RATE))
+    crowd = sum(chance * density(number, second) for number, chance in enumerate(chances))
+    absent = np.outer(density(0, first), (1 - RATE) * crowd)
+    drawn = RATE * density(0, second)
+    return heights(
+        absent + np.outer(density(1, first), drawn), absent + np.outer(density(0, first), drawn)
+    )
+
+
 def test_a_user_alone_does_not_stand_for_the_star():
     """What would be claimed for a user alone is half of what the star leaks at least."""
     claimed = hs.account(hs.Plan(sampling=SCHEME, steps=2), noise_multiplier=1.0).delta(EPSILON)
     assert 1.9 * claimed < true_delta_from_below()
+    assert pair_of_the_theorem()[0] < claimed
+
+
+def test_the_theorem_claims_less_than_a_third():
+    """The theorem's own pair and the star, in both directions."""
+    removed, added = pair_of_the_theorem()
+    assert removed == pytest.approx(5.561e-4, rel=1e-3)
+    assert added == 0
+    star_removed, star_added = pair_of_the_star()
+    assert star_removed == pytest.approx(1.9045e-3, rel=1e-3)
+    assert star_added == pytest.approx(1.3276e-3, rel=1e-3)
+    assert star_removed > true_delta_from_below()
 
 
 def test_the_law_of_the_second_batch_is_the_samplers():
