@@ -137,7 +137,7 @@ def test_the_optimizer_inside_cannot_be_replaced(runs):
         run.optimizer._original = other
     with pytest.raises(PlanMismatch, match="added"):
         run.optimizer.add_param_group({"params": [nn.Parameter(torch.zeros(3))]})
-    with pytest.raises(AttributeError):
+    with pytest.raises(PlanMismatch, match="optimizer cannot be set"):
         run.optimizer = other
     points, _ = next(iter(run.loader))
     backward(runs, run, points)

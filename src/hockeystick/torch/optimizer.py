@@ -9,9 +9,11 @@ from typing import Any
 import torch
 
 from hockeystick.errors import InvalidParameter, PlanMismatch
+from hockeystick.single_use import SingleUse
 from hockeystick.torch.gradient_sums import GradientSums
 from hockeystick.torch.noise_stream import NoiseStream
 from hockeystick.torch.progress import Progress
+from hockeystick.torch.restoring import load_optimizer_state
 from hockeystick.torch.saved import Saved
 
 __all__ = ["PlanOptimizer"]
@@ -21,7 +23,7 @@ SETTINGS = ("noise_multiplier", "max_grad_norm", "expected_batch_size")
 OURS = "hockeystick"
 
 
-class PlanOptimizer(torch.optim.Optimizer):
+class PlanOptimizer(SingleUse, torch.optim.Optimizer):
     """Any PyTorch optimizer, fed with (sum of clipped gradients + noise) / expected batch size.
 
     The noise is the plan's C^-1 Z, where Z has the standard deviation noise_multiplier *
@@ -30,6 +32,9 @@ class PlanOptimizer(torch.optim.Optimizer):
     and makes a step of noise alone. `state_dict` holds the noise and the place in the batches too:
     it is as secret as the data. Made by `make_private`.
     """
+
+    what = "The optimizer of a private run"
+    instead = "let one run follow the other by state_dict() and load_state_dict()"
 
     def __init__(
         self,
@@ -106,15 +111,16 @@ class PlanOptimizer(torch.optim.Optimizer):
         """The original's state, and everything about the run after its last whole step."""
         return {**self._original.state_dict(), OURS: self._saved.state(self._noise)}
 
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state_dict: Any) -> None:
         """Go on from a saved state of the same run.
 
         `PlanMismatch` for a state of another run or of an ordinary optimizer, and for one that is
-        behind this run: its noise would be used a second time.
+        behind this run: its noise would be used a second time. Nothing is changed then.
         """
-        theirs = dict(state_dict)
-        self._saved.restore(theirs.pop(OURS, None), self._noise)
-        self._original.load_state_dict(theirs)
+        theirs = dict(state_dict) if isinstance(state_dict, Mapping) else {}
+        change = self._saved.prepared(theirs.pop(OURS, None), self._noise)
+        load_optimizer_state(self._original, theirs)
+        change()
         self._sums = None
         self._gradients.restart()
 

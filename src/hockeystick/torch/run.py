@@ -7,8 +7,9 @@ from typing import Any
 
 from torch import nn
 
-from hockeystick.errors import PlanMismatch
+from hockeystick.errors import PlanMismatch, shown
 from hockeystick.filters import Filter, Individual
+from hockeystick.single_use import SingleUse
 from hockeystick.torch.clipping import Clipping
 from hockeystick.torch.gradient_sums import GradientSums
 from hockeystick.torch.loader import PlanLoader
@@ -16,6 +17,7 @@ from hockeystick.torch.losses import PrivateCriterion
 from hockeystick.torch.optimizer import PlanOptimizer
 from hockeystick.torch.probe import ProbeReport
 from hockeystick.torch.progress import Progress
+from hockeystick.torch.restoring import check_model_state
 from hockeystick.training.filtered import describe_filter
 from hockeystick.training.record import RunRecord, versions_of
 from hockeystick.training.stated import Statement
@@ -24,11 +26,14 @@ from hockeystick.training.statement import statement
 __all__ = ["PrivateRun"]
 
 
-class PrivateRun:
+class PrivateRun(SingleUse):
     """What `make_private` made: `model, optimizer, loader = run` unpacks it.
 
     The three belong together. The model's `_module` is the one that was given, trained in place.
     """
+
+    what = "The private run"
+    instead = "let one run follow the other by state_dict() and load_state_dict()"
 
     def __init__(
         self,
@@ -42,6 +47,15 @@ class PrivateRun:
     ) -> None:
         self._clipping, self._optimizer, self._loader = clipping, optimizer, loader
         self._gradients, self._progress, self._filter = gradients, progress, governing
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Only the run itself changes anything in it."""
+        if not name.startswith("_"):
+            raise PlanMismatch(
+                f"{name} cannot be set during a private run, got {shown(value)}: what was "
+                "accounted stays."
+            )
+        object.__setattr__(self, name, value)
 
     @property
     def model(self) -> nn.Module:
@@ -126,9 +140,10 @@ class PrivateRun:
         model: nn.Module = self._clipping.model
         return {"model": model.state_dict(), "optimizer": self._optimizer.state_dict()}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: Any) -> None:
         """Go on from a saved state; see `PlanOptimizer.load_state_dict`."""
-        if set(state) != {"model", "optimizer"}:
+        if not isinstance(state, Mapping) or set(state) != {"model", "optimizer"}:
             raise PlanMismatch("The state was not saved by a private run.")
+        check_model_state(self._clipping.model, state["model"])
         self._optimizer.load_state_dict(state["optimizer"])
         self._clipping.model.load_state_dict(state["model"])
