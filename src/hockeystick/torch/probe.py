@@ -22,6 +22,7 @@ from hockeystick.torch.mixing_layer import first_mixing_layer
 from hockeystick.torch.model_state import ModelState, kept_state, same
 from hockeystick.torch.rowwise import LAYOUTS, kept_random_states
 from hockeystick.torch.sample import Sample
+from hockeystick.training.independence import halves
 
 __all__ = ["IndependenceProbe", "Outcome", "ProbeReport"]
 
@@ -222,12 +223,6 @@ class IndependenceProbe:
             forget_gradients(model)
             model.enable_hooks()
         return [torch.stack(gradients) for gradients in zip(*each, strict=True)]
-
-
-def halves(size: int) -> list[list[int]]:
-    """Parts of range(size): every two numbers are in different parts of one of the divisions."""
-    bits = range((size - 1).bit_length())
-    return [[i for i in range(size) if i >> bit & 1 == side] for bit in bits for side in (0, 1)]
 
 
 def _relative(now: list[torch.Tensor], expected: list[torch.Tensor]) -> float:

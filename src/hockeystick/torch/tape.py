@@ -197,6 +197,6 @@ class Replay:
 def _cannot_repeat() -> Any:
     raise PlanMismatch(
         "The criterion was given a tensor that was not computed from the output of the run's model "
-        "by operations that can be repeated (changes in place and hooks cannot); give it the output "
-        "itself, and put what lies between into the criterion."
+        "by operations that can be repeated (changes in place and hooks cannot); give it the "
+        "output itself, and put what lies between into the criterion."
     )

@@ -17,6 +17,7 @@ from hockeystick.randomness import RandomSource, generators, is_secret
 from hockeystick.sampling import Attribution
 from hockeystick.single_use import SingleUse
 from hockeystick.training.governed import Gradients, checked_rows, governor_of
+from hockeystick.training.independence import probe_gradients
 from hockeystick.training.plan_object import require_gaussian
 from hockeystick.training.record import RunRecord
 from hockeystick.training.stated import Statement
@@ -25,7 +26,7 @@ from hockeystick.training.statement import statement
 __all__ = ["PrivateRun"]
 
 # What changes from step to step.
-COUNTERS = ("_taken", "_intact")
+COUNTERS = ("_taken", "_intact", "_probe")
 
 
 class PrivateRun(SingleUse):
@@ -88,6 +89,7 @@ class PrivateRun(SingleUse):
         )
         self._taken = 0
         self._intact = True
+        self._probe: dict[str, object] | None = None
 
     @property
     def plan(self) -> Plan:
@@ -130,7 +132,8 @@ class PrivateRun(SingleUse):
         """The private mean gradient of the next batch.
 
         `gradients` gets the indices of examples and returns a row for each of them, the gradient of
-        that example alone. After an error in it the run is over: its batch is used up.
+        that example alone; in the first step that is probed (`probe_gradients`), with a few more
+        calls. After an error in it the run is over: its batch is used up.
         """
         self._check_open()
         self._intact = False
@@ -141,7 +144,10 @@ class PrivateRun(SingleUse):
             self._intact = True
             raise
         rows_of = partial(checked_rows, gradients=gradients, dimension=self._dimension)
-        noisy: FloatArray = sum_of(next(self._batches), rows_of) + next(self._noise)
+        batch = next(self._batches)
+        if self._probe is None:
+            self._probe = probe_gradients(rows_of, batch, step=self._taken + 1)
+        noisy: FloatArray = sum_of(batch, rows_of) + next(self._noise)
         self._taken += 1
         self._intact = True
         return noisy / self._expected_batch_size
@@ -155,6 +161,7 @@ class PrivateRun(SingleUse):
             taken_steps=self._taken,
             filter=self._governor.described,
             seeded=self._seeded or self._noise.seeded,
+            probe=self._probe,
         )
 
     def statement(self, *, delta: float, **options: Any) -> Statement:
