@@ -95,6 +95,8 @@ class Question:
     last_resort: Callable[[Laws], bool] = lambda laws: False
     # Whether finer laws might help.
     refine: bool = True
+    # What is answered, if it has to be wider than what is compared.
+    outwards: Callable[[Laws], Bounds] | None = None
 
 
 class Evaluator:
@@ -132,9 +134,13 @@ class Evaluator:
         def worst(law: Law, at: float) -> float:
             return max(delta_from_law(as_seen(law, d), at) for d in directions)
 
-        def read(laws: Laws) -> Bounds:
-            upper = min(1.0, worst(laws.upper, epsilon) * (1 + ROUNDING))
-            return Bounds(worst(laws.lower, epsilon) * (1 - ROUNDING), upper)
+        def read(laws: Laws, move: float = 0.0) -> Bounds:
+            upper = min(1.0, worst(laws.upper, epsilon - move) * (1 + ROUNDING))
+            return Bounds(worst(laws.lower, epsilon + move) * (1 - ROUNDING), upper)
+
+        def outwards(laws: Laws) -> Bounds:
+            # Losses are rounded too, which next to an atom may be all of delta.
+            return read(laws, EPSILON_ROUNDING * abs(epsilon) if math.isfinite(epsilon) else 0.0)
 
         def gap(bounds: Bounds) -> float:
             return _ratio(bounds, DELTA_FACTOR * accuracy * bounds.upper)
@@ -143,12 +149,14 @@ class Evaluator:
             shift = accuracy * max(abs(epsilon), SMALLEST_EPSILON)
             return worst(laws.upper, epsilon) <= worst(laws.lower, epsilon - shift)
 
-        seen = self._first_look(read)
+        seen = self._first_look(outwards)
         if seen <= 1e3 * TAILS[-1]:
             return Bounds(0.0, seen)
         name, tail = f"delta at epsilon = {epsilon:g}", tail_below(seen)
         return self.answer(
-            Question(name, read, gap, tail, DELTA_NATS, accuracy, accurate_in_epsilon)
+            Question(
+                name, read, gap, tail, DELTA_NATS, accuracy, accurate_in_epsilon, outwards=outwards
+            )
         )
 
     def answer(self, question: Question) -> Bounds:
@@ -160,6 +168,8 @@ class Evaluator:
             # their distance counts as inaccuracy.
             bounds = Bounds(*sorted(question.read(laws)))
             excess = question.gap(bounds)
+            if question.outwards is not None:
+                bounds = Bounds(*sorted(question.outwards(laws)))
             if excess <= 1.0:
                 return bounds
             finest = self._finest_step(laws, step)

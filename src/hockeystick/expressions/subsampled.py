@@ -11,6 +11,9 @@ from hockeystick.expressions.base import Expression
 
 __all__ = ["Subsampled"]
 
+# What the argument of the closed form loses to floating point, relatively.
+ARGUMENT_ROUNDING = 1e-15
+
 
 @dataclass(frozen=True)
 class Subsampled(Expression):
@@ -31,8 +34,8 @@ class Subsampled(Expression):
 
     @property
     def argument_error(self) -> float:
-        """That of the child."""
-        return self.child.argument_error
+        """That of the child, and of the ends of the loss, next to which all digits of it count."""
+        return self.child.argument_error + ARGUMENT_ROUNDING
 
     def law(self, side: Side, resolution: Resolution) -> Law:
         """Atom by atom, exact; the child's right tail may be cut later by the factor 1/rate."""
@@ -61,8 +64,8 @@ class Subsampled(Expression):
         if epsilon < -700:
             # The factor e^epsilon (rate level) is 1 up to rounding.
             return self.child.closed_form(epsilon + math.log(self.rate), reverse=True)
-        level = 1 + math.expm1(-epsilon) / self.rate
-        if level <= 0:
+        change = math.expm1(-epsilon) / self.rate
+        if change <= -1:
             return 0.0 if self.child.closed_form(0.0, reverse=True) is not None else None
-        value = self.child.closed_form(-math.log(level), reverse=True)
-        return None if value is None else math.exp(epsilon) * self.rate * level * value
+        value = self.child.closed_form(-math.log1p(change), reverse=True)
+        return None if value is None else math.exp(epsilon) * self.rate * (1 + change) * value
