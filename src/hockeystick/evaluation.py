@@ -25,8 +25,9 @@ __all__ = [
     "DELTA_NATS",
     "EPSILON_NATS",
     "EPSILON_ROUNDING",
-    "FINEST_STEP",
+    "FIRST_LOOK",
     "FIRST_LOOK_TAILS",
+    "NOTHING_LEFT",
     "SMALLEST_EPSILON",
     "TAIL_BELOW_DELTA",
     "Bounds",
@@ -35,6 +36,8 @@ __all__ = [
     "Laws",
     "Question",
     "as_seen",
+    "beyond_all_losses",
+    "finest_step",
     "first_step",
     "smallest_tail",
     "tail_below",
@@ -55,6 +58,8 @@ DELTA_FACTOR = 5.0
 # How much tail may be cut; the first one far enough below delta is used.
 TAILS = (1e-10, 1e-12, 1e-15, 1e-20, 1e-27, 1e-40, 1e-60, 1e-90, 1e-140, 1e-200, 1e-280)
 TAIL_BELOW_DELTA = 1e-5
+# A delta that is not above this is mostly tail, and no finer law would change that.
+NOTHING_LEFT = 1e3 * TAILS[-1]
 # A first look at an unknown delta takes this accuracy and these tails.
 FIRST_LOOK, FIRST_LOOK_TAILS = 0.2, (1e-20, 1e-60, 1e-280)
 # For epsilon the grid may thin out in the tails, where delta itself would need it finer.
@@ -130,6 +135,8 @@ class Evaluator:
         """Bounds on the largest H at e^epsilon over the given directions."""
         if self.has_closed_form():
             return self._closed_form_delta(epsilon, directions)
+        if beyond_all_losses(self.expression, epsilon, directions):
+            return Bounds(0.0, 0.0)
 
         def worst(law: Law, at: float) -> float:
             return max(delta_from_law(as_seen(law, d), at) for d in directions)
@@ -150,7 +157,7 @@ class Evaluator:
             return worst(laws.upper, epsilon) <= worst(laws.lower, epsilon - shift)
 
         seen = self._first_look(outwards)
-        if seen <= 1e3 * TAILS[-1]:
+        if seen <= NOTHING_LEFT:
             return Bounds(0.0, seen)
         name, tail = f"delta at epsilon = {epsilon:g}", tail_below(seen)
         return self.answer(
@@ -172,7 +179,7 @@ class Evaluator:
                 bounds = Bounds(*sorted(question.outwards(laws)))
             if excess <= 1.0:
                 return bounds
-            finest = self._finest_step(laws, step)
+            finest = min(finest_step(laws.upper, step), step)
             if step <= finest or not question.refine:
                 if question.last_resort(laws):
                     return bounds
@@ -203,14 +210,6 @@ class Evaluator:
             lower = pool.submit(law, Side.LOWER, resolution)
             upper = law(Side.UPPER, resolution)
             return Laws(lower.result(), upper)
-
-    @staticmethod
-    def _finest_step(laws: Laws, step: float) -> float:
-        """The finest step that is worth its time: the cost grows with the square of the atoms."""
-        loss = laws.upper.loss
-        most = MOST_ATOMS if loss[-1] - loss[0] < WIDE_LAW else MOST_ATOMS_OF_WIDE_LAWS
-        # Within a few per cent of the limit there is nothing to gain.
-        return max(FINEST_STEP, step * min(1.0, 1.05 * loss.size / most))
 
     def _first_look(self, read: Callable[[Laws], Bounds]) -> float:
         """A rough upper bound on delta, seen through a tail that is small compared with it."""
@@ -257,6 +256,25 @@ def first_step(expression: Expression, accuracy: float) -> float:
     """The step at which the bounds should be as close as is asked for."""
     wanted = math.sqrt(0.7 * accuracy / (GAP_PER_LEVEL * (expression.levels() + 1)))
     return min(max(wanted, FINEST_STEP), COARSEST_STEP)
+
+
+def beyond_all_losses(
+    expression: Expression, epsilon: float, directions: Sequence[Direction]
+) -> bool:
+    """Whether no loss exceeds epsilon, so that delta is 0."""
+    largest = max(expression.largest_loss(reverse=d == "add") for d in directions)
+    return epsilon > largest * (1 + EPSILON_ROUNDING)
+
+
+def finest_step(law: Law, step: float) -> float:
+    """The finest step that is worth its time: the cost grows with the square of the atoms.
+
+    `law` was computed at the given step. Within a few per cent of the limit there is nothing to
+    gain.
+    """
+    wide = law.loss[-1] - law.loss[0] >= WIDE_LAW
+    most = MOST_ATOMS_OF_WIDE_LAWS if wide else MOST_ATOMS
+    return max(FINEST_STEP, step * 1.05 * law.loss.size / most)
 
 
 def tail_below(delta: float) -> float:

@@ -13,6 +13,8 @@ __all__ = ["Subsampled"]
 
 # What the argument of the closed form loses to floating point, relatively.
 ARGUMENT_ROUNDING = 1e-15
+# Beyond this e^x is not a number any more.
+LARGEST_EXPONENT = 700.0
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,13 @@ class Subsampled(Expression):
             return super().power_moments(largest, reverse=True, resolution=resolution)
         child = self.child.power_moments(largest, reverse=False, resolution=resolution)
         return subsampled_moments(child, self.rate)
+
+    def largest_loss(self, *, reverse: bool) -> float:
+        """LR is at least 1 - rate + rate e^-l where the child's reversed loss is at most l."""
+        inner = self.child.largest_loss(reverse=reverse)
+        if reverse:
+            return -math.log1p(self.rate * math.expm1(-inner))
+        return inner if inner > LARGEST_EXPONENT else math.log1p(self.rate * math.expm1(inner))
 
     def levels(self) -> int:
         """No rounding of its own."""
