@@ -127,8 +127,8 @@ class Evaluator:
 
         name = f"epsilon at delta = {delta:g}"
         tail = tail_below(delta)
-        # Below the smallest tail there is nothing to gain from finer laws.
-        refine = tail < delta
+        # Below the smallest tail, and next to 1, there is nothing to gain from finer laws.
+        refine = tail < delta < 1 - 10 * ROUNDING
         return self.answer(Question(name, read, gap, tail, EPSILON_NATS, accuracy, refine=refine))
 
     def delta(self, epsilon: float, directions: Sequence[Direction], accuracy: float) -> Bounds:
@@ -278,8 +278,9 @@ def finest_step(law: Law, step: float) -> float:
 
 
 def tail_below(delta: float) -> float:
-    """A tail that does not matter beside delta."""
-    return next((tail for tail in TAILS if tail <= TAIL_BELOW_DELTA * delta), TAILS[-1])
+    """A tail that does not matter beside delta, nor beside what it leaves of 1."""
+    small = TAIL_BELOW_DELTA * min(delta, 1 - delta)
+    return next((tail for tail in TAILS if tail <= small), TAILS[-1])
 
 
 def smallest_tail() -> float:

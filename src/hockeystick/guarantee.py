@@ -174,6 +174,7 @@ class Guarantee:
             accuracy=min(self.accuracy, other.accuracy),
             plans=self.plans + other.plans,
             note=FAILURES_ADD_UP if kind == "confidence" else None,
+            reserve=tuple,
         )
 
     def __repr__(self) -> str:
