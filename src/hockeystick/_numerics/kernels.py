@@ -18,7 +18,7 @@ __all__ = [
     "suffix_calls",
 ]
 
-# Around the centre calls are of order one and known to about this; in doubt a corner is kept.
+# Around the centre calls are known to about this, relatively; in doubt a corner is kept.
 HULL_NOISE = 4e-16
 # Beyond this e^x is not a number any more.
 LARGEST_EXPONENT = 700.0
@@ -192,7 +192,7 @@ def suffix_calls(loss: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArra
     slopes[-1] = p[-1]
     for k in range(loss.size - 2, -1, -1):
         shrink = math.exp(loss[k] - loss[k + 1])
-        calls[k] = calls[k + 1] + slopes[k + 1] * (1.0 - shrink)
+        calls[k] = calls[k + 1] - slopes[k + 1] * math.expm1(loss[k] - loss[k + 1])
         slopes[k] = p[k] + slopes[k + 1] * shrink
     return calls, slopes
 
@@ -213,19 +213,20 @@ def lower_hull(loss: FloatArray, price: FloatArray) -> NDArray[np.int64]:
                 falls_before = (price[k] - price[j]) * math.expm1(min(loss[j] - loss[i], 700.0))
                 falls_after = (price[j] - price[i]) * -math.expm1(loss[j] - loss[k])
             else:
-                # Around the centre the calls themselves are of order one.
-                x_i, x_j = math.exp(loss[i]), math.exp(min(loss[j], 0.0))
-                c_i = x_i * price[i] + 1 - x_i
-                c_j = price[j] if loss[j] >= 0 else x_j * price[j] + 1 - x_j
+                # Around the centre through the calls themselves.
+                c_i = math.exp(loss[i]) * price[i] - math.expm1(loss[i])
+                c_j = price[j]
+                if loss[j] < 0:
+                    c_j = math.exp(loss[j]) * price[j] - math.expm1(loss[j])
                 # Differences of e^loss, all of them over the largest where that overflows.
                 over = loss[k] if loss[k] > LARGEST_EXPONENT else 0.0
                 x_i, x_j, x_k = (
-                    math.exp(loss[i] - over),
-                    math.exp(loss[j] - over),
-                    math.exp(loss[k] - over),
+                    math.expm1(loss[i] - over),
+                    math.expm1(loss[j] - over),
+                    math.expm1(loss[k] - over),
                 )
                 falls_before = (c_i - c_j) * (x_k - x_j)
-                falls_after = (c_j - price[k]) * (x_j - x_i) - HULL_NOISE * (x_k - x_i)
+                falls_after = (c_j - price[k]) * (x_j - x_i) - HULL_NOISE * c_i * (x_k - x_i)
             if falls_before > falls_after:
                 break
             size -= 1

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "SAME_LOSS",
     "BoolArray",
     "FloatArray",
     "Law",
@@ -39,6 +40,8 @@ BoolArray = NDArray[np.bool_]
 SAME_LOSS = 1e-14
 # Losses that are small beside those they are sums of are compared on the scale of these, at most.
 LARGEST_SCALE = 1e-3
+# No tail is cut at less than this, which floating point still tells from 0.
+SMALLEST_TAIL = 1e-300
 # From here on e^l - 1 is e^l.
 LARGE_LOSS = 30.0
 
@@ -64,7 +67,7 @@ class Resolution(NamedTuple):
 
     def scaled(self, *, step: float = 1.0, tail: float = 1.0) -> Resolution:
         """The same with step and tail multiplied."""
-        return Resolution(self.step * step, self.tail * tail, self.nats)
+        return Resolution(self.step * step, max(self.tail * tail, SMALLEST_TAIL), self.nats)
 
 
 class Law(NamedTuple):
