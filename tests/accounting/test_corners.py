@@ -26,9 +26,7 @@ def seconds_of(ask):
 @pytest.mark.parametrize("direction", ["add", "both"])
 def test_delta_beyond_the_largest_loss(direction):
     """The loss of five sampled steps is at most 5 log(1/0.9) < 0.6 in the add direction."""
-    plan = hs.Plan(
-        sampling=hs.Poisson(rate=0.1), steps=5, strategy=hs.strategies.blt(5, buffers=2)
-    )
+    plan = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=5, strategy=hs.strategies.blt(5, buffers=2))
 
     def ask():
         return hs.account(plan, noise_multiplier=3.47, direction=direction).delta(0.6)

@@ -38,9 +38,7 @@ def test_filters_at_noise_beyond_the_range(capsys, value):
     """One line with the range."""
     status, lines = outcome(capsys, "filters", "--noise-multiplier", value)
     assert status == 2
-    assert lines == [
-        f"error: --noise-multiplier must be in [1e-50, 1e+50], got {float(value)}."
-    ]
+    assert lines == [f"error: --noise-multiplier must be in [1e-50, 1e+50], got {float(value)}."]
 
 
 @pytest.mark.slow

@@ -34,10 +34,10 @@ def assert_close(fast, plain):
     assert np.asarray(fast) == pytest.approx(np.asarray(plain), rel=1e-11, abs=1e-13 * scale)
 
 
-def linear(alpha, alpha_above, beta, q_a, x_b, q_b, nodes, turn, symmetric, skip_first):
+def linear(alpha, beta, q_a, x_b, q_b, *, nodes, turn, symmetric, skip_first):
     """The compiled loop, with everything given as likelihood ratios."""
     return kernels.accumulate_linear(
-        (alpha, alpha_above),
+        alpha,
         beta,
         q_a,
         (x_b, x_b - 1),
@@ -63,7 +63,9 @@ def test_linear_accumulation(data, skip_first):
     inner = low + (data.draw(increasing(0.0, 1.0)) + np.pi * 1e-8) * (high - low)
     nodes = np.unique(np.concatenate(([low, high + 1e-9], inner[inner < high])))
     turn = data.draw(st.integers(0, nodes.size))
-    fast = linear(alpha, alpha - weight, beta, q_a, x_b, q_b, nodes, turn, False, skip_first)
+    both = alpha, alpha - weight
+    where = {"nodes": nodes, "turn": turn, "skip_first": skip_first}
+    fast = linear(both, beta, q_a, x_b, q_b, symmetric=False, **where)
     plain = slow.accumulate_linear(alpha, beta, q_a, x_b, q_b, nodes=nodes, skip_first=skip_first)
     assert_close(fast[0], plain[0])
     assert_close(fast[1], plain[1])
@@ -79,7 +81,8 @@ def test_linear_accumulation_uses_symmetry(data, skip_first):
     nodes = np.unique(np.concatenate(([x[0] ** 2, x[-1] ** 2 + 1e-9], x**2 * (1 + 1e-9))))
     zero = np.zeros(x.size)
     turn = data.draw(st.integers(0, nodes.size))
-    fast = linear(zero, x - 1, x, q, x, q, nodes, turn, True, skip_first)
+    where = {"nodes": nodes, "turn": turn, "skip_first": skip_first}
+    fast = linear((zero, x - 1), x, q, x, q, symmetric=True, **where)
     plain = slow.accumulate_linear(zero, x, q, x, q, nodes=nodes, skip_first=skip_first)
     assert_close(fast[0], plain[0])
     assert_close(fast[1], plain[1])

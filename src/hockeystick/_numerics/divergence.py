@@ -57,8 +57,8 @@ def epsilon_from_law(law: Law, delta: float) -> float:
 def _on_segment(law: Law, high: int, start: float, delta: float) -> float:
     """Where H = delta between the loss `start` and the atom `high`, from the nearer end.
 
-    With Q-mass above in units of that end, H falls from H(start) by q (e^(epsilon - start) - 1), and
-    grows towards smaller epsilon from H(end) by q (1 - e^(epsilon - end)): nothing cancels.
+    With q the Q-mass above in units of that end, H falls from H(start) by q (e^(epsilon - start) -
+    1), and grows towards smaller epsilon from H(end) by q (1 - e^(epsilon - end)): nothing cancels.
     """
     end = float(law.loss[high])
     from_start = end - start < NEAR

@@ -56,8 +56,7 @@ def accumulate_linear(
         j = i if symmetric else 0
         a_x, a_y, b, weight = alpha[0][i], alpha[1][i], beta[i], q_a[i]
         row_start = _walk(a_x + b * x_b[j], x_nodes, row_start, min(turn, last - 1))
-        if row_start >= turn:
-            row_start = _walk(a_y + b * y_b[j], y_nodes, row_start, last - 1)
+        row_start = _walk(a_y + b * y_b[j], y_nodes, row_start, last - 1, start=turn)
         k = row_start
         if symmetric or (skip_first and i == 0):
             # The diagonal counts once, every other pair twice.
@@ -90,9 +89,9 @@ def accumulate_linear(
 
 
 @njit(cache=True, nogil=True)
-def _walk(v: float, nodes: FloatArray, k: int, end: int) -> int:
-    """The cell that holds v, from cell k on and not beyond `end`."""
-    while k < end and nodes[k + 1] <= v:
+def _walk(v: float, nodes: FloatArray, k: int, end: int, start: int = 0) -> int:
+    """The cell that holds v, from cell k on and not beyond `end`; k itself if before `start`."""
+    while start <= k < end and nodes[k + 1] <= v:
         k += 1
     return k
 
