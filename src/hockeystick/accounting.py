@@ -93,6 +93,7 @@ def account(
         unit=plan.sampling.unit,
         plans=(described,),
         note=_note(plan, method, analyses),
+        reserve=lambda: _in_reserve(plan, noise_multiplier, budget) if method == "auto" else (),
     )
 
 
@@ -100,13 +101,19 @@ def _analysed(
     plan: Plan, noise_multiplier: float | None, method: str, budget: float
 ) -> list[Analysis]:
     """What the named method says, or every method that "auto" asks."""
-    chosen = _proven(plan, budget) if method == "auto" else [_named(plan, method)]
+    chosen = _proven(plan, budget)[0] if method == "auto" else [_named(plan, method)]
     if not chosen:
         raise UnsupportedPlan(
             f"No proven method applies to {plan.sampling.name} sampling with this mechanism."
         )
     request = Request(plan, noise_multiplier, budget)
     return [m.analyse(request) for m in chosen]
+
+
+def _in_reserve(plan: Plan, noise_multiplier: float | None, budget: float) -> list[Analysis]:
+    """What the methods say that "auto" asks only where others miss their accuracy."""
+    request = Request(plan, noise_multiplier, budget)
+    return [m.analyse(request) for m in _proven(plan, budget)[1]]
 
 
 def _note(plan: Plan, method: str, analyses: list[Analysis]) -> str | None:
@@ -166,12 +173,16 @@ def _check_noise(plan: Plan, noise_multiplier: float | None) -> float | None:
     return None
 
 
-def _proven(plan: Plan, budget: float) -> list[Method]:
-    """What "auto" asks: every proven method that is not outdone by another or far too slow."""
+def _proven(plan: Plan, budget: float) -> tuple[list[Method], list[Method]]:
+    """What "auto" asks, every proven method that is not far too slow: the best, and those outdone.
+
+    One that is never better than another is asked only where that one fails.
+    """
     candidates = [m for m in METHODS.values() if m.kind == "proven" and m.objection(plan) is None]
     names = {m.name for m in candidates}
-    competing = [m for m in candidates if m.second_to not in names]
-    return [m for m in competing if m.cost(plan) <= AFFORDABLE * budget]
+    affordable = [m for m in candidates if m.cost(plan) <= AFFORDABLE * budget]
+    best = [m for m in affordable if m.second_to not in names]
+    return best, [m for m in affordable if m.second_to in names]
 
 
 def _named(plan: Plan, name: str) -> Method:

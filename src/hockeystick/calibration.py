@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from hockeystick import _validate as check
 from hockeystick.accounting import DEFAULT_BUDGET, account, checked_method
 from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.analyses.refusals import refusal
-from hockeystick.errors import InvalidParameter, UnsupportedPlan
+from hockeystick.errors import InvalidParameter, PrecisionError, UnsupportedPlan
 from hockeystick.guarantee import Guarantee
 from hockeystick.noise_guess import start_of_search
 from hockeystick.noise_secant import Start, noise_secant
@@ -123,7 +124,11 @@ def calibrate(
         nonlocal evaluations, held
         evaluations += 1
         guarantee = guarantee_at(noise, at_accuracy, within)
-        epsilon = guarantee.epsilon(delta)
+        try:
+            epsilon = guarantee.epsilon(delta)
+        except PrecisionError:
+            # A noise for which the guarantee has no answer cannot be the one that is returned.
+            return math.inf
         held = guarantee if epsilon <= target else held
         return epsilon
 

@@ -25,8 +25,9 @@ __all__ = [
     "DELTA_NATS",
     "EPSILON_NATS",
     "EPSILON_ROUNDING",
-    "FINEST_STEP",
+    "FIRST_LOOK",
     "FIRST_LOOK_TAILS",
+    "NOTHING_LEFT",
     "SMALLEST_EPSILON",
     "TAIL_BELOW_DELTA",
     "Bounds",
@@ -35,6 +36,8 @@ __all__ = [
     "Laws",
     "Question",
     "as_seen",
+    "beyond_all_losses",
+    "finest_step",
     "first_step",
     "smallest_tail",
     "tail_below",
@@ -55,6 +58,8 @@ DELTA_FACTOR = 5.0
 # How much tail may be cut; the first one far enough below delta is used.
 TAILS = (1e-10, 1e-12, 1e-15, 1e-20, 1e-27, 1e-40, 1e-60, 1e-90, 1e-140, 1e-200, 1e-280)
 TAIL_BELOW_DELTA = 1e-5
+# A delta that is not above this is mostly tail, and no finer law would change that.
+NOTHING_LEFT = 1e3 * TAILS[-1]
 # A first look at an unknown delta takes this accuracy and these tails.
 FIRST_LOOK, FIRST_LOOK_TAILS = 0.2, (1e-20, 1e-60, 1e-280)
 # For epsilon the grid may thin out in the tails, where delta itself would need it finer.
@@ -95,6 +100,8 @@ class Question:
     last_resort: Callable[[Laws], bool] = lambda laws: False
     # Whether finer laws might help.
     refine: bool = True
+    # What is answered, if it has to be wider than what is compared.
+    outwards: Callable[[Laws], Bounds] | None = None
 
 
 class Evaluator:
@@ -120,21 +127,27 @@ class Evaluator:
 
         name = f"epsilon at delta = {delta:g}"
         tail = tail_below(delta)
-        # Below the smallest tail there is nothing to gain from finer laws.
-        refine = tail < delta
+        # Below the smallest tail, and next to 1, there is nothing to gain from finer laws.
+        refine = tail < delta < 1 - 10 * ROUNDING
         return self.answer(Question(name, read, gap, tail, EPSILON_NATS, accuracy, refine=refine))
 
     def delta(self, epsilon: float, directions: Sequence[Direction], accuracy: float) -> Bounds:
         """Bounds on the largest H at e^epsilon over the given directions."""
         if self.has_closed_form():
             return self._closed_form_delta(epsilon, directions)
+        if beyond_all_losses(self.expression, epsilon, directions):
+            return Bounds(0.0, 0.0)
 
         def worst(law: Law, at: float) -> float:
             return max(delta_from_law(as_seen(law, d), at) for d in directions)
 
-        def read(laws: Laws) -> Bounds:
-            upper = min(1.0, worst(laws.upper, epsilon) * (1 + ROUNDING))
-            return Bounds(worst(laws.lower, epsilon) * (1 - ROUNDING), upper)
+        def read(laws: Laws, move: float = 0.0) -> Bounds:
+            upper = min(1.0, worst(laws.upper, epsilon - move) * (1 + ROUNDING))
+            return Bounds(worst(laws.lower, epsilon + move) * (1 - ROUNDING), upper)
+
+        def outwards(laws: Laws) -> Bounds:
+            # Losses are rounded too, which next to an atom may be all of delta.
+            return read(laws, EPSILON_ROUNDING * abs(epsilon) if math.isfinite(epsilon) else 0.0)
 
         def gap(bounds: Bounds) -> float:
             return _ratio(bounds, DELTA_FACTOR * accuracy * bounds.upper)
@@ -143,12 +156,14 @@ class Evaluator:
             shift = accuracy * max(abs(epsilon), SMALLEST_EPSILON)
             return worst(laws.upper, epsilon) <= worst(laws.lower, epsilon - shift)
 
-        seen = self._first_look(read)
-        if seen <= 1e3 * TAILS[-1]:
+        seen = self._first_look(outwards)
+        if seen <= NOTHING_LEFT:
             return Bounds(0.0, seen)
         name, tail = f"delta at epsilon = {epsilon:g}", tail_below(seen)
         return self.answer(
-            Question(name, read, gap, tail, DELTA_NATS, accuracy, accurate_in_epsilon)
+            Question(
+                name, read, gap, tail, DELTA_NATS, accuracy, accurate_in_epsilon, outwards=outwards
+            )
         )
 
     def answer(self, question: Question) -> Bounds:
@@ -160,9 +175,11 @@ class Evaluator:
             # their distance counts as inaccuracy.
             bounds = Bounds(*sorted(question.read(laws)))
             excess = question.gap(bounds)
+            if question.outwards is not None:
+                bounds = Bounds(*sorted(question.outwards(laws)))
             if excess <= 1.0:
                 return bounds
-            finest = self._finest_step(laws, step)
+            finest = min(finest_step(laws.upper, step), step)
             if step <= finest or not question.refine:
                 if question.last_resort(laws):
                     return bounds
@@ -193,14 +210,6 @@ class Evaluator:
             lower = pool.submit(law, Side.LOWER, resolution)
             upper = law(Side.UPPER, resolution)
             return Laws(lower.result(), upper)
-
-    @staticmethod
-    def _finest_step(laws: Laws, step: float) -> float:
-        """The finest step that is worth its time: the cost grows with the square of the atoms."""
-        loss = laws.upper.loss
-        most = MOST_ATOMS if loss[-1] - loss[0] < WIDE_LAW else MOST_ATOMS_OF_WIDE_LAWS
-        # Within a few per cent of the limit there is nothing to gain.
-        return max(FINEST_STEP, step * min(1.0, 1.05 * loss.size / most))
 
     def _first_look(self, read: Callable[[Laws], Bounds]) -> float:
         """A rough upper bound on delta, seen through a tail that is small compared with it."""
@@ -249,9 +258,29 @@ def first_step(expression: Expression, accuracy: float) -> float:
     return min(max(wanted, FINEST_STEP), COARSEST_STEP)
 
 
+def beyond_all_losses(
+    expression: Expression, epsilon: float, directions: Sequence[Direction]
+) -> bool:
+    """Whether no loss exceeds epsilon, so that delta is 0."""
+    largest = max(expression.largest_loss(reverse=d == "add") for d in directions)
+    return epsilon > largest * (1 + EPSILON_ROUNDING)
+
+
+def finest_step(law: Law, step: float) -> float:
+    """The finest step that is worth its time: the cost grows with the square of the atoms.
+
+    `law` was computed at the given step. Within a few per cent of the limit there is nothing to
+    gain.
+    """
+    wide = law.loss[-1] - law.loss[0] >= WIDE_LAW
+    most = MOST_ATOMS_OF_WIDE_LAWS if wide else MOST_ATOMS
+    return max(FINEST_STEP, step * 1.05 * law.loss.size / most)
+
+
 def tail_below(delta: float) -> float:
-    """A tail that does not matter beside delta."""
-    return next((tail for tail in TAILS if tail <= TAIL_BELOW_DELTA * delta), TAILS[-1])
+    """A tail that does not matter beside delta, nor beside what it leaves of 1."""
+    small = TAIL_BELOW_DELTA * min(delta, 1 - delta)
+    return next((tail for tail in TAILS if tail <= small), TAILS[-1])
 
 
 def smallest_tail() -> float:

@@ -113,6 +113,8 @@ class Guarantee:
     plans: tuple[dict[str, object], ...] = field(default=())
     # Something to know about every answer.
     note: str | None = None
+    # More analyses, never better than the others but where these miss their accuracy.
+    reserve: Callable[[], Sequence[Analysis]] = tuple
 
     def epsilon(self, delta: float) -> float:
         """An upper bound on the smallest epsilon for which the run is (epsilon, delta)-DP."""
@@ -172,6 +174,7 @@ class Guarantee:
             accuracy=min(self.accuracy, other.accuracy),
             plans=self.plans + other.plans,
             note=FAILURES_ADD_UP if kind == "confidence" else None,
+            reserve=tuple,
         )
 
     def __repr__(self) -> str:
@@ -203,7 +206,8 @@ class Guarantee:
                 if one.below is not None
             ]
             answer = answer._replace(lower=min(max(known), answer.value) if known else None)
-        analysis = next(one for one in self.analyses if one.method == answer.method)
+        known_by_name = (*self.analyses, *self._reserve)
+        analysis = next(one for one in known_by_name if one.method == answer.method)
         found: dict[str, object] = {}
         if analysis.explain is not None:
             found |= analysis.explain(delta=delta, epsilon=epsilon, directions=self.directions)
@@ -214,26 +218,37 @@ class Guarantee:
     def _best(self, ask: Callable[[Source], Bounds], point: Callable[[float], Point]) -> Answer:
         """The smallest answer; an exact analysis needs no second opinion unless it fails.
 
-        One that fails still contributes the upper bound that it reached, if another one answers.
+        One that fails still contributes the upper bound that it reached, if another one answers;
+        then those in reserve are asked as well. Nothing is better than 0.
         """
         answers: list[Answer] = []
         failures: list[PrecisionError] = []
-        for analysis in self.analyses:
-            reached = point(min(answer.value for answer in answers)) if answers else None
-            try:
-                if reached is not None and _hopeless(analysis, reached, self.directions):
-                    continue
-                bounds = ask(analysis.source)
-            except PrecisionError as error:
-                failures.append(error)
-                bounds = Bounds(error.lower, error.upper)
-            lower = bounds.lower if analysis.tight else None
-            answers.append(Answer(bounds.upper, lower, analysis.method, analysis.kind))
-            if analysis.tight and not failures:
-                break
+
+        def collect(analyses: Sequence[Analysis]) -> None:
+            for analysis in analyses:
+                reached = point(min(answer.value for answer in answers)) if answers else None
+                try:
+                    if reached is not None and _hopeless(analysis, reached, self.directions):
+                        continue
+                    bounds = ask(analysis.source)
+                except PrecisionError as error:
+                    failures.append(error)
+                    bounds = Bounds(error.lower, error.upper)
+                lower = bounds.lower if analysis.tight else None
+                answers.append(Answer(bounds.upper, lower, analysis.method, analysis.kind))
+                if (analysis.tight and not failures) or bounds.upper == 0:
+                    break
+
+        collect(self.analyses)
+        if failures and min(answer.value for answer in answers) > 0:
+            collect(self._reserve)
         if len(failures) == len(answers):
             raise failures[0]
         return min(answers, key=lambda answer: answer.value)
+
+    @cached_property
+    def _reserve(self) -> tuple[Analysis, ...]:
+        return tuple(self.reserve())
 
 
 def _hopeless(analysis: Analysis, point: Point, directions: Sequence[Direction]) -> bool:

@@ -20,6 +20,8 @@ FLATTEST = -0.5
 JUMP, NEAR_A_JUMP = 2.0, 1e-3
 # A search that only moves one side of its bracket so often halves it; no step is longer, in logs.
 LONGEST_STREAK, FARTHEST_STEP = 3, math.log(8)
+# One that has so far only seen one side, so often, takes the longest steps.
+FLAT_STREAK = 6
 
 
 class Start(NamedTuple):
@@ -102,7 +104,12 @@ class Bracket(NamedTuple):
     def inside(self, wanted: float) -> float:
         """The wanted log noise, or the middle if that is outside or only one side moves."""
         if not math.isfinite(self.width):
-            return wanted
+            if abs(self.streak) < FLAT_STREAK:
+                return wanted
+            # epsilon hardly moves with the noise: its slope says nothing about how far to go.
+            if self.streak > 0:
+                return self.holds.noise - FARTHEST_STEP
+            return self.fails.noise + FARTHEST_STEP
         low, high = self.fails.noise, self.holds.noise
         if low < wanted < high and abs(self.streak) < LONGEST_STREAK:
             return wanted

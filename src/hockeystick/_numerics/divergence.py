@@ -13,6 +13,8 @@ __all__ = ["delta_from_law", "epsilon_from_law", "guard", "tradeoff_from_law"]
 # Floating-point rounding of the whole computation stays far below this relative amount; every
 # answer is moved outwards by it, so that a bound stays a bound.
 ROUNDING = 1e-8
+# Over longer segments e^(epsilon - loss) is counted from their end.
+NEAR = 30.0
 
 
 def guard(value: float, side: Side) -> float:
@@ -49,12 +51,25 @@ def epsilon_from_law(law: Law, delta: float) -> float:
             low = middle
         else:
             high = middle
-    # On the segment that ends at atom `high`: H = sum_p - e^epsilon sum_q, relative to that atom.
-    end = law.loss[high]
-    p_above = float(law.p[high:].sum())
-    q_above = float((law.p[high:] * np.exp(end - law.loss[high:])).sum())
-    gamma = (law.p_infinite + p_above - delta) / q_above
-    return max(0.0, float(end) + math.log(gamma)) if gamma > 0 else 0.0
+    return _on_segment(law, high, max(float(law.loss[low]), 0.0) if low >= 0 else 0.0, delta)
+
+
+def _on_segment(law: Law, high: int, start: float, delta: float) -> float:
+    """Where H = delta between the loss `start` and the atom `high`, from the nearer end.
+
+    With q the Q-mass above in units of that end, H falls from H(start) by q (e^(epsilon - start) -
+    1), and grows towards smaller epsilon from H(end) by q (1 - e^(epsilon - end)): nothing cancels.
+    """
+    end = float(law.loss[high])
+    from_start = end - start < NEAR
+    origin = start if from_start else end
+    q_above = float(law.p[high:] @ np.exp(origin - law.loss[high:]))
+    gap = abs(delta_from_law(law, origin) - delta)
+    if not q_above > 0:
+        return end
+    if from_start:
+        return min(start + math.log1p(gap / q_above), end)
+    return max(end + math.log1p(-min(gap / q_above, 1.0)), start) if gap < q_above else start
 
 
 def tradeoff_from_law(law: Law, alpha: FloatArray) -> FloatArray:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._numerics.law import (
+    SAME_LOSS,
     FloatArray,
     Law,
     from_losses,
@@ -32,7 +33,8 @@ TOUCH = 1e-12
 # Losses of two laws that are this close, relative to their size, are taken to be equal; who needs
 # a bound moves the losses of the result outwards by as much.
 ALIGN = 1e-9
-# Smaller losses are 0: sums of losses that cancel leave such remainders.
+# Losses smaller than this share of the profile at loss 0 are 0: sums of losses that cancel leave
+# such remainders, and moving all mass by so little does not change the profile.
 ZERO_LOSS = 1e-15
 
 
@@ -108,14 +110,19 @@ def _aligned(a: Law, b: Law) -> tuple[Law, Law]:
 
     Otherwise slopes would be taken over intervals that consist of noise.
     """
-    a, b = (joined(np.where(np.abs(x.loss) < ZERO_LOSS, 0.0, x.loss), *x[1:]) for x in (a, b))
+    zero = ZERO_LOSS * min(_put_at_zero(law) for law in (a, b, reverse(a), reverse(b)))
+    scale = zero / SAME_LOSS
+    a, b = (
+        joined(np.where(np.abs(x.loss) < zero, 0.0, x.loss), *x[1:], scale=scale) for x in (a, b)
+    )
     right = np.clip(np.searchsorted(a.loss, b.loss), 1, a.loss.size - 1) if a.loss.size > 1 else 0
     left = np.maximum(right - 1, 0)
     nearest = np.where(
         np.abs(a.loss[left] - b.loss) < np.abs(a.loss[right] - b.loss), a.loss[left], a.loss[right]
     )
     noise = ALIGN * np.abs(b.loss)
-    return a, joined(np.where(np.abs(nearest - b.loss) <= noise, nearest, b.loss), *b[1:])
+    near = np.where(np.abs(nearest - b.loss) <= noise, nearest, b.loss)
+    return a, joined(near, *b[1:], scale=scale)
 
 
 def _corners(a: Law, b: Law) -> FloatArray:
@@ -156,9 +163,9 @@ def _with_centre(loss: FloatArray, price: FloatArray) -> tuple[FloatArray, Float
     """The same corners with 0 among them, and its price; C is linear between its neighbours."""
     after = int(np.searchsorted(loss, 0.0))
     # Beyond e^700 the share of the right neighbour is nothing.
-    left, right = np.exp(loss[after - 1]), np.exp(min(loss[after], 700.0))
-    call_left = left * price[after - 1] + 1 - left
-    centre = call_left + (price[after] - call_left) * (1 - left) / (right - left)
+    before, beyond = -np.expm1(loss[after - 1]), np.expm1(min(loss[after], 700.0))
+    call_left = np.exp(loss[after - 1]) * price[after - 1] + before
+    centre = (call_left * beyond + price[after] * before) / (before + beyond)
     return np.insert(loss, after, 0.0), np.insert(price, after, centre), float(centre)
 
 

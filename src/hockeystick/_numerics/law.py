@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "SAME_LOSS",
     "BoolArray",
     "FloatArray",
     "Law",
@@ -26,6 +27,7 @@ __all__ = [
     "joined",
     "moments",
     "reverse",
+    "smallest_loss",
     "subsample",
     "total_by_index",
     "without_atoms",
@@ -35,7 +37,13 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 # Losses closer than this, relative to their size, are one atom: a matter of floating point only.
-SAME_LOSS, SMALLEST_SCALE = 1e-14, 1e-3
+SAME_LOSS = 1e-14
+# Losses that are small beside those they are sums of are compared on the scale of these, at most.
+LARGEST_SCALE = 1e-3
+# No tail is cut at less than this, which floating point still tells from 0.
+SMALLEST_TAIL = 1e-300
+# From here on e^l - 1 is e^l.
+LARGE_LOSS = 30.0
 
 
 class Side(Enum):
@@ -59,7 +67,7 @@ class Resolution(NamedTuple):
 
     def scaled(self, *, step: float = 1.0, tail: float = 1.0) -> Resolution:
         """The same with step and tail multiplied."""
-        return Resolution(self.step * step, self.tail * tail, self.nats)
+        return Resolution(self.step * step, max(self.tail * tail, SMALLEST_TAIL), self.nats)
 
 
 class Law(NamedTuple):
@@ -101,16 +109,36 @@ def without_atoms(p_infinite: float, q_zero: float) -> Law:
     return Law(np.zeros(1), np.zeros(1), np.zeros(1), p_infinite, q_zero)
 
 
-def joined(loss: FloatArray, p: FloatArray, q: FloatArray, p_infinite: float, q_zero: float) -> Law:
-    """All atoms in order; losses that differ only by floating-point noise are one atom."""
+def joined(
+    loss: FloatArray,
+    p: FloatArray,
+    q: FloatArray,
+    p_infinite: float,
+    q_zero: float,
+    *,
+    scale: float = LARGEST_SCALE,
+) -> Law:
+    """All atoms in order; losses that differ only by floating-point noise are one atom.
+
+    Sums of losses that cancel leave remainders. `scale` is the smallest loss that went into them
+    (`smallest_loss`): H(P || Q) at 1 is at least about the mass of a remainder times that, so what
+    moves by less than SAME_LOSS of it does not matter.
+    """
     if not loss.size:
         return without_atoms(p_infinite, q_zero)
     order = np.argsort(loss, kind="stable")
     loss, p, q = loss[order], p[order], q[order]
-    apart = np.diff(loss) > SAME_LOSS * np.maximum(np.abs(loss[1:]), SMALLEST_SCALE)
+    smallest = min(scale, LARGEST_SCALE)
+    apart = np.diff(loss) > SAME_LOSS * np.maximum(np.abs(loss[1:]), smallest)
     starts = np.flatnonzero(np.concatenate(([True], apart)))
     main = np.where(loss[starts] >= 0, np.add.reduceat(p, starts), np.add.reduceat(q, starts))
     return from_losses(loss[starts], main, p_infinite=p_infinite, q_zero=q_zero)
+
+
+def smallest_loss(*laws: Law) -> float:
+    """The smallest loss of the laws that is not zero, in absolute value."""
+    sizes = np.abs(np.concatenate([law.loss for law in laws]))
+    return float(np.min(sizes[sizes > 0], initial=LARGEST_SCALE))
 
 
 def reverse(law: Law) -> Law:
@@ -122,11 +150,18 @@ def subsample(law: Law, rate: float) -> Law:
     """The law of ((1-rate) Q + rate P, Q): LR becomes 1 - rate + rate LR, atom by atom. Exact."""
     if rate == 1.0:
         return law
-    # log(1 - r + r e^l): the form on each side keeps full relative accuracy near l = 0.
+    # log(1 - r + r e^l): each form keeps full relative accuracy where it is used, and r e^l is
+    # formed in the exponent where e^l alone would overflow.
+    top = np.log(rate) + law.loss
+    above = np.maximum(top, 0.0)
     loss = np.where(
-        law.loss > 30.0,
-        law.loss + np.log(rate) + np.log1p((1 - rate) / rate * np.exp(-np.abs(law.loss))),
-        np.log1p(rate * np.expm1(np.minimum(law.loss, 30.0))),
+        law.loss <= LARGE_LOSS,
+        np.log1p(rate * np.expm1(np.minimum(law.loss, LARGE_LOSS))),
+        np.where(
+            top > 0,
+            above + np.log1p((1 - rate) * np.exp(-above)),
+            np.log1p(np.exp(np.minimum(top, 0.0)) - rate),
+        ),
     )
     p = (1 - rate) * law.q + rate * law.p
     q = law.q

@@ -25,6 +25,8 @@ __all__ = [
     "subsampled_moments",
 ]
 
+# What underflow may have taken from the mass of an atom.
+LOST_MASS = 1e-320
 # What one evaluation may lose to floating point, per order.
 MOMENT_ROUNDING = 2.0**-50
 
@@ -45,9 +47,14 @@ def rounded_up(log: FloatArray) -> FloatArray:
 
 
 def moments_of_law(law: Law, largest: int) -> PowerMoments:
-    """Sums over the atoms, O(atoms) for each order."""
+    """Sums over the atoms, O(atoms) for each order.
+
+    Above loss 0 a mass may have underflowed where large powers of its likelihood ratio still
+    matter: what it may have lost is added. Below 0 the Q-mass is the one that is kept exactly.
+    """
+    above = law.loss > 0
     with np.errstate(divide="ignore"):
-        log_p = np.log(law.p)
+        log_p = np.log(np.where(above, law.p + LOST_MASS, law.q)) + np.minimum(law.loss, 0.0)
     log = np.zeros(largest + 1)
     for m in range(1, largest + 1):
         exponents = log_p + (m - 1) * law.loss

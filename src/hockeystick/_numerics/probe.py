@@ -13,15 +13,16 @@ __all__ = ["probe_average", "probe_product"]
 PROBE_ATOMS = 64
 
 
-def probe_average(
-    x_a: FloatArray, q_a: FloatArray, x_b: FloatArray, q_b: FloatArray, weight_a: float
-) -> Law:
-    """A coarse version of the average, only used to place its grid."""
-    (x_a, q_a), (x_b, q_b) = _coarse(x_a, q_a), _coarse(x_b, q_b)
-    x = np.add.outer(weight_a * x_a, (1 - weight_a) * x_b).ravel()
+def probe_average(a: Law, b: Law, weight_a: float) -> Law:
+    """A coarse version of the average, only used to place its grid; losses may be -inf."""
+    (loss_a, p_a, q_a), (loss_b, p_b, q_b) = _coarse(a), _coarse(b)
+    one = np.log(weight_a) + loss_a[:, None]
+    other = np.log1p(-weight_a) + loss_b[None, :]
+    loss = np.logaddexp(one, other).ravel()
+    p = weight_a * np.multiply.outer(p_a, q_b) + (1 - weight_a) * np.multiply.outer(q_a, p_b)
     q = np.multiply.outer(q_a, q_b).ravel()
-    positive = x > 0
-    return _sorted(np.log(x[positive]), x[positive] * q[positive], q[positive])
+    finite = loss > -np.inf
+    return _sorted(loss[finite], p.ravel()[finite], q[finite])
 
 
 def probe_product(a: Law, b: Law) -> Law:
@@ -43,13 +44,13 @@ def _runs(size: int) -> NDArray[np.int64]:
     return np.unique(np.linspace(0, size, PROBE_ATOMS, endpoint=False).astype(np.int64))
 
 
-def _coarse(x: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Runs of neighbours at their barycentres."""
-    starts = _runs(x.size)
-    mass = np.add.reduceat(q, starts)
-    sums = np.add.reduceat(q * x, starts)
-    keep = mass > 0
-    return sums[keep] / mass[keep], mass[keep]
+def _coarse(law: Law) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Runs of neighbours at their barycentres, or at the start of the run if a mass underflows."""
+    starts = _runs(law.loss.size)
+    p, q = np.add.reduceat(law.p, starts), np.add.reduceat(law.q, starts)
+    both = (p > 0) & (q > 0)
+    ratio = np.log(np.where(both, p, 1.0)) - np.log(np.where(both, q, 1.0))
+    return np.where(both, ratio, law.loss[starts]), p, q
 
 
 def _coarse_losses(law: Law) -> tuple[FloatArray, FloatArray, FloatArray]:

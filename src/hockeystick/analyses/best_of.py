@@ -54,7 +54,11 @@ class BestOf:
         accuracy: float,
     ) -> Bounds:
         def best(direction: Direction) -> float:
-            rough = [ask(source, direction, max(COARSE, accuracy)) for source in self._sources]
+            rough: list[float] = []
+            for source in self._sources:
+                rough.append(ask(source, direction, max(COARSE, accuracy)))
+                if rough[-1] == 0:
+                    return 0.0
             chosen = self._sources[rough.index(min(rough))]
             return min(*rough, ask(chosen, direction, accuracy))
 

@@ -37,6 +37,10 @@ class Allocated(Expression):
         step = self.child.power_moments(largest, reverse=False, resolution=resolution)
         return allocated_moments(step, self.steps)
 
+    def largest_loss(self, *, reverse: bool) -> float:
+        """An average is between the extremes."""
+        return self.child.largest_loss(reverse=reverse)
+
     def levels(self) -> int:
         """Of the child, and of the averages."""
         return self.child.levels() + 1 + rounding_levels(self.steps)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hockeystick._numerics.convolution import average
+from hockeystick._numerics.averaging import average
 from hockeystick._numerics.law import Law, Resolution, Side
 from hockeystick._numerics.moments import PowerMoments, mixed_moments
 from hockeystick._numerics.powers import TAIL_SHARE

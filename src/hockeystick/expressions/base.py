@@ -6,6 +6,7 @@ until upper and lower bounds agree, and never has to fix a grid in advance.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
@@ -50,6 +51,13 @@ class Expression(ABC):
     def closed_form(self, epsilon: float, *, reverse: bool) -> float | None:
         """H(P || Q) at e^epsilon, or H(Q || P) if `reverse`, where a formula exists."""
         return None
+
+    def largest_loss(self, *, reverse: bool) -> float:
+        """A loss that is never exceeded, infinite if none is known: beyond it delta is 0.
+
+        The loss is log dP/dQ, or log dQ/dP if `reverse`.
+        """
+        return math.inf
 
     def power_moments(self, largest: int, *, reverse: bool, resolution: Resolution) -> PowerMoments:
         """Upper bounds on E_Q[LR^m], or E_P[LR^-m] if `reverse`, for the orders m up to `largest`.

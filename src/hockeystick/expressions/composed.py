@@ -43,6 +43,10 @@ class Composed(Expression):
             ]
         )
 
+    def largest_loss(self, *, reverse: bool) -> float:
+        """Losses add up."""
+        return sum(count * member.largest_loss(reverse=reverse) for member, count in self.members)
+
     def levels(self) -> int:
         """Of the deepest member, and of the powers and the tree over members.
 

@@ -26,6 +26,8 @@ __all__ = [
 
 # How far masses may be from summing to one, and cells from their own edges.
 SUM_TOLERANCE = 1e-9
+# What a ratio of masses and its logarithm lose to floating point, relatively.
+LOSS_ROUNDING = 1e-15
 
 
 def gaussian(noise_multiplier: float) -> Expression:
@@ -75,7 +77,7 @@ def from_pmfs(p: Any, q: Any) -> Expression:
     if p.shape != q.shape:
         raise InvalidParameter("q", f"of the same length as p ({p.size})", q.size)
     both = (p > 0) & (q > 0)
-    loss, inverse = np.unique(np.log(p[both]) - np.log(q[both]), return_inverse=True)
+    loss, inverse = np.unique(_log_ratio(p[both], q[both]), return_inverse=True)
     p_infinite, q_zero = float(p[q == 0].sum()), float(q[p == 0].sum())
     if not loss.size:
         return Atoms(without_atoms(p_infinite, q_zero))
@@ -86,8 +88,17 @@ def from_pmfs(p: Any, q: Any) -> Expression:
             total_by_index(inverse, q[both], loss.size),
             p_infinite,
             q_zero,
-        )
+        ),
+        LOSS_ROUNDING,
     )
+
+
+def _log_ratio(p: FloatArray, q: FloatArray) -> FloatArray:
+    """log(p/q), through p - q, which is exact, where the two are close."""
+    close = (p > q / 2) & (p < 2 * q)
+    near = np.log1p(np.where(close, p - q, 0.0) / q)
+    ratio: FloatArray = np.where(close, near, np.log(p) - np.log(q))
+    return ratio
 
 
 def from_cells(edges: Any, p: Any, q: Any) -> Expression:

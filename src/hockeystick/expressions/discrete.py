@@ -18,6 +18,13 @@ class Atoms(Expression):
     """A discrete pair: its law is exact at every resolution."""
 
     atoms: Law
+    # How exact the losses are, relatively.
+    loss_error: float = 0.0
+
+    @property
+    def argument_error(self) -> float:
+        """That of the losses: next to an atom epsilon may be above or below it."""
+        return self.loss_error
 
     def law(self, side: Side, resolution: Resolution) -> Law:
         """The atoms themselves."""

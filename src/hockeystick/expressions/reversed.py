@@ -37,6 +37,10 @@ class Reversed(Expression):
         """Atoms mirrored; convex order is symmetric, so the side stays."""
         return reverse_law(self.child.law(side, resolution))
 
+    def largest_loss(self, *, reverse: bool) -> float:
+        """The other direction of the child."""
+        return self.child.largest_loss(reverse=not reverse)
+
     def power_moments(self, largest: int, *, reverse: bool, resolution: Resolution) -> PowerMoments:
         """The other direction of the child."""
         return self.child.power_moments(largest, reverse=not reverse, resolution=resolution)

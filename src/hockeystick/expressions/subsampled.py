@@ -11,6 +11,11 @@ from hockeystick.expressions.base import Expression
 
 __all__ = ["Subsampled"]
 
+# What the argument of the closed form loses to floating point, relatively.
+ARGUMENT_ROUNDING = 1e-15
+# Beyond this e^x is not a number any more.
+LARGEST_EXPONENT = 700.0
+
 
 @dataclass(frozen=True)
 class Subsampled(Expression):
@@ -31,8 +36,8 @@ class Subsampled(Expression):
 
     @property
     def argument_error(self) -> float:
-        """That of the child."""
-        return self.child.argument_error
+        """That of the child, and of the ends of the loss, next to which all digits of it count."""
+        return self.child.argument_error + ARGUMENT_ROUNDING
 
     def law(self, side: Side, resolution: Resolution) -> Law:
         """Atom by atom, exact; the child's right tail may be cut later by the factor 1/rate."""
@@ -44,6 +49,13 @@ class Subsampled(Expression):
             return super().power_moments(largest, reverse=True, resolution=resolution)
         child = self.child.power_moments(largest, reverse=False, resolution=resolution)
         return subsampled_moments(child, self.rate)
+
+    def largest_loss(self, *, reverse: bool) -> float:
+        """LR is at least 1 - rate + rate e^-l where the child's reversed loss is at most l."""
+        inner = self.child.largest_loss(reverse=reverse)
+        if reverse:
+            return -math.log1p(self.rate * math.expm1(-inner))
+        return inner if inner > LARGEST_EXPONENT else math.log1p(self.rate * math.expm1(inner))
 
     def levels(self) -> int:
         """No rounding of its own."""
@@ -61,8 +73,8 @@ class Subsampled(Expression):
         if epsilon < -700:
             # The factor e^epsilon (rate level) is 1 up to rounding.
             return self.child.closed_form(epsilon + math.log(self.rate), reverse=True)
-        level = 1 + math.expm1(-epsilon) / self.rate
-        if level <= 0:
+        change = math.expm1(-epsilon) / self.rate
+        if change <= -1:
             return 0.0 if self.child.closed_form(0.0, reverse=True) is not None else None
-        value = self.child.closed_form(-math.log(level), reverse=True)
-        return None if value is None else math.exp(epsilon) * self.rate * level * value
+        value = self.child.closed_form(-math.log1p(change), reverse=True)
+        return None if value is None else math.exp(epsilon) * self.rate * (1 + change) * value

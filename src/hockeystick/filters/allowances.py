@@ -10,7 +10,7 @@ import numpy as np
 
 from hockeystick import _validate as check
 from hockeystick._numerics.search import bracket
-from hockeystick.errors import BudgetExceeded, HockeystickError, InvalidParameter
+from hockeystick.errors import BudgetExceeded, HockeystickError, InvalidParameter, PrecisionError
 from hockeystick.evaluation import BOTH
 from hockeystick.fdp.realised import profile_of
 from hockeystick.fdp.schedules import Stretch
@@ -30,8 +30,6 @@ FIXED = "fixed in advance"
 # More rounds of a schedule than this are not counted.
 MOST_ROUNDS = 10**9
 ACCURACY = 2e-3
-# Beyond these the arithmetic of some filter leaves floating point.
-SMALLEST_RATE, SMALLEST_NOISE, LARGEST_NOISE, LARGEST_EPSILON = 1e-6, 0.05, 1e50, 1e3
 # Which regime of the approximate filter is tried.
 HALF = 0.5
 
@@ -73,27 +71,17 @@ def allowances(
     it is no filter. The approximate filter is asymptotic and may exceed it: that is its error.
     """
     expected = _Expected(
-        _within("epsilon", epsilon, 0.0, LARGEST_EPSILON),
+        check.positive("epsilon", epsilon),
         check.small_probability("delta", delta),
-        _within("rate", check.sampling_rate("rate", rate), SMALLEST_RATE, 1.0),
-        tuple(
-            _within("noise_multiplier", noise, SMALLEST_NOISE, LARGEST_NOISE)
-            for noise in noise_multipliers
-        ),
+        check.sampling_rate("rate", rate),
+        tuple(check.noise_scale("noise_multiplier", noise) for noise in noise_multipliers),
         check.positive_integer("block", block),
     )
     if not expected.noise_multipliers:
         raise InvalidParameter("noise_multipliers", "one or more", noise_multipliers)
     found = [_allowed(name, make, expected) for name, make in FILTERS.items()]
-    return [*found, _fixed(expected)]
-
-
-def _within(name: str, value: float, low: float, high: float) -> float:
-    """A positive number between both."""
-    number = check.positive(name, value)
-    if not low <= number <= high:
-        raise InvalidParameter(name, f"in [{low:g}, {high:g}]", value)
-    return number
+    steps = [one.steps or 0 for one in found if one.kind == "proven"]
+    return [*found, _fixed(expected, known=max(steps) // expected.round_length)]
 
 
 def _allowed(name: str, make: Callable[[_Expected], Filter], expected: _Expected) -> Allowance:
@@ -116,17 +104,25 @@ def _allowed(name: str, make: Callable[[_Expected], Filter], expected: _Expected
     return Allowance(name, kind, rounds * expected.round_length)
 
 
-def _fixed(expected: _Expected) -> Allowance:
-    """By the profile arithmetic, for rounds that are fixed beforehand."""
+def _fixed(expected: _Expected, *, known: int) -> Allowance:
+    """By the profile arithmetic, for rounds that are fixed beforehand.
+
+    So many as a proven filter allows, `known`, fit without being priced.
+    """
 
     def fits(rounds: int) -> bool:
+        if rounds <= known:
+            return True
         schedule = [
             Stretch(expected.rate, noise, rounds * expected.block)
             for noise in expected.noise_multipliers
         ]
         profile = profile_of(schedule)
         assert profile is not None
-        found = profile.epsilon_bounds(expected.delta, directions=BOTH, accuracy=ACCURACY)
+        try:
+            found = profile.epsilon_bounds(expected.delta, directions=BOTH, accuracy=ACCURACY)
+        except PrecisionError as error:
+            return error.upper <= expected.epsilon
         return found.upper <= expected.epsilon
 
     low, high = 0, 1
@@ -155,7 +151,7 @@ def _mu(expected: _Expected) -> float:
 
 def _order(expected: _Expected) -> float:
     """The Renyi order at which a round costs the smallest share of the budget."""
-    squares = np.array([noise**-2 for noise in expected.noise_multipliers])
+    squares = np.array([noise**-2.0 for noise in expected.noise_multipliers])
 
     def share(order: float) -> float:
         budget = budget_at_order(order, expected.epsilon, expected.delta)

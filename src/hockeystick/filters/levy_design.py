@@ -13,6 +13,7 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.search import bracket
 from hockeystick.filters.levy_domination import curves_of
 from hockeystick.filters.levy_price import (
+    LARGEST_NOISE,
     beside_catalyst,
     block_of,
     block_variance,
@@ -31,8 +32,13 @@ RESERVE = 0.01
 CATALYSTS = (0.03, 0.01, 0.003)
 # Kinds of jumps, how many lattice steps the largest one has, and how long the lattice may get.
 KINDS, FINEST, MOST_ATOMS = 24, 128, 20_000
+# The lattice is this many times as long as epsilon, and jumps are no larger than the second: the
+# square of e^x has to be a number.
+SPAN_OF_EPSILON, LARGEST_JUMP = 8.0, 300.0
 # Settings that stand for a range, and the weight of one that is not expected itself.
 NOISES, RATES, UNEXPECTED = 4, 2, 0.05
+# Smaller rates are designed for as if they were this: a run of them has no end in sight.
+SMALLEST_RATE = 1e-6
 # Designs are kept to this many digits.
 DIGITS = 4
 # Share of the variance that the first guess leaves to the Gaussian part.
@@ -70,11 +76,13 @@ class _Run(NamedTuple):
 def designed(wanted: Wanted) -> LevyProcess:
     """The process, with its catalyst and its killing, that allows the most expected blocks.
 
-    Full batches need no jumps: Brownian motion alone, exact. Otherwise a few catalysts are tried,
+    Full batches need no jumps: Brownian motion alone, exact. So it is for an epsilon so large that
+    a lattice over it would have to be coarser than any jump. Otherwise a few catalysts are tried,
     and for each the jumps are found by linear programmes; some seconds in total.
     """
     settings = _settings(wanted)
-    if all(setting.rate == 1.0 for setting in settings):
+    coarsest = SPAN_OF_EPSILON * wanted.epsilon / MOST_ATOMS
+    if all(setting.rate == 1.0 for setting in settings) or coarsest > LARGEST_JUMP:
         return LevyProcess(gaussian=1.0)
     first, *others = CATALYSTS
     run, candidate = _settled(wanted, settings, first)
@@ -101,9 +109,10 @@ def largest_time(process: LevyProcess, *, epsilon: float, delta: float) -> float
 
 def _settings(wanted: Wanted) -> list[_Setting]:
     """A small grid over the ranges; each expected setting counts for the nearest point."""
-    rates = _nodes(wanted.rates, RATES)
+    rates = _nodes([max(rate, SMALLEST_RATE) for rate in wanted.rates], RATES)
     # With several rates fewer noise levels have to do.
-    noises = _nodes(wanted.noise_multipliers, NOISES if len(rates) == 1 else NOISES - 1)
+    levels = [min(noise, LARGEST_NOISE) for noise in wanted.noise_multipliers]
+    noises = _nodes(levels, NOISES if len(rates) == 1 else NOISES - 1)
     return [_Setting(q, s, u * w) for q, u in rates for s, w in noises]
 
 
@@ -165,6 +174,9 @@ def _candidate(
         _target(setting, wanted.steps, weight, catalyst, floor * variance / mean)
         for setting, variance, weight in zip(settings, variances, weights, strict=True)
     ]
+    if any(curve.price.max() <= one.floor for one in targets for curve in one.curves):
+        # There is nothing to cover: what is killed pays for all of it.
+        return 0.0, LevyProcess(gaussian=1.0)
     lattice = _lattice(wanted, settings, floor, run.blocks * mean)
     start = _first_guess(lattice, settings[0], wanted.steps)
     found = solve(targets, lattice, start=start, order=run.order)
@@ -193,8 +205,8 @@ def _lattice(
     rate, noise = max(s.rate for s in settings), min(s.noise for s in settings)
     mu = 1 / noise
     reach = mu * quantile_of_tail(min(floor / (wanted.steps * rate), 0.1)) + mu**2 / 2
-    largest = math.log1p(rate * math.expm1(min(reach, 700.0)))
-    span = 8 * wanted.epsilon + 20 * largest
+    largest = math.log1p(rate * math.expm1(min(reach, LARGEST_JUMP)))
+    span = SPAN_OF_EPSILON * wanted.epsilon + 20 * largest
     smallest = max(largest / FINEST, span / MOST_ATOMS, math.sqrt(variance / MOST_ATOMS))
     finest = max(round(largest / smallest), 1)
     sizes = np.unique(np.round(np.geomspace(1, finest, KINDS)).astype(int))

@@ -37,10 +37,8 @@ def probe_gradients(
     whole = gradients(sample)
     if not np.array_equal(gradients(sample), whole, equal_nan=True):
         return None
-    changes = [_change(gradients(batch)[rows], whole)]
-    for part in halves(sample.size):
-        changes.append(_change(gradients(sample[part]), whole[part]))
-    worst = max(changes)
+    changes = [_change(gradients(sample[part]), whole[part]) for part in halves(sample.size)]
+    worst = max(*changes, _change(gradients(batch)[rows], whole))
     if not worst <= TOLERANCE:
         raise PlanMismatch(
             f"Examples of a batch influence each other: a row of the gradients changes by "

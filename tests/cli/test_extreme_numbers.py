@@ -1,0 +1,67 @@
+"""Numbers at the ends of floating point on the command line: an answer, or one line."""
+
+from __future__ import annotations
+
+import pytest
+
+from hockeystick.cli.main import main
+
+EXTREME = ["0", "-1", "nan", "inf", "1e-320", "1e-300", "1e300", "1e50", "9" * 30]
+FILTERS = {"--epsilon": "2", "--delta": "1e-5", "--rate": "0.01", "--noise-multiplier": "1"}
+EPSILON = {"--sampling": "poisson", "--rate": "0.01", "--steps": "3", "--noise-multiplier": "1"}
+DELTA = {"--sampling": "balls-in-bins", "--bins": "3", "--steps": "3", "--noise-multiplier": "1"}
+COMMANDS = {
+    "filters": FILTERS,
+    "epsilon": {**EPSILON, "--delta": "1e-5"},
+    "delta": {**DELTA, "--epsilon": "1"},
+    "tradeoff": EPSILON,
+}
+
+
+def outcome(capsys, command, option, value):
+    """The exit status and the lines on standard error."""
+    arguments = [command]
+    for name, usual in COMMANDS[command].items():
+        arguments += [name, value if name == option else usual]
+    status = main(arguments)
+    return status, capsys.readouterr().err.splitlines()
+
+
+@pytest.mark.parametrize("value", ["1e-300", "1e-320", "1e-20", "1e-8"])
+def test_filters_at_tiny_rates(capsys, value):
+    """A rate that small costs next to nothing, which is an answer."""
+    assert outcome(capsys, "filters", "--rate", value) == (0, [])
+
+
+@pytest.mark.parametrize("value", ["1e-300", "1e-60", "1e60"])
+def test_filters_at_noise_beyond_the_range(capsys, value):
+    """One line with the range."""
+    status, lines = outcome(capsys, "filters", "--noise-multiplier", value)
+    assert status == 2
+    assert lines == [f"error: --noise-multiplier must be in [1e-50, 1e+50], got {float(value)}."]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("value", ["1e50", "1e9"])
+def test_filters_at_a_huge_epsilon(capsys, value):
+    """Nearly everything is allowed, which is an answer."""
+    assert outcome(capsys, "filters", "--epsilon", value) == (0, [])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("value", EXTREME)
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        (command, option)
+        for command, options in COMMANDS.items()
+        for option in options
+        if option != "--sampling" and (command, option) != ("filters", "--epsilon")
+    ],
+)
+def test_at_most_one_line(capsys, command, option, value):
+    """0 and no complaint, or one line: 2 for a number out of range, 1 for one not computable."""
+    status, lines = outcome(capsys, command, option, value)
+    assert (status, len(lines)) in ((0, 0), (2, 1), (1, 1))
+    if status == 1:
+        assert "too small for floating point" in lines[0]
