@@ -63,6 +63,6 @@ def _change(now: FloatArray, expected: FloatArray) -> float:
     """The largest change of a row, relative to its length; rows that are no numbers are equal."""
     now, expected = np.nan_to_num(now), np.nan_to_num(expected)
     lengths = np.linalg.norm(expected, axis=1)
-    least = max(float(lengths.max()) * NEGLIGIBLE, np.finfo(np.float32).tiny)
+    least = max(float(lengths.max()) * NEGLIGIBLE, float(np.finfo(np.float32).tiny))
     moved = np.linalg.norm(now - expected, axis=1)
     return float(np.max(moved / np.maximum(lengths, least)))
