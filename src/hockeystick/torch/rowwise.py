@@ -47,12 +47,9 @@ class RowRandomness(TorchDispatchMode):
         self.count += 1
         given, options = self._widened(args), self._widened(kwargs)
         result = tree_map(self._narrowed, func(*given, **options))
-        written = [
-            i for i, one in enumerate(func._schema.arguments) if one.is_write and i < len(args)
-        ]
-        for i in written:
-            args[i].copy_(self._narrowed(given[i]))
-        return args[written[0]] if written and not func._schema.name.endswith("noise") else result
+        if func._schema.is_mutable and isinstance(args[0], torch.Tensor):
+            return args[0].copy_(result)
+        return result
 
     def _widened(self, values: Any) -> Any:
         """Tensors and sizes with a row for every example of the batch."""
