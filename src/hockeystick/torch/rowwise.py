@@ -47,7 +47,7 @@ class RowRandomness(TorchDispatchMode):
         self.count += 1
         given, options = self._widened(args), self._widened(kwargs)
         result = tree_map(self._narrowed, func(*given, **options))
-        if func._schema.is_mutable and isinstance(args[0], torch.Tensor):
+        if args and func._schema.arguments[0].is_write:
             return args[0].copy_(result)
         return result
 
