@@ -9,7 +9,9 @@ from typing import Any, ClassVar, Protocol
 import torch
 from opacus.grad_sample import GradSampleModule
 from opacus.grad_sample.embedding import compute_embedding_grad_sample
+from opacus.layers import DPGRU, DPLSTM, DPRNN
 from torch import nn
+from torch.nn.utils.rnn import PackedSequence
 
 from hockeystick.errors import PlanMismatch
 from hockeystick.torch.limits import Limit
@@ -82,6 +84,18 @@ def _embedding_rows(layer: Any, inputs: Any, gradients: torch.Tensor) -> Any:
     return rows
 
 
+def _refuse_sorting(_: nn.Module, given: tuple[Any, ...]) -> None:
+    """`PlanMismatch` for sequences that were sorted by length: Opacus does not sort them back."""
+    first = given[0] if given else None
+    order = first.sorted_indices if isinstance(first, PackedSequence) else None
+    if order is not None and not bool((order == torch.arange(len(order)).to(order)).all()):
+        raise PlanMismatch(
+            "Packed sequences have to be in the order of their lengths: sort the examples in the "
+            "collate function and use enforce_sorted=True, because gradients of single examples "
+            "would be mixed up otherwise."
+        )
+
+
 class PerSampleModule(ObservedCalls, GradSampleModule):
     """Opacus' module with per-example gradients."""
 
@@ -94,6 +108,9 @@ class PerSampleModule(ObservedCalls, GradSampleModule):
         super().__init__(model, loss_reduction="sum")
         # A second backward pass would let an example contribute twice.
         self.forbid_grad_accumulation()
+        for layer in model.modules():
+            if isinstance(layer, (DPGRU, DPLSTM, DPRNN)):
+                layer.register_forward_pre_hook(_refuse_sorting)
 
 
 class PerSampleClipping:

@@ -76,7 +76,8 @@ class GhostModule(PerSampleModule):
 class GhostClipping:
     """Less memory: of one layer at a time, and of linear layers and embeddings none at all.
 
-    The sum is that of per-sample clipping, up to rounding in double precision.
+    The sum is that of per-sample clipping, up to rounding; under autocast Opacus rounds per-example
+    gradients to half precision, and ghost clipping does not.
     """
 
     def __init__(self, model: torch.nn.Module, *, clip: float) -> None:
@@ -120,8 +121,8 @@ class GhostClipping:
         norms = [torch.linalg.vector_norm(own.double().flatten(1), dim=1) for own in rows]
         size = torch.linalg.vector_norm(torch.stack(norms), dim=0)
         for parameter, norm in zip(parameters, norms, strict=True):
-            if parameter in squares and not bool(
-                (squares[parameter].sqrt() >= norm - SAME * size).all()
+            if parameter in squares and bool(
+                (squares[parameter].sqrt() < norm - SAME * size).any()
             ):
                 raise PlanMismatch(
                     "The norms that ghost clipping computes are smaller than those of the "
@@ -143,10 +144,15 @@ def _some(uses: list[Use], rows: Sequence[int]) -> list[Use]:
     """The same uses for some examples only."""
     if not rows:
         return []
-    chosen = list(rows)
+    # A recurrent layer has fewer and fewer examples: those that last so long come first.
     return [
-        Use(u.layer, [t[chosen] for t in u.inputs], u.gradients[chosen], len(chosen)) for u in uses
+        Use(u.layer, [_first(t, rows) for t in u.inputs], _first(u.gradients, rows), len(rows))
+        for u in uses
     ]
+
+
+def _first(values: torch.Tensor, rows: Sequence[int]) -> torch.Tensor:
+    return values[[row for row in rows if row < len(values)]]
 
 
 def _collected(parts: list[dict[torch.Tensor, torch.Tensor]]) -> dict[torch.Tensor, torch.Tensor]:

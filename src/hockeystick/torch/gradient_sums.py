@@ -82,6 +82,8 @@ class GradientSums:
         if torch.is_grad_enabled() and not self._called:
             self._called = True
             forget_activations(self._clipping.model)
+        if tape is not None:
+            tape.begin_call()
         output = forward(*arguments, **options)
         return output if tape is None else tape.record(arguments, options, output)
 
@@ -122,7 +124,7 @@ class GradientSums:
             found = self._clipping.clipped(losses, self._parameters, piece, limit, keep=rows)
         forget_activations(self._clipping.model)
         if sample is not None:
-            self._run_probe(sample, batch=Outcome(losses.detach()[rows], found.rows, {}))
+            self._run_probe(sample, batch=Outcome(losses.detach(), found.rows, {}))
         self._ready = (piece, found.sums)
 
     def _run_probe(self, sample: Sample, *, batch: Outcome | None) -> ProbeReport:

@@ -4,7 +4,11 @@ For a linear layer the gradient of an example is the sum over its positions t of
 is the input and g_t the gradient at the output. Its norm follows from inner products (ghost
 clipping; Li et al. 2021, arXiv:2110.05679), and the clipped sum over the batch is one matrix
 product (book-keeping; Bu et al. 2022, arXiv:2210.00038): the gradients of single examples are never
-formed, and what is summed is what was measured. All of it is in double precision.
+formed, and what is summed is what was measured.
+
+All of it is in double precision. Where the positions of an example cancel, they are rounded in a
+sum over the batch as if they did not: in a sum of m numbers by at most m * 1.2e-16 times the sum of
+their sizes. Twice that is added to the measured norm, so that clipping covers it.
 """
 
 from __future__ import annotations
@@ -22,6 +26,8 @@ __all__ = ["LayerGradients", "Use", "layer_gradients"]
 
 # Of double precision, rounded up.
 ROUNDING = 1.2e-16
+# Examples in a physical batch, at most: sums over so many of them round as is said below.
+MOST_EXAMPLES = 2**20
 # Numbers of per-example gradients that are formed at a time (128 MB).
 AT_ONCE = 2**24
 
@@ -92,17 +98,26 @@ class _Linear:
 
     def _squares(self, a: torch.Tensor, g: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Of the weight and of the bias, for some examples."""
-        of_bias = g.sum(dim=1).square().sum(dim=1)
-        lengths = torch.linalg.vector_norm(g, dim=2) * torch.linalg.vector_norm(a, dim=2)
+        sizes = torch.linalg.vector_norm(g, dim=2)
+        lengths = sizes * torch.linalg.vector_norm(a, dim=2)
+        of_bias = torch.linalg.vector_norm(g.sum(dim=1), dim=1)
+        return (
+            self._of_weight(a, g, lengths).square(),
+            _with_rounding(of_bias, sizes).square(),
+        )
+
+    def _of_weight(self, a: torch.Tensor, g: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        """Norms, at least; `lengths` are those of the positions."""
         positions = a.shape[1]
         if positions == 1:
-            return lengths.square().sum(dim=1), of_bias
+            return lengths[:, 0]
         if positions**2 > a.shape[2] * g.shape[2]:
-            return (g.mT @ a).square().sum(dim=(1, 2)), of_bias
+            return _with_rounding(torch.linalg.vector_norm((g.mT @ a).flatten(1), dim=1), lengths)
         inner = ((g @ g.mT) * (a @ a.mT)).sum(dim=(1, 2)).clamp(min=0.0)
-        # Where positions cancel, the inner products are known to rounding of their sizes only.
+        # The inner products are known to rounding of their sizes only.
         terms = positions**2 + a.shape[2] + g.shape[2]
-        return inner + terms * ROUNDING * lengths.sum(dim=1).square(), of_bias
+        inner += terms * ROUNDING * lengths.sum(dim=1).square()
+        return _with_rounding(inner.sqrt(), lengths)
 
     def weighted(self, factors: torch.Tensor) -> OfParameters:
         """A matrix product over examples and positions."""
@@ -123,6 +138,7 @@ class _Embedding:
     def __init__(self, use: Use) -> None:
         self._layer: Any = use.layer
         self._examples = use.examples
+        self._positions = use.inputs[0].reshape(use.examples, -1).shape[1]
         indices = use.inputs[0].reshape(use.examples, -1)
         rows = torch.arange(use.examples, device=indices.device)[:, None].expand_as(indices)
         counted = torch.ones_like(indices, dtype=torch.bool)
@@ -133,14 +149,18 @@ class _Embedding:
         self._gradients = use.gradients.reshape(use.examples, -1, width)[counted].double()
 
     def squares(self) -> OfParameters:
-        """Sums of squares: nothing cancels."""
+        """Of the sums over equal indices."""
         pairs = self._rows * self._layer.num_embeddings + self._indices
         known, place = torch.unique(pairs, return_inverse=True)
         sums = self._gradients.new_zeros(len(known), self._gradients.shape[-1])
         sums.index_add_(0, place, self._gradients)
         squares = self._gradients.new_zeros(self._examples)
         squares.index_add_(0, known // self._layer.num_embeddings, sums.square().sum(dim=1))
-        return {self._layer.weight: squares}
+        sizes = self._gradients.new_zeros(self._examples)
+        sizes.index_add_(0, self._rows, torch.linalg.vector_norm(self._gradients, dim=1))
+        # As if all positions had the mean size.
+        each = (sizes / max(self._positions, 1))[:, None].expand(-1, self._positions)
+        return {self._layer.weight: _with_rounding(squares.sqrt(), each).square()}
 
     def weighted(self, factors: torch.Tensor) -> OfParameters:
         """Added to the rows of their indices."""
@@ -149,6 +169,12 @@ class _Embedding:
         total = self._gradients.new_zeros(self._layer.weight.shape)
         total.index_add_(0, self._indices[kept], self._gradients[kept] * factors[kept, None])
         return {self._layer.weight: total.flatten()}
+
+
+def _with_rounding(norms: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
+    """Norms and what rounding adds, with the sizes of the positions that are summed."""
+    most = 2.0 * ROUNDING * MOST_EXAMPLES * sizes.shape[1]
+    return norms + most * sizes.sum(dim=1) if sizes.shape[1] > 1 else norms
 
 
 class _Formed:

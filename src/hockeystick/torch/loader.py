@@ -93,7 +93,8 @@ class PlanLoader(DataLoader[Any]):
             piece = waiting.popleft()
             if not self._progress.hand_out(piece):
                 return
-            self._progress.loaded(Reloaded(batch, partial(self._example, piece), self.collate_fn))
+            example = partial(self._example, piece)
+            self._progress.loaded(Reloaded(batch, piece.size, example, self.collate_fn))
             yield batch
 
     def _example(self, piece: Piece, row: int) -> Any:

@@ -10,6 +10,8 @@ import torch
 
 __all__ = ["ModelState", "kept_state"]
 
+# Attributes of PyTorch's and Opacus' own.
+THEIRS = {*torch.nn.Module().__dict__, "max_batch_len"}
 # Attributes of other types, such as lists, are not put back.
 PLAIN = (bool, int, float, str, type(None), torch.Tensor)
 
@@ -69,5 +71,5 @@ def _attributes(part: torch.nn.Module) -> dict[str, Any]:
     return {
         name: (held, held.detach().clone() if isinstance(held, torch.Tensor) else held)
         for name, held in part.__dict__.items()
-        if isinstance(held, PLAIN) and not name.startswith("_") and name != "max_batch_len"
+        if isinstance(held, PLAIN) and name not in THEIRS
     }

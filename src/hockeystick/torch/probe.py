@@ -10,8 +10,9 @@ part, an example draws the same in all passes, and there are several rounds with
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -20,7 +21,7 @@ from hockeystick.errors import PlanMismatch
 from hockeystick.torch.clipping import Clipping, forget_gradients
 from hockeystick.torch.mixing_layer import first_mixing_layer
 from hockeystick.torch.model_state import ModelState, kept_state, same
-from hockeystick.torch.rowwise import LAYOUTS, kept_random_states
+from hockeystick.torch.rowwise import CONSTANT, LAYOUTS, kept_random_states
 from hockeystick.torch.sample import Sample
 from hockeystick.training.independence import halves
 
@@ -35,6 +36,8 @@ NEGLIGIBLE = 1e-3
 WRONG = 2e-3
 
 
+# How far losses in reduced precision may be from those in single precision.
+ROUGHLY = 0.1
 # Rounds with other random numbers, where there are any.
 ROUNDS = 3
 
@@ -92,21 +95,15 @@ class IndependenceProbe:
     ) -> ProbeReport:
         """`PlanMismatch` if an example influences another.
 
-        `batch` has the losses and gradients of the sample as the whole batch gave them. Passes
-        start from the `initial` state of the model, before the batch was seen.
+        `batch` has the losses of the batch, and the gradients of the sample as the batch gave them.
+        Passes start from the `initial` state of the model, before the batch was seen.
         """
-        devices = [p.device for p in self._parameters]
-        with kept_random_states(devices), kept_state(self._module), torch.enable_grad():
+        with kept_random_states(), kept_state(self._module), torch.enable_grad():
             initial.restore()
-            changes, buffers = self._any_layout(sample)
-            sample.as_in_batch()
-            if sample.random_operations or sample.in_reduced_precision:
-                with kept_state(self._module):
-                    changes.append(self._in_whole_batch(sample))
-            elif batch is not None:
-                whole = self._pass(sample, range(len(sample)))
-                seen = replace(batch, buffers=whole.buffers)
-                changes.append(self._change(seen, whole, sample))
+            try:
+                changes, buffers = self._changes(sample, batch)
+            except PlanMismatch as refusal:
+                changes, buffers = self._in_double_precision(sample, refusal)
         return ProbeReport(
             step=step,
             examples=len(sample),
@@ -115,32 +112,79 @@ class IndependenceProbe:
             changing_buffers=buffers,
         )
 
+    def _changes(self, sample: Sample, batch: Outcome | None) -> tuple[list[float], frozenset[str]]:
+        """All that were seen, and the buffers that change without the data."""
+        sample.random_operations = sample.opaque_operations = 0
+        sample.layout = CONSTANT
+        try:
+            changes, buffers = self._round(sample)
+        except PlanMismatch:
+            if not sample.opaque_operations:
+                raise
+            changes, buffers = [], frozenset()
+        random = bool(sample.random_operations)
+        sample.as_in_batch(exactly=random)
+        if random:
+            more, buffers = self._any_layout(sample)
+            changes += more
+        if random or sample.in_reduced_precision:
+            with kept_state(self._module):
+                changes.append(self._in_whole_batch(sample))
+            self._check_recorded(sample, batch)
+        elif batch is not None:
+            whole = self._pass(sample, range(len(sample)))
+            seen = Outcome(batch.losses[sample.rows], batch.gradients, whole.buffers)
+            changes.append(self._change(seen, whole, sample))
+        return changes, buffers
+
     def _any_layout(self, sample: Sample) -> tuple[list[float], frozenset[str]]:
         """Random tensors may be laid out in several ways; examples that mix do so in all."""
         refusals = []
         for layout in LAYOUTS:
-            sample.layout, sample.random_operations = layout, 0
+            sample.layout = layout
             try:
-                return self._rounds(sample)
+                changes: list[float] = []
+                for _ in range(ROUNDS):
+                    sample.new_seed()
+                    more, buffers = self._round(sample)
+                    changes += more
+                return changes, buffers
             except PlanMismatch as refusal:
                 refusals.append(refusal)
-                if not sample.random_operations:
-                    break
         raise refusals[0]
 
-    def _rounds(self, sample: Sample) -> tuple[list[float], frozenset[str]]:
-        changes: list[float] = []
-        for _ in range(ROUNDS):
-            whole = self._pass(sample, range(len(sample)))
-            for part in halves(len(sample)):
-                outcome = self._pass(sample, part)
-                changes.append(self._change(outcome, whole.select(part), sample))
-            changes.append(self._after_another(sample, whole))
-            self._check_gradients(sample, whole)
-            if not sample.random_operations:
-                break
-            sample.new_seed()
+    def _round(self, sample: Sample) -> tuple[list[float], frozenset[str]]:
+        """The sample together, in parts, and after one another."""
+        whole = self._pass(sample, range(len(sample)))
+        changes = [
+            self._change(self._pass(sample, part), whole.select(part), sample)
+            for part in halves(len(sample))
+        ]
+        changes.append(self._after_another(sample, whole))
+        self._check_gradients(sample, whole)
         return changes, frozenset(whole.buffers)
+
+    def _in_double_precision(
+        self, sample: Sample, refusal: PlanMismatch
+    ) -> tuple[list[float], frozenset[str]]:
+        """Once more with everything in double precision, if the model can do that.
+
+        Where a small difference of large numbers is left, rounding looks like an influence.
+        """
+        if sample.dtype is not None or self._tolerance != TOLERANCE[torch.float32]:
+            raise refusal
+        tolerance, self._tolerance = self._tolerance, TOLERANCE[torch.float64]
+        kept = [(t, t.data) for t in (*self._module.parameters(), *self._module.buffers())]
+        sample.dtype = torch.float64
+        try:
+            self._module.double()
+            return self._changes(sample, None)
+        except PlanMismatch:
+            raise refusal from None
+        finally:
+            sample.dtype, self._tolerance = None, tolerance
+            for tensor, data in kept:
+                tensor.data = data
 
     def _after_another(self, sample: Sample, whole: Outcome) -> float:
         """The change of a part when another was there before it: nothing may be kept of that."""
@@ -158,6 +202,20 @@ class IndependenceProbe:
         together = Outcome(sample.losses_in_batch(), [], {})
         return self._change(together, Outcome(alone, [], {}), sample)
 
+    def _check_recorded(self, sample: Sample, batch: Outcome | None) -> None:
+        """What was recorded gives the losses of the step, with the step's own random numbers."""
+        if batch is None:
+            return
+        with kept_state(self._module):
+            again = sample.losses_of_step()
+        tolerance = ROUGHLY if sample.in_reduced_precision else self._tolerance
+        if not _relative([again], [batch.losses]) <= tolerance:
+            raise PlanMismatch(
+                "The losses of the batch cannot be repeated from the model's inputs, so that it "
+                "stays unknown whether examples influence each other; put everything between the "
+                "model's output and the loss into the criterion."
+            )
+
     def _pass(self, sample: Sample, part: Sequence[int]) -> Outcome:
         """These examples alone; afterwards the model's state is as it was."""
         with kept_state(self._module) as state:
@@ -167,9 +225,11 @@ class IndependenceProbe:
 
     def _change(self, now: Outcome, expected: Outcome, sample: Sample) -> float:
         """The largest relative change; `PlanMismatch` if it is not rounding."""
-        of_losses = _relative([now.losses], [expected.losses])
-        of_gradients = _relative(now.gradients, expected.gradients) if now.gradients else 0.0
-        for what, change in (("loss", of_losses), ("gradient", of_gradients)):
+        compared = {"loss": ([now.losses], [expected.losses])}
+        if now.gradients:
+            compared["gradient"] = (now.gradients, expected.gradients)
+        changes = {what: _relative(*pair) for what, pair in compared.items()}
+        for what, change in changes.items():
             if not change <= self._tolerance:
                 where = first_mixing_layer(self._module, sample, self._tolerance)
                 raise PlanMismatch(
@@ -184,16 +244,19 @@ class IndependenceProbe:
                     f"The buffer {name} is updated from the examples of a batch; what it keeps "
                     "would leave the run without noise."
                 )
-        return max(of_losses, of_gradients)
+        return max(changes.values())
 
     def _check_gradients(self, sample: Sample, whole: Outcome) -> None:
         """The gradients that are clipped are those of the examples' losses."""
         true = [_rows(rows) for rows in self._true_gradients(sample)]
-        size = torch.linalg.vector_norm(torch.cat(true, dim=1), dim=1)
+        size = torch.linalg.vector_norm(torch.cat(true, dim=1).nan_to_num(), dim=1)
         size = size.clamp(min=torch.finfo(torch.float32).tiny)
         names = {id(p): name for name, p in self._module.named_parameters()}
+        # The gradients of a loss that is not finite are not either, and contribute nothing.
+        counted = torch.isfinite(whole.losses.cpu())
         for parameter, rows, wanted in zip(self._parameters, whole.gradients, true, strict=True):
-            error = float((torch.linalg.vector_norm(_rows(rows) - wanted, dim=1) / size).max())
+            errors = torch.linalg.vector_norm(_rows(rows) - wanted, dim=1) / size
+            error = float(errors[counted].max()) if counted.any() else 0.0
             if not error <= WRONG:
                 raise PlanMismatch(
                     "The gradients of single examples that Opacus computes for "
@@ -226,15 +289,23 @@ class IndependenceProbe:
 
 
 def _relative(now: list[torch.Tensor], expected: list[torch.Tensor]) -> float:
-    """The largest change of a row, relative to its length (or that of the longest)."""
+    """The largest change of a row, relative to its length (or that of the longest).
+
+    Rows that are not finite contribute nothing to a sum: two of them are equal.
+    """
     one = torch.cat([_rows(rows) for rows in now], dim=1)
     other = torch.cat([_rows(rows) for rows in expected], dim=1)
+    finite = torch.isfinite(one).all(dim=1), torch.isfinite(other).all(dim=1)
+    if not torch.equal(*finite):
+        return math.inf
+    one, other = one[finite[0]], other[finite[1]]
+    if not len(one):
+        return 0.0
     size = torch.linalg.vector_norm(other, dim=1)
     floor = max(float(size.max()) * NEGLIGIBLE, torch.finfo(torch.float32).tiny)
     return float((torch.linalg.vector_norm(one - other, dim=1) / size.clamp(min=floor)).max())
 
 
 def _rows(values: torch.Tensor) -> torch.Tensor:
-    """One row for each example, finite and in double precision."""
-    finite = values.detach().double().nan_to_num(posinf=1e30, neginf=-1e30)
-    return finite.reshape(len(values), -1).cpu()
+    """One row for each example, in double precision."""
+    return values.detach().double().reshape(len(values), -1).cpu()

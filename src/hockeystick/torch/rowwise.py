@@ -12,11 +12,19 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-__all__ = ["LAYOUTS", "RowRandomness", "kept_random_states"]
+__all__ = ["CONSTANT", "LAYOUTS", "RandomStates", "RowRandomness", "kept_random_states"]
 
 # How the first dimension of a random tensor may belong to the examples: a block of entries for each
 # (a batch with attention heads or positions folded in), one entry for each, or not at all.
 LAYOUTS = ("blocks", "rows", "none")
+# Random tensors have the same number everywhere, whatever their shape.
+CONSTANT = "constant"
+# Operations whose result is nothing but random numbers.
+ALIKE = frozenset(
+    f"aten::{name}{end}"
+    for name in ("bernoulli", "normal", "uniform", "rand", "randn")
+    for end in ("", "_", "_like")
+)
 
 
 class RowRandomness(TorchDispatchMode):
@@ -34,7 +42,7 @@ class RowRandomness(TorchDispatchMode):
         self._total, self._seed, self._layout = total, seed, layout
         self._wide = torch.zeros(total, dtype=torch.int64)
         self._wide[self._positions] = torch.arange(len(self._positions))
-        self.count = 0
+        self.count = self.opaque = 0
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -45,6 +53,10 @@ class RowRandomness(TorchDispatchMode):
             return func(*args, **kwargs)
         torch.manual_seed(self._seed + self.count)
         self.count += 1
+        if self._layout == CONSTANT:
+            if func._schema.name in ALIKE:
+                return _constant(func, args, kwargs)
+            self.opaque += 1
         given, options = self._widened(args), self._widened(kwargs)
         result = tree_map(self._narrowed, func(*given, **options))
         if args and func._schema.arguments[0].is_write:
@@ -77,20 +89,48 @@ class RowRandomness(TorchDispatchMode):
 
     def _blocks(self, length: int, rows: int) -> int:
         """How many entries of the first dimension belong to one example; 0 if it is not theirs."""
-        if self._layout == "none" or length % rows or not length:
+        if self._layout in ("none", CONSTANT) or length % rows or not length:
             return 0
         blocks = length // rows
         return blocks if self._layout == "blocks" or blocks == 1 else 0
 
 
+def _constant(func: Any, args: Any, kwargs: Any) -> Any:
+    """What the operation returns, with the same number in all places: 1 where it chooses."""
+    result = func(*args, **kwargs)
+    return result.fill_(1.0 if "bernoulli" in func._schema.name else 0.5)
+
+
+class RandomStates:
+    """PyTorch's, NumPy's and Python's global generators, as they are now."""
+
+    def __init__(self) -> None:
+        self._torch = torch.random.get_rng_state()
+        self._numpy = np.random.get_state()  # noqa: NPY002 - only kept
+        self._python = random.getstate()
+        self._cards = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+
+    def restore(self) -> None:
+        """All of them."""
+        torch.random.set_rng_state(self._torch)
+        np.random.set_state(self._numpy)  # noqa: NPY002
+        random.setstate(self._python)
+        if self._cards:
+            torch.cuda.set_rng_state_all(self._cards)
+
+    @property
+    def used_outside_of_torch(self) -> bool:
+        """Whether Python's or NumPy's generator has drawn since."""
+        now = np.random.get_state()  # noqa: NPY002
+        same = all(np.array_equal(a, b) for a, b in zip(now, self._numpy, strict=True))
+        return not same or random.getstate() != self._python
+
+
 @contextmanager
-def kept_random_states(devices: Sequence[torch.device]) -> Iterator[None]:
-    """PyTorch's, NumPy's and Python's global generators are afterwards as they were before."""
-    on_cards = sorted({d.index or 0 for d in devices if d.type == "cuda"})
-    of_numpy, of_python = np.random.get_state(), random.getstate()  # noqa: NPY002 - only kept
+def kept_random_states() -> Iterator[None]:
+    """The global generators are afterwards as they were before."""
+    kept = RandomStates()
     try:
-        with torch.random.fork_rng(devices=on_cards):
-            yield
+        yield
     finally:
-        np.random.set_state(of_numpy)  # noqa: NPY002
-        random.setstate(of_python)
+        kept.restore()

@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_leaves
 
 from hockeystick.errors import HockeystickError, PlanMismatch
 from hockeystick.torch.reloading import Reloaded
-from hockeystick.torch.rowwise import RowRandomness, kept_random_states
+from hockeystick.torch.rowwise import CONSTANT, RandomStates, RowRandomness, kept_random_states
 from hockeystick.torch.tape import Replay, Tape
 
 __all__ = ["EXAMPLES", "Recipe", "Sample"]
@@ -39,8 +39,9 @@ class Sample:
         self._again: Reloaded | None = reloaded
         self.rows = _spread(tape)
         self._seed = secrets.randbits(30)
-        self.layout = "blocks"
-        self.random_operations = 0
+        self.layout = CONSTANT
+        self.dtype: torch.dtype | None = None
+        self.random_operations = self.opaque_operations = 0
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -54,15 +55,19 @@ class Sample:
     def as_loaded(self) -> bool:
         """Whether all inputs are what the loader handed out, and not changed by the loop."""
         given = [t for t in tree_leaves((self._tape.calls, self._tape.given)) if self._of_rows(t)]
-        return all(self._reloaded.place(t) is not None for t in given)
+        return all(self._reloaded.path(t) is not None for t in given)
 
     def new_seed(self) -> None:
         """Other random numbers from now on."""
         self._seed = secrets.randbits(30)
 
-    def as_in_batch(self) -> None:
-        """From now on comparable with the batch: a data set may give other examples each time."""
-        self._again = self._reloaded if self._reloaded.agrees(self.rows) else None
+    def as_in_batch(self, *, exactly: bool = False) -> None:
+        """From now on comparable with the batch: a data set may give other examples each time.
+
+        `exactly`: as they are in the batch, with its padding.
+        """
+        agrees = not exactly and self._reloaded.agrees(self.rows)
+        self._again = self._reloaded if agrees else None
 
     def losses(self, part: Sequence[int]) -> torch.Tensor:
         """Of some of the examples, by their places in the sample.
@@ -70,7 +75,7 @@ class Sample:
         Random operations draw the same for an example whichever others are there.
         """
         rows = [self.rows[i] for i in part]
-        return self._losses(rows, Replay(self._tape, rows, self._again))
+        return self._losses(rows, Replay(self._tape, rows, self._again, self.dtype))
 
     def losses_in_batch(self) -> torch.Tensor:
         """Of the examples of the sample, from a forward pass of the whole batch."""
@@ -78,14 +83,28 @@ class Sample:
         with torch.no_grad():
             return self._losses(everyone, Replay(self._tape, everyone, None))[self.rows]
 
+    def losses_of_step(self) -> torch.Tensor:
+        """Of the whole batch, with the random numbers that the step had."""
+        assert self._tape.random_states is not None
+        replay = Replay(self._tape, range(self._tape.size), None)
+        with kept_random_states(), torch.no_grad(), self._without_autocast():
+            self._tape.random_states.restore()
+            return self._recipe(replay)
+
+    def _without_autocast(self) -> Any:
+        return torch.autocast(self._tape.device, enabled=False)
+
     def _losses(self, rows: Sequence[int], replay: Replay) -> torch.Tensor:
         randomness = RowRandomness(rows, self._tape.size, seed=self._seed, layout=self.layout)
         try:
-            with kept_random_states([]), torch.autocast(self._tape.device, enabled=False):
+            with kept_random_states(), self._without_autocast():
                 random.seed(self._seed)
                 np.random.seed(self._seed)  # noqa: NPY002 - what a model may use
+                before = RandomStates()
                 with randomness:
                     found = self._recipe(replay)
+                self.random_operations += randomness.count + before.used_outside_of_torch
+                self.opaque_operations += randomness.opaque
         except HockeystickError:
             raise
         except Exception as error:
@@ -96,7 +115,6 @@ class Sample:
                 "everything else that belongs to the examples, with the examples in the first "
                 "dimension."
             ) from error
-        self.random_operations += randomness.count
         return found
 
     def _of_rows(self, value: Any) -> bool:

@@ -18,6 +18,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflat
 
 from hockeystick.errors import PlanMismatch
 from hockeystick.torch.reloading import Reloaded
+from hockeystick.torch.rowwise import RandomStates
 
 __all__ = ["Replay", "Tape", "plain"]
 
@@ -44,6 +45,7 @@ class Traced(torch.Tensor):
     """A tensor that knows from which outputs of the model it was computed."""
 
     origin: Output | Applied | None
+    version: int
 
     @classmethod
     def __torch_function__(
@@ -52,21 +54,17 @@ class Traced(torch.Tensor):
         """Carry out the operation and remember it."""
         kwargs = kwargs or {}
         arguments, options = tree_map(origin, (args, kwargs))
-        before = {id(t): _version(t) for t in tree_leaves((args, kwargs)) if isinstance(t, cls)}
         result = super().__torch_function__(func, types, args, kwargs)
         if func is torch.Tensor.register_hook:
             # What the hook does to gradients is not repeated.
             args[0].origin = None
         if isinstance(result, Traced):
             if not any(result is leaf for leaf in tree_leaves((args, kwargs))):
-                result.origin = Applied(func, arguments, options)
-            elif _version(result) != before.get(id(result)):
-                # After a change in place the tensor is not what its origin says any more.
-                result.origin = None
+                _mark(result, Applied(func, arguments, options))
         elif isinstance(result, (tuple, list)):
             for i, part in enumerate(result):
                 if isinstance(part, Traced):
-                    part.origin = Applied(func, arguments, options, i)
+                    _mark(part, Applied(func, arguments, options, i))
         return result
 
 
@@ -74,22 +72,22 @@ def origin(value: Any) -> Any:
     """What a recorded value is computed from; other tensors without their graph."""
     if isinstance(value, Traced):
         known = getattr(value, "origin", None)
-        # Of a custom function only what its forward pass does was recorded.
-        custom = _is_custom(value) and not isinstance(known, Output)
-        return _cannot_repeat() if known is None or custom else known
+        with torch._C.DisableTorchFunctionSubclass():
+            # After a change in place the tensor is not what its origin says any more; of a custom
+            # function only what its forward pass does was recorded.
+            custom = isinstance(value.grad_fn, BackwardCFunction) and not isinstance(known, Output)
+            changed = known is None or value._version != value.version
+        return _cannot_repeat() if changed or custom else known
     if isinstance(value, torch.Tensor):
         return _cannot_repeat() if value.requires_grad else value.detach()
     return value
 
 
-def _version(value: torch.Tensor) -> int:
+def _mark(value: Traced, origin: Output | Applied) -> Traced:
+    value.origin = origin
     with torch._C.DisableTorchFunctionSubclass():
-        return value._version
-
-
-def _is_custom(value: torch.Tensor) -> bool:
-    with torch._C.DisableTorchFunctionSubclass():
-        return isinstance(value.grad_fn, BackwardCFunction)
+        value.version = value._version
+    return value
 
 
 def plain(value: Any) -> Any:
@@ -106,10 +104,17 @@ class Tape:
         self.given: list[Any] = []
         self.device = "cpu"
         self.in_reduced_precision = False
+        self.random_states: RandomStates | None = None
         self._objects: list[tuple[Any, int]] = []
+
+    def begin_call(self) -> None:
+        """A call begins; the first one finds the random numbers of the batch."""
+        if self.random_states is None:
+            self.random_states = RandomStates()
 
     def record(self, arguments: Any, options: Any, output: Any) -> Any:
         """Remember the call; returns the output with tensors that are traced."""
+        assert self.random_states is not None
         number = len(self.calls)
         self.calls.append(tree_map(origin, (arguments, options)))
         leaves, structure = tree_flatten(output)
@@ -123,9 +128,8 @@ class Tape:
             return value
         self.device = value.device.type
         self.in_reduced_precision |= torch.is_autocast_enabled(self.device)
-        found = value.as_subclass(Traced)
-        found.origin = place
-        return found
+        # A copy: PyTorch forbids changes in place of another view of an output.
+        return _mark(value.clone().as_subclass(Traced), place)
 
     def _traced_object(self, number: int, output: Any) -> Any:
         """A copy of an object of an unknown class, with its tensors traced by their names."""
@@ -158,8 +162,15 @@ class Tape:
 class Replay:
     """The recorded values again, for the rows of some examples of the batch."""
 
-    def __init__(self, tape: Tape, rows: Sequence[int], reloaded: Reloaded | None) -> None:
+    def __init__(
+        self,
+        tape: Tape,
+        rows: Sequence[int],
+        reloaded: Reloaded | None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         self._tape, self._rows, self._reloaded = tape, list(rows), reloaded
+        self._dtype = dtype
         self.size = len(rows)
         self._outputs: dict[int, Any] = {}
         self._known: dict[int, Any] = {}
@@ -173,10 +184,12 @@ class Replay:
             if id(value) not in self._known:
                 self._known[id(value)] = self._again(value)
             return self._known[id(value)]
-        if isinstance(value, torch.Tensor) and value.ndim and len(value) == self._tape.size:
+        if not isinstance(value, torch.Tensor):
+            return value
+        if value.ndim and len(value) == self._tape.size:
             again = None if self._reloaded is None else self._reloaded.part(value, self._rows)
-            return value[self._rows] if again is None else again
-        return value
+            value = value[self._rows] if again is None else again
+        return value.to(self._dtype) if self._dtype and value.is_floating_point() else value
 
     def _again(self, value: Output | Applied) -> Any:
         if isinstance(value, Applied):
