@@ -126,6 +126,71 @@ def test_positions_that_cancel(runs, clipping, offset):
     assert float(torch.linalg.vector_norm(found[0] - found[1])) <= 1e-3 * (1 + 1e-9)
 
 
+class Mean(nn.Module):
+    """The mean over the positions of a linear layer, with more positions than parameters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(2, 3)
+
+    def forward(self, x):
+        """Class scores."""
+        return self.layer(x).mean(1)
+
+
+@pytest.mark.parametrize("size", [1e10, 1e18, 1e25])
+def test_inputs_that_cancel_exactly(runs, size):
+    """Rounding of their sum over the batch is covered by the norm: influence 51 before."""
+    points = torch.randn(10, 8, 2, generator=torch.Generator().manual_seed(8))
+    points[-1] = size * torch.tensor([1.0, -1.0]).repeat(4)[:, None]
+    labels = torch.arange(10) % 3
+    state = Mean().state_dict()
+    found = []
+    for count in (10, 9):
+        model = Mean()
+        model.load_state_dict(state)
+        dataset = TensorDataset(points[:count], labels[:count])
+        found.append(sums(runs, model, dataset, clipping="ghost", clip=1.0))
+    assert float(torch.linalg.vector_norm(found[0] - found[1])) <= 1.0 + 1e-9
+
+
+class Packed(nn.Module):
+    """A recurrent layer on texts of different lengths."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell, self.out = DPLSTM(2, 4, batch_first=True), nn.Linear(4, 3)
+
+    def forward(self, x, lengths):
+        """The last state."""
+        packed = nn.utils.rnn.pack_padded_sequence(
+            x, lengths, batch_first=True, enforce_sorted=False
+        )
+        return self.out(self.cell(packed)[1][0][0])
+
+
+@pytest.mark.parametrize("clipping", ["per-sample", "ghost"])
+def test_packed_sequences(runs, clipping):
+    """In the order of their lengths; in another the gradients would be mixed up."""
+    lengths, labels = torch.arange(12, 0, -1), torch.arange(12) % 3
+    points = torch.randn(12, 12, 2, generator=torch.Generator().manual_seed(9))
+    for order in (torch.arange(12), torch.arange(11, -1, -1)):
+        run = runs.private(
+            hs.Plan(sampling=hs.FullBatch(), steps=2),
+            model=Packed(),
+            dataset=TensorDataset(points[order], lengths[order], labels),
+            clipping=clipping,
+        )
+        batch, sizes, wanted = next(iter(run.loader))
+        if order[0] == 0:
+            run.loss(nn.CrossEntropyLoss())(run.model(batch, sizes), wanted).backward()
+            run.optimizer.step()
+            assert run.taken_steps == 1
+        else:
+            with pytest.raises(PlanMismatch, match="order of their lengths"):
+                run.model(batch, sizes)
+
+
 class Hooked(nn.Module):
     """The backward pass scales gradients to length one: it is not linear."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 
 import pytest
@@ -71,7 +72,7 @@ class FirstBatch(nn.Module):
 
     def __init__(self, where: str) -> None:
         super().__init__()
-        self.where, self.done = where, False
+        self.where, self._done = where, False
         if where == "parameter":
             self.scale = nn.Parameter(torch.ones(8))
         elif where == "buffer":
@@ -81,10 +82,10 @@ class FirstBatch(nn.Module):
 
     def forward(self, x):
         """Scaled by what was found then."""
-        if not self.done:
+        if not self._done:
             with torch.no_grad():
                 self.scale.copy_(1 / x.std(0))
-            self.done = True
+            self._done = True
         return x * self.scale
 
 
@@ -108,6 +109,25 @@ def test_mixing_beside_dropout(runs, clipping, function, why):
     """Random numbers are the same for an example in all passes, and not the same in all rounds."""
     with pytest.raises(PlanMismatch, match=why):
         stepped(runs, network(nn.Dropout(0.3), Function(function)), clipping)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.2])
+@pytest.mark.parametrize("how", ["setitem", "view", "data"])
+def test_changes_in_place_between_model_and_criterion(runs, clipping, dropout, how):
+    """Influence 11.7 before, beside dropout."""
+
+    def centred(outputs):
+        found = outputs * 1.0
+        if how == "setitem":
+            found[:] = found - found.mean(0).detach()
+        elif how == "view":
+            found[:, :2].sub_(found.mean(0).detach()[:2])
+        else:
+            found.data.sub_(found.detach().mean(0))
+        return found
+
+    with pytest.raises(PlanMismatch, match=r"can be repeated|cannot be repeated|influence"):
+        stepped(runs, network(nn.Dropout(dropout)), clipping, loop=centred)
 
 
 def test_mixing_that_begins_later(runs, clipping):
@@ -178,6 +198,94 @@ def test_padding_to_the_longest_of_the_batch(runs, clipping, padding):
         stepped(runs, Pooled(masked=False, padding=padding), clipping, **options)
     run = stepped(runs, Pooled(masked=True, padding=padding), clipping, **options)
     assert run.record().probe["inputs_as_loaded"]
+
+
+class Masked(nn.Module):
+    """Attention over words with dropout, in which padding is masked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.mix = nn.Embedding(6, 8), nn.Linear(8, 8)
+        self.drop, self.out = nn.Dropout(0.2), nn.Linear(8, 3)
+
+    def forward(self, words):
+        """Class scores."""
+        mask = words > 0
+        vectors = self.drop(self.embedding(words))
+        scores = vectors @ self.mix(vectors).mT
+        weights = self.drop(scores.masked_fill(~mask[:, None], -1e9).softmax(-1))
+        pooled = (weights @ vectors * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+        return self.out(pooled)
+
+
+def test_dropout_beside_padding(runs, clipping):
+    """Random tensors have another shape when fewer examples are there; nothing is refused."""
+    options = {"dataset": Texts(), "loader_options": {"collate_fn": padded}}
+    assert stepped(runs, Masked(), clipping, **options).record().probe["inputs_as_loaded"]
+
+
+class Named(torch.utils.data.Dataset):
+    """Examples with a name, which nobody uses."""
+
+    def __len__(self) -> int:
+        return EXAMPLES
+
+    def __getitem__(self, i):
+        """A dictionary."""
+        points, labels = data().tensors
+        return {"name": f"example {i}", "x": points[i], "size": 3.0, "y": labels[i]}
+
+
+def test_data_sets_with_texts(runs, clipping):
+    """In a dictionary with numbers and tensors."""
+    run = runs.private(FULL, model=network(), dataset=Named(), clipping=clipping)
+    batch = next(iter(run.loader))
+    run.loss(nn.CrossEntropyLoss())(run.model(batch["x"]), batch["y"]).backward()
+    run.optimizer.step()
+    assert run.record().probe["inputs_as_loaded"]
+
+
+def test_autocast(runs, clipping):
+    """With the criterion outside of it, whose own mean is then in half precision."""
+    run = runs.private(FULL, model=network(nn.Dropout(0.1)), dataset=data(), clipping=clipping)
+    points, labels = next(iter(run.loader))
+    with torch.autocast("cpu", torch.bfloat16):
+        outputs = run.model(points)
+    run.loss(nn.CrossEntropyLoss())(outputs, labels).backward()
+    run.optimizer.step()
+    assert run.record().probe["largest_change"] < 1e-5
+
+
+def test_small_differences_of_large_numbers(runs, clipping):
+    """Rounding of predictions around 1,000 is decided in double precision."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 64), nn.Tanh(), nn.Linear(64, 1))
+    with torch.no_grad():
+        model[-1].bias.fill_(1000.0)
+        points = data().tensors[0]
+        targets = model(points).squeeze(-1) + 0.001 * torch.randn(EXAMPLES)
+    run = runs.private(FULL, model=model, dataset=TensorDataset(points, targets), clipping=clipping)
+    points, targets = next(iter(run.loader))
+    run.loss(nn.MSELoss())(run.model(points).squeeze(-1), targets).backward()
+    run.optimizer.step()
+    assert all(p.dtype == torch.float32 for p in model.parameters())
+    assert run.record().probe["largest_change"] < 1e-4
+
+
+def test_an_example_that_is_not_finite(runs, clipping):
+    """It contributes nothing, and is no influence."""
+    points, labels = data().tensors
+    broken = points.clone()
+    broken[0] = float("nan")
+    run = stepped(runs, network(), clipping, dataset=TensorDataset(broken, labels))
+    assert run.taken_steps == 1
+
+
+def test_randomness_of_python(runs, clipping):
+    """A layer that is sometimes left out."""
+    layer = Function(lambda x: x if random.random() < 0.5 else 2.0 * x)
+    for _ in range(4):
+        assert stepped(runs, network(layer), clipping).taken_steps == 1
 
 
 def test_what_the_loop_does_is_stated(runs, clipping):

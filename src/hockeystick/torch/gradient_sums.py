@@ -11,7 +11,8 @@ import torch
 from hockeystick.errors import HockeystickError, PlanMismatch
 from hockeystick.torch.clipping import Clipping, forget_activations, forget_gradients
 from hockeystick.torch.model_state import ModelState
-from hockeystick.torch.probe import IndependenceProbe, Outcome, ProbeReport
+from hockeystick.torch.outcome import Outcome
+from hockeystick.torch.probe import IndependenceProbe, ProbeReport
 from hockeystick.torch.process_group import GroupClaim
 from hockeystick.torch.progress import Piece, Progress
 from hockeystick.torch.reloading import Reloaded

@@ -10,7 +10,6 @@ part, an example draws the same in all passes, and there are several rounds with
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,26 +17,25 @@ from typing import Any
 import torch
 
 from hockeystick.errors import PlanMismatch
-from hockeystick.torch.clipping import Clipping, forget_gradients
+from hockeystick.torch.clipping import Clipping, forget_activations, forget_gradients
 from hockeystick.torch.mixing_layer import first_mixing_layer
 from hockeystick.torch.model_state import ModelState, kept_state, same
+from hockeystick.torch.outcome import Outcome, relative_change, rows_of
 from hockeystick.torch.rowwise import CONSTANT, LAYOUTS, kept_random_states
 from hockeystick.torch.sample import Sample
 from hockeystick.training.independence import halves
 
-__all__ = ["IndependenceProbe", "Outcome", "ProbeReport"]
+__all__ = ["IndependenceProbe", "ProbeReport"]
 
 # Largest relative change that rounding explains: other batch sizes sum in another order. Measured
 # by tests/pytorch/test_random_networks.py, which prints it.
 TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-9}
-# A loss or gradient this much smaller than the largest of the sample is measured by the largest.
-NEGLIGIBLE = 1e-3
 # How far the gradients that Opacus computes may be from those of the losses, by rounding.
 WRONG = 2e-3
 
 
-# How far losses in reduced precision may be from those in single precision.
-ROUGHLY = 0.1
+# Where rounding is known to be larger: reduced precision, and small differences of large numbers.
+ROUGHLY = 0.05
 # Rounds with other random numbers, where there are any.
 ROUNDS = 3
 
@@ -67,20 +65,6 @@ class ProbeReport:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """Losses and gradients of some examples, and the buffers that their pass has changed."""
-
-    losses: torch.Tensor
-    gradients: list[torch.Tensor]
-    buffers: dict[str, torch.Tensor]
-
-    def select(self, part: Sequence[int]) -> Outcome:
-        """The same for some of them."""
-        rows = list(part)
-        return Outcome(self.losses[rows], [g[rows] for g in self.gradients], self.buffers)
-
-
 class IndependenceProbe:
     """Runs on a sample of a recorded batch: eight forward and backward passes of few examples."""
 
@@ -103,7 +87,7 @@ class IndependenceProbe:
             try:
                 changes, buffers = self._changes(sample, batch)
             except PlanMismatch as refusal:
-                changes, buffers = self._in_double_precision(sample, refusal)
+                changes, buffers = self._in_double_precision(sample, batch, refusal)
         return ProbeReport(
             step=step,
             examples=len(sample),
@@ -132,10 +116,14 @@ class IndependenceProbe:
                 changes.append(self._in_whole_batch(sample))
             self._check_recorded(sample, batch)
         elif batch is not None:
-            whole = self._pass(sample, range(len(sample)))
-            seen = Outcome(batch.losses[sample.rows], batch.gradients, whole.buffers)
-            changes.append(self._change(seen, whole, sample))
+            changes.append(self._of_step(sample, batch))
         return changes, buffers
+
+    def _of_step(self, sample: Sample, batch: Outcome) -> float:
+        """The change from what the step itself computed, with the whole batch."""
+        whole = self._pass(sample, range(len(sample)))
+        seen = Outcome(batch.losses[sample.rows], batch.gradients, whole.buffers)
+        return self._change(seen, whole, sample)
 
     def _any_layout(self, sample: Sample) -> tuple[list[float], frozenset[str]]:
         """Random tensors may be laid out in several ways; examples that mix do so in all."""
@@ -165,34 +153,40 @@ class IndependenceProbe:
         return changes, frozenset(whole.buffers)
 
     def _in_double_precision(
-        self, sample: Sample, refusal: PlanMismatch
+        self, sample: Sample, batch: Outcome | None, refusal: PlanMismatch
     ) -> tuple[list[float], frozenset[str]]:
         """Once more with everything in double precision, if the model can do that.
 
-        Where a small difference of large numbers is left, rounding looks like an influence.
+        Where a small difference of large numbers is left, rounding seems to be an influence. The
+        step itself was in single precision and is compared with a wider tolerance.
         """
-        if sample.dtype is not None or self._tolerance != TOLERANCE[torch.float32]:
+        if self._tolerance != TOLERANCE[torch.float32]:
             raise refusal
-        tolerance, self._tolerance = self._tolerance, TOLERANCE[torch.float64]
         kept = [(t, t.data) for t in (*self._module.parameters(), *self._module.buffers())]
-        sample.dtype = torch.float64
+        sample.dtype, self._tolerance = torch.float64, TOLERANCE[torch.float64]
         try:
             self._module.double()
-            return self._changes(sample, None)
+            changes, buffers = self._changes(sample, None)
         except PlanMismatch:
             raise refusal from None
         finally:
-            sample.dtype, self._tolerance = None, tolerance
+            sample.dtype, self._tolerance = None, TOLERANCE[torch.float32]
             for tensor, data in kept:
                 tensor.data = data
+        if batch is not None and not (sample.random_operations or sample.in_reduced_precision):
+            self._tolerance = ROUGHLY
+            try:
+                self._of_step(sample, batch)
+            finally:
+                self._tolerance = TOLERANCE[torch.float32]
+        return changes, buffers
 
     def _after_another(self, sample: Sample, whole: Outcome) -> float:
         """The change of a part when another was there before it: nothing may be kept of that."""
         first, second = halves(len(sample))[:2]
         with kept_state(self._module):
             for part in (first, second):
-                losses = sample.losses(part)
-                gradients = self._clipping.gradients(losses, self._parameters)
+                losses, gradients = self._computed(sample, part)
             now = Outcome(losses.detach(), gradients, whole.buffers)
             return self._change(now, whole.select(second), sample)
 
@@ -209,7 +203,7 @@ class IndependenceProbe:
         with kept_state(self._module):
             again = sample.losses_of_step()
         tolerance = ROUGHLY if sample.in_reduced_precision else self._tolerance
-        if not _relative([again], [batch.losses]) <= tolerance:
+        if not relative_change([again], [batch.losses]) <= tolerance:
             raise PlanMismatch(
                 "The losses of the batch cannot be repeated from the model's inputs, so that it "
                 "stays unknown whether examples influence each other; put everything between the "
@@ -219,19 +213,27 @@ class IndependenceProbe:
     def _pass(self, sample: Sample, part: Sequence[int]) -> Outcome:
         """These examples alone; afterwards the model's state is as it was."""
         with kept_state(self._module) as state:
-            losses = sample.losses(part)
-            gradients = self._clipping.gradients(losses, self._parameters)
+            losses, gradients = self._computed(sample, part)
             return Outcome(losses.detach(), gradients, state.changed_buffers())
+
+    def _computed(
+        self, sample: Sample, part: Sequence[int]
+    ) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        # A pass that was broken off leaves activations behind.
+        forget_activations(self._clipping.model)
+        losses = sample.losses(part)
+        return losses, self._clipping.gradients(losses, self._parameters)
 
     def _change(self, now: Outcome, expected: Outcome, sample: Sample) -> float:
         """The largest relative change; `PlanMismatch` if it is not rounding."""
         compared = {"loss": ([now.losses], [expected.losses])}
         if now.gradients:
             compared["gradient"] = (now.gradients, expected.gradients)
-        changes = {what: _relative(*pair) for what, pair in compared.items()}
+        changes = {what: relative_change(*pair) for what, pair in compared.items()}
         for what, change in changes.items():
             if not change <= self._tolerance:
-                where = first_mixing_layer(self._module, sample, self._tolerance)
+                with kept_state(self._module):
+                    where = first_mixing_layer(self._module, sample, self._tolerance)
                 raise PlanMismatch(
                     f"Examples of a batch influence each other: the {what} of one changes by "
                     f"{change:.2g} of its size with the others that are there, first seen in "
@@ -247,16 +249,18 @@ class IndependenceProbe:
         return max(changes.values())
 
     def _check_gradients(self, sample: Sample, whole: Outcome) -> None:
-        """The gradients that are clipped are those of the examples' losses."""
-        true = [_rows(rows) for rows in self._true_gradients(sample)]
+        """The gradients that are clipped are those of the examples' losses.
+
+        A loss that is not finite spoils the gradients of all others in PyTorch's own sum.
+        """
+        if not bool(torch.isfinite(whole.losses).all()):
+            return
+        true = [rows_of(rows) for rows in self._true_gradients(sample)]
         size = torch.linalg.vector_norm(torch.cat(true, dim=1).nan_to_num(), dim=1)
         size = size.clamp(min=torch.finfo(torch.float32).tiny)
         names = {id(p): name for name, p in self._module.named_parameters()}
-        # The gradients of a loss that is not finite are not either, and contribute nothing.
-        counted = torch.isfinite(whole.losses.cpu())
         for parameter, rows, wanted in zip(self._parameters, whole.gradients, true, strict=True):
-            errors = torch.linalg.vector_norm(_rows(rows) - wanted, dim=1) / size
-            error = float(errors[counted].max()) if counted.any() else 0.0
+            error = float((torch.linalg.vector_norm(rows_of(rows) - wanted, dim=1) / size).max())
             if not error <= WRONG:
                 raise PlanMismatch(
                     "The gradients of single examples that Opacus computes for "
@@ -286,26 +290,3 @@ class IndependenceProbe:
             forget_gradients(model)
             model.enable_hooks()
         return [torch.stack(gradients) for gradients in zip(*each, strict=True)]
-
-
-def _relative(now: list[torch.Tensor], expected: list[torch.Tensor]) -> float:
-    """The largest change of a row, relative to its length (or that of the longest).
-
-    Rows that are not finite contribute nothing to a sum: two of them are equal.
-    """
-    one = torch.cat([_rows(rows) for rows in now], dim=1)
-    other = torch.cat([_rows(rows) for rows in expected], dim=1)
-    finite = torch.isfinite(one).all(dim=1), torch.isfinite(other).all(dim=1)
-    if not torch.equal(*finite):
-        return math.inf
-    one, other = one[finite[0]], other[finite[1]]
-    if not len(one):
-        return 0.0
-    size = torch.linalg.vector_norm(other, dim=1)
-    floor = max(float(size.max()) * NEGLIGIBLE, torch.finfo(torch.float32).tiny)
-    return float((torch.linalg.vector_norm(one - other, dim=1) / size.clamp(min=floor)).max())
-
-
-def _rows(values: torch.Tensor) -> torch.Tensor:
-    """One row for each example, in double precision."""
-    return values.detach().double().reshape(len(values), -1).cpu()

@@ -67,6 +67,11 @@ class Traced(torch.Tensor):
                     _mark(part, Applied(func, arguments, options, i))
         return result
 
+    def __deepcopy__(self, memo: Any) -> torch.Tensor:
+        """An ordinary tensor without a graph, as for metrics."""
+        with torch._C.DisableTorchFunctionSubclass():
+            return self.detach().as_subclass(torch.Tensor).clone()
+
 
 def origin(value: Any) -> Any:
     """What a recorded value is computed from; other tensors without their graph."""
