@@ -9,6 +9,15 @@ from types import ModuleType
 import pytest
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread() -> None:
+    """Tests run side by side; more threads would wait for each other."""
+    if importlib.util.find_spec("torch"):
+        import torch
+
+        torch.set_num_threads(1)
+
+
 @pytest.fixture(scope="session")
 def runs() -> ModuleType:
     """The file beside this one; its folder is called like a package and cannot be imported from."""

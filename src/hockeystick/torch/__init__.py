@@ -15,9 +15,11 @@ except ImportError as error:
 
 from hockeystick.torch.batch_sampler import BatchSampler
 from hockeystick.torch.loader import Collate, PlanLoader
+from hockeystick.torch.losses import PrivateCriterion, PrivateLoss
 from hockeystick.torch.noise_stream import NoiseStream
 from hockeystick.torch.optimizer import PlanOptimizer
 from hockeystick.torch.preparation import make_private
+from hockeystick.torch.probe import ProbeReport
 from hockeystick.torch.run import PrivateRun
 
 __all__ = [
@@ -26,6 +28,9 @@ __all__ = [
     "NoiseStream",
     "PlanLoader",
     "PlanOptimizer",
+    "PrivateCriterion",
+    "PrivateLoss",
     "PrivateRun",
+    "ProbeReport",
     "make_private",
 ]
