@@ -27,8 +27,9 @@ LARGE_LOSS = 30.0
 # Beyond this e^x is not a number any more.
 LARGEST_EXPONENT = 700.0
 LOG_2 = math.log(2.0)
-# What a probability that was computed by a few functions may have lost, relatively.
-RATE_ROUNDING = 1e-15
+# What a probability that comes from a logarithm and an exponential may have lost, in units of its
+# last place.
+RATE_ROUNDING = 3
 
 
 def mixed_losses(rate: float, loss: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -84,7 +85,7 @@ def argument_growth(rate: float) -> float:
 
 def rounded_up(rate: float) -> float:
     """A computed probability, moved up by its rounding: near 1, that may be much of 1 - rate."""
-    return min(rate * (1 + RATE_ROUNDING), 1.0)
+    return min(rate + RATE_ROUNDING * math.ulp(rate), 1.0)
 
 
 def rate_of_counts(part: int, whole: int) -> float:

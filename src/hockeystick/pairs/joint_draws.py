@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from hockeystick._numerics.mixed_ratio import rounded_up
 from hockeystick.expressions.shifts import random_shift
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
@@ -45,7 +46,7 @@ def several_drawn(step: Profile, *, rate: float, copies: int, throws: int = 1) -
     """
     if rate == 1:
         return step if copies == 1 else _shifted(step, [copies], [1.0])
-    taking_part = -math.expm1(copies * throws * math.log1p(-rate))
+    taking_part = rounded_up(-math.expm1(copies * throws * math.log1p(-rate)))
     if copies == 1:
         return step.subsample(rate if throws == 1 else taking_part)
     heads = [_chance(j, rate, copies) for j in range(1, copies + 1)]
