@@ -75,6 +75,7 @@ def test_gaussian_near_one(rate, direction):
 
 
 PAIRS = {
+    "small and close": ([18 * 2.0**-52, 1 - 18 * 2.0**-52], [50 * 2.0**-52, 1 - 50 * 2.0**-52]),
     "response": ([0.5, 1e-26, 0.5], [1e-26, 0.5, 0.5]),
     "several": ([1e-30, 1e-8, 0.3, 0.7 - 1e-8], [0.6, 0.3, 0.1 - 1e-20, 1e-20]),
     "disjoint": ([0.0, 0.25, 0.75], [0.5, 0.25, 0.25]),
@@ -83,7 +84,7 @@ PAIRS = {
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("name", PAIRS)
-@pytest.mark.parametrize("rate", [*NEAR_ONE, *TINY])
+@pytest.mark.parametrize("rate", [*NEAR_ONE, *TINY, 0.9381293880203829])
 def test_discrete_pairs(rate, name, direction):
     """One step in closed form, and the composition of two, against all outcomes."""
     p, q = PAIRS[name]
