@@ -14,11 +14,11 @@ __all__ = ["escaped", "invisible", "strict_json"]
 INVISIBLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
-def strict_json(text: str) -> Any:
+def strict_json(text: str, *, any_characters: bool = False) -> Any:
     """The value of a JSON text; `ValueError`, with the reason, where readers could disagree.
 
     No name occurs twice in an object (the last one would count), numbers are finite, and no text
-    has characters that cannot be seen.
+    has characters that cannot be seen, unless `any_characters` are allowed.
     """
     try:
         value = json.loads(
@@ -27,7 +27,8 @@ def strict_json(text: str) -> Any:
             parse_constant=_refuse_constant,
             parse_float=_finite,
         )
-        _check_texts(value)
+        if not any_characters:
+            _check_texts(value)
     except RecursionError:
         raise ValueError("values nested too deeply") from None
     return value

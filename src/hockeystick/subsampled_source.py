@@ -10,11 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from hockeystick._numerics.mixed_ratio import argument_growth, mixed_loss, unmixed_loss
 from hockeystick.evaluation import Bounds, Direction
 from hockeystick.profile import Profile
 from hockeystick.source import Source
 
 __all__ = ["SubsampledSource", "taking_part"]
+
+# What an epsilon loses to floating point when it is carried over, and what a delta loses.
+EPSILON_ROUNDING, DELTA_ROUNDING = 1e-15, 1e-12
 
 
 def taking_part(source: Source, rate: float) -> Source:
@@ -44,24 +48,22 @@ class SubsampledSource:
         worst = 0.0
         for direction in directions:
             inner = self._source.epsilon_bounds(
-                delta / self._rate, directions=(direction,), accuracy=accuracy
+                delta / self._rate * (1 - EPSILON_ROUNDING),
+                directions=(direction,),
+                accuracy=accuracy,
             ).upper
             worst = max(worst, self._diluted(inner, direction))
-        return Bounds(0.0, worst)
+        return Bounds(0.0, worst * (1 + EPSILON_ROUNDING))
 
     def delta_bounds(
         self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
     ) -> Bounds:
         """One number of the source for each direction."""
-        worst = 0.0
-        if "remove" in directions:
-            shifted = math.expm1(epsilon) / self._rate if epsilon < 700 else math.inf
-            at = epsilon - math.log(self._rate) if math.isinf(shifted) else math.log1p(shifted)
-            inner = self._source.delta_bounds(at, directions=("remove",), accuracy=accuracy).upper
-            worst = self._rate * inner
-        if "add" in directions:
-            worst = max(worst, self._added(epsilon, accuracy))
-        return Bounds(0.0, worst)
+        if math.isfinite(epsilon):
+            epsilon -= EPSILON_ROUNDING * argument_growth(self._rate) * abs(epsilon)
+        read = {"remove": self._removed, "add": self._added}
+        worst = max(read[direction](epsilon, accuracy) for direction in directions)
+        return Bounds(0.0, min(worst * (1 + DELTA_ROUNDING), 1.0))
 
     def as_profile(self) -> Profile:
         """The source's pair, subsampled."""
@@ -70,16 +72,19 @@ class SubsampledSource:
     def _diluted(self, epsilon: float, direction: Direction) -> float:
         """log(1 - r + r e^epsilon), or for the inverse ratio -log(1 - r + r e^-epsilon)."""
         if direction == "add":
-            return -math.log1p(self._rate * math.expm1(-epsilon))
-        if epsilon > 700:
-            return epsilon
-        return math.log1p(self._rate * math.expm1(epsilon))
+            return -mixed_loss(self._rate, -epsilon)
+        return mixed_loss(self._rate, epsilon)
+
+    def _removed(self, epsilon: float, accuracy: float) -> float:
+        at = unmixed_loss(self._rate, epsilon)
+        if at == -math.inf:
+            return -math.expm1(epsilon)
+        inner = self._source.delta_bounds(at, directions=("remove",), accuracy=accuracy).upper
+        return self._rate * inner
 
     def _added(self, epsilon: float, accuracy: float) -> float:
-        level = 1 + math.expm1(-epsilon) / self._rate
-        if not level > 0:
+        log_level = unmixed_loss(self._rate, -epsilon)
+        if log_level == -math.inf:
             return 0.0
-        inner = self._source.delta_bounds(
-            -math.log(level), directions=("add",), accuracy=accuracy
-        ).upper
-        return math.exp(epsilon) * self._rate * level * inner
+        inner = self._source.delta_bounds(-log_level, directions=("add",), accuracy=accuracy).upper
+        return math.exp(epsilon + log_level) * self._rate * inner

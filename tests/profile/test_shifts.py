@@ -14,6 +14,7 @@ from hockeystick._numerics.law import Resolution, Side, reverse
 from hockeystick._numerics.moments import moments_of_law
 from hockeystick.expressions.gaussian import Gaussian
 from hockeystick.expressions.shifts import Shifts, random_shift
+from hockeystick.expressions.subsampled import Subsampled
 from twins.outcomes import exact, number
 
 # Together they take seconds; `make test` runs them.
@@ -181,3 +182,19 @@ def test_two_levels_agree_with_the_sampled_gaussian(weights):
             other_low, other_high = other.epsilon_bounds(delta)
             assert low <= other_high * (1 + 1e-9)
             assert other_low <= high * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("weight", [1e-14, 1e-17, 1e-30])
+def test_rare_shifts_beyond_all_noise_keep_their_weight(weight):
+    """A shift of 70 is seen for sure, however little it weighs beside the others."""
+    profile = Profile(Shifts((0.5, 70.0), (1 - weight, weight)))
+    assert profile.delta(60.0) >= weight * (1 - 1e-15)
+
+
+@pytest.mark.parametrize("rest", [1e-10, 1e-15, 1.2e-16, 1e-17])
+def test_the_chance_of_no_shift_is_not_rounded_up(rest):
+    """It is the smallest likelihood ratio: the largest loss when the example is added."""
+    pair = random_shift([0.0, 20.0], [rest, 1 - rest])
+    reached = pair.rate if isinstance(pair, Subsampled) else 1.0
+    assert 1 - reached <= rest
+    assert 1 - reached >= rest - 2.3e-16

@@ -130,6 +130,35 @@ def test_changed_facts_are_found(change, problem):
     assert problem in " ".join(found.problems)
 
 
+PROBE = {"step": 1, "examples": 2, "largest_change": 1e-4, "inputs_as_loaded": True}
+
+
+@pytest.mark.parametrize(
+    ("probe", "taken", "problem"),
+    [
+        ({"step": 10**9}, STEPS, "step 1000000000"),
+        ({"step": STEPS + 2}, STEPS, "step 22"),
+        ({"step": 5}, 3, "step 5"),
+        ({"step": 2}, 0, "step 2"),
+        ({"examples": 1}, STEPS, "1 example"),
+        ({"largest_change": 1.1e-4}, STEPS, "does not pass"),
+        ({"largest_change": 1.0}, STEPS, "does not pass"),
+    ],
+)
+def test_probes_that_cannot_have_run_are_found(probe, taken, problem):
+    """A step that was never begun, nothing to compare with, or a change that ends the run."""
+    changed = replace(true(), taken_steps=taken, probe={**PROBE, **probe})
+    found = check_statement(Statement.from_json(changed.to_json()))
+    assert [problem in one for one in found.problems] == [True]
+
+
+@pytest.mark.parametrize(("step", "taken"), [(1, 0), (4, 3), (1, STEPS), (STEPS + 1, STEPS)])
+def test_probes_that_can_have_run_hold(step, taken):
+    """In a step that was not finished, in any before it, or repeated after the last one."""
+    changed = replace(true(), taken_steps=taken, probe={**PROBE, "step": step})
+    assert check_statement(Statement.from_json(changed.to_json())).problems == ()
+
+
 def test_a_filter_cannot_be_made_better():
     """A weaker kind called proven, a smaller budget and another filter's name are found."""
     made = governed(hs.filters.ApproximateGaussian(mu=0.5))

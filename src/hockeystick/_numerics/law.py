@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick._numerics.mixed_ratio import mixed_losses
+
 __all__ = [
     "SAME_LOSS",
     "BoolArray",
@@ -42,8 +44,6 @@ SAME_LOSS = 1e-14
 LARGEST_SCALE = 1e-3
 # No tail is cut at less than this, which floating point still tells from 0.
 SMALLEST_TAIL = 1e-300
-# From here on e^l - 1 is e^l.
-LARGE_LOSS = 30.0
 
 
 class Side(Enum):
@@ -150,19 +150,7 @@ def subsample(law: Law, rate: float) -> Law:
     """The law of ((1-rate) Q + rate P, Q): LR becomes 1 - rate + rate LR, atom by atom. Exact."""
     if rate == 1.0:
         return law
-    # log(1 - r + r e^l): each form keeps full relative accuracy where it is used, and r e^l is
-    # formed in the exponent where e^l alone would overflow.
-    top = np.log(rate) + law.loss
-    above = np.maximum(top, 0.0)
-    loss = np.where(
-        law.loss <= LARGE_LOSS,
-        np.log1p(rate * np.expm1(np.minimum(law.loss, LARGE_LOSS))),
-        np.where(
-            top > 0,
-            above + np.log1p((1 - rate) * np.exp(-above)),
-            np.log1p(np.exp(np.minimum(top, 0.0)) - rate),
-        ),
-    )
+    loss = mixed_losses(rate, law.loss)
     p = (1 - rate) * law.q + rate * law.p
     q = law.q
     if law.q_zero > 0:

@@ -21,6 +21,7 @@ import math
 from functools import reduce
 from typing import cast
 
+from hockeystick._numerics.mixed_ratio import rate_of_counts
 from hockeystick.analyses.allocation import needs_allocation
 from hockeystick.analyses.method import Method, Request
 from hockeystick.guarantee import Analysis
@@ -62,7 +63,7 @@ def _analyse(request: Request) -> Analysis:
 
 def _profile(step: Profile, draws: Allocation) -> Profile:
     one = decomposed(step, draws.run, rate=EXPECTED_PARTICIPATIONS / draws.run)
-    return one.subsample(draws.run / draws.length).self_compose(draws.count)
+    return one.subsample(rate_of_counts(draws.run, draws.length)).self_compose(draws.count)
 
 
 METHOD = Method(

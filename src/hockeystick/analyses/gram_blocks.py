@@ -14,6 +14,7 @@ from functools import cached_property, reduce
 import numpy as np
 
 from hockeystick._numerics.law import FloatArray
+from hockeystick._numerics.mixed_ratio import rate_of_counts
 from hockeystick._numerics.separated_blocks import highest_block, separated_blocks
 from hockeystick.analyses.gram_bound import GramBound
 from hockeystick.evaluation import Bounds, Direction
@@ -64,7 +65,10 @@ class BlockBound:
             self._one(highest_block(alike)).self_compose(len(alike))
             for alike in _groups(blocks[:count])
         ]
-        rests = [self._one(rest).subsample(rest.shape[0] / self._length) for rest in blocks[count:]]
+        rests = [
+            self._one(rest).subsample(rate_of_counts(rest.shape[0], self._length))
+            for rest in blocks[count:]
+        ]
         return reduce(Profile.compose, parts + rests)
 
     def _one(self, block: FloatArray) -> Profile:

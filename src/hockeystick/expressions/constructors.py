@@ -28,6 +28,8 @@ __all__ = [
 SUM_TOLERANCE = 1e-9
 # What a ratio of masses and its logarithm lose to floating point, relatively.
 LOSS_ROUNDING = 1e-15
+# Up to here a quotient is a number with all its digits.
+LARGEST_LOG_QUOTIENT = 700.0
 
 
 def gaussian(noise_multiplier: float) -> Expression:
@@ -94,10 +96,17 @@ def from_pmfs(p: Any, q: Any) -> Expression:
 
 
 def _log_ratio(p: FloatArray, q: FloatArray) -> FloatArray:
-    """log(p/q), through p - q, which is exact, where the two are close."""
+    """log(p/q), through p - q, which is exact, where the two are close.
+
+    The difference of the logarithms only where the quotient is beyond floating point: for two small
+    masses that are not far apart it would lose digits.
+    """
     close = (p > q / 2) & (p < 2 * q)
     near = np.log1p(np.where(close, p - q, 0.0) / q)
-    ratio: FloatArray = np.where(close, near, np.log(p) - np.log(q))
+    apart = np.log(p) - np.log(q)
+    usual = np.abs(apart) < LARGEST_LOG_QUOTIENT
+    far = np.where(usual, np.log(np.where(usual, p, 1.0) / np.where(usual, q, 1.0)), apart)
+    ratio: FloatArray = np.where(close, near, far)
     return ratio
 
 

@@ -55,14 +55,16 @@ class Shifts(Expression):
             for shift, weight in zip(self.shifts, self.weights, strict=True)
             if shift <= LARGEST_SHIFT
         ]
-        share = sum(weight for _, weight in near)
+        share = math.fsum(weight for _, weight in near)
+        far = math.fsum(self.weights[len(near) :])
         if not share > 0:
             return without_atoms(1.0, 1.0)
         if near[-1][0] == 0:
             law = Law(np.zeros(1), np.ones(1), np.ones(1))
         else:
             law = random_shift(*zip(*near, strict=True)).law(Side.UPPER, resolution)
-        apart = share * law.p_infinite + 1 - share
+        # Not 1 - share, which a tiny weight would not reach.
+        apart = share * law.p_infinite + far
         return Law(law.loss + math.log(share), share * law.p, law.q, apart, law.q_zero)
 
     def power_moments(self, largest: int, *, reverse: bool, resolution: Resolution) -> PowerMoments:
@@ -107,5 +109,8 @@ def random_shift(shifts: Sequence[float], weights: Sequence[float]) -> Expressio
     if values.size == 1:
         return Gaussian(float(values[0]))
     if values.size == 2 and values[0] == 0 and values[1] <= LARGEST_SHIFT:
-        return Gaussian(float(values[1])).subsample(float(masses[1]))
+        rate = float(masses[1])
+        # Not rounded down: 1 - rate is the smallest likelihood ratio.
+        rate = rate if 1 - rate <= masses[0] else math.nextafter(rate, math.inf)
+        return Gaussian(float(values[1])).subsample(rate)
     return Shifts(tuple(values.tolist()), tuple(masses.tolist()))

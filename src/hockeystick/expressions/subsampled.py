@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from hockeystick._numerics.law import Law, Resolution, Side, subsample
+from hockeystick._numerics.mixed_ratio import argument_growth, mixed_loss, unmixed_loss
 from hockeystick._numerics.moments import PowerMoments, subsampled_moments
 from hockeystick.expressions.base import Expression
 
@@ -13,8 +14,8 @@ __all__ = ["Subsampled"]
 
 # What the argument of the closed form loses to floating point, relatively.
 ARGUMENT_ROUNDING = 1e-15
-# Beyond this e^x is not a number any more.
-LARGEST_EXPONENT = 700.0
+# Below this e^epsilon is 0 beside 1.
+SMALLEST_EPSILON = -700.0
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Subsampled(Expression):
     @property
     def argument_error(self) -> float:
         """That of the child, and of the ends of the loss, next to which all digits of it count."""
-        return self.child.argument_error + ARGUMENT_ROUNDING
+        return (self.child.argument_error + ARGUMENT_ROUNDING) * argument_growth(self.rate)
 
     def law(self, side: Side, resolution: Resolution) -> Law:
         """Atom by atom, exact; the child's right tail may be cut later by the factor 1/rate."""
@@ -53,9 +54,7 @@ class Subsampled(Expression):
     def largest_loss(self, *, reverse: bool) -> float:
         """LR is at least 1 - rate + rate e^-l where the child's reversed loss is at most l."""
         inner = self.child.largest_loss(reverse=reverse)
-        if reverse:
-            return -math.log1p(self.rate * math.expm1(-inner))
-        return inner if inner > LARGEST_EXPONENT else math.log1p(self.rate * math.expm1(inner))
+        return -mixed_loss(self.rate, -inner) if reverse else mixed_loss(self.rate, inner)
 
     def levels(self) -> int:
         """No rounding of its own."""
@@ -64,17 +63,16 @@ class Subsampled(Expression):
     def closed_form(self, epsilon: float, *, reverse: bool) -> float | None:
         """E(1 - r + r LR - g)+ = r E(LR - h)+ with h = 1 + (g - 1)/r, and likewise reversed."""
         if not reverse:
-            shifted = math.expm1(epsilon) / self.rate if epsilon < 700 else math.inf
-            if shifted <= -1:
+            inner = unmixed_loss(self.rate, epsilon)
+            if inner == -math.inf:
                 return -math.expm1(epsilon)
-            inner = math.log1p(shifted) if math.isfinite(shifted) else epsilon - math.log(self.rate)
             value = self.child.closed_form(inner, reverse=False)
             return None if value is None else self.rate * value
-        if epsilon < -700:
-            # The factor e^epsilon (rate level) is 1 up to rounding.
+        if epsilon < SMALLEST_EPSILON:
+            # The factor e^epsilon r h is 1 up to rounding.
             return self.child.closed_form(epsilon + math.log(self.rate), reverse=True)
-        change = math.expm1(-epsilon) / self.rate
-        if change <= -1:
+        log_level = unmixed_loss(self.rate, -epsilon)
+        if log_level == -math.inf:
             return 0.0 if self.child.closed_form(0.0, reverse=True) is not None else None
-        value = self.child.closed_form(-math.log1p(change), reverse=True)
-        return None if value is None else math.exp(epsilon) * self.rate * (1 + change) * value
+        value = self.child.closed_form(-log_level, reverse=True)
+        return None if value is None else math.exp(epsilon + log_level) * self.rate * value

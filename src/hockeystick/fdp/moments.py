@@ -10,6 +10,7 @@ import numpy as np
 
 from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray
+from hockeystick._numerics.mixed_ratio import mixed_losses
 from hockeystick.errors import InvalidParameter
 
 __all__ = ["LossMoments", "RegimeName", "SideMoments", "approximate_moments", "loss_moments"]
@@ -18,8 +19,6 @@ RegimeName = Literal["small", "large"]
 # The Gaussians are cut this many standard deviations out: 1e-40 of their mass is beyond.
 REACH = 13.5
 STEP = 1e-3
-# Above this exponent e^z is the larger part by far, and overflows further on.
-LARGE_EXPONENT = 30.0
 # E|Z|^3 for a standard normal Z.
 THIRD_OF_NORMAL = math.sqrt(8 / math.pi)
 
@@ -57,7 +56,8 @@ def loss_moments(*, rate: float, noise_multiplier: float, sensitivity: float = 1
     y = np.linspace(-REACH, mu + REACH, count + 1)
     without = np.exp(-(y**2) / 2)
     present = np.exp(-((y - mu) ** 2) / 2)
-    loss = _loss(rate, mu * (y - mu / 2))
+    exponent = mu * (y - mu / 2)
+    loss = exponent if rate == 1 else mixed_losses(rate, exponent)
     return LossMoments(
         p=_moments(loss, (1 - rate) * without + rate * present), q=_moments(loss, without)
     )
@@ -90,17 +90,6 @@ def approximate_moments(
     return LossMoments(
         p=SideMoments(variance / 2, variance, third), q=SideMoments(-variance / 2, variance, third)
     )
-
-
-def _loss(rate: float, exponent: FloatArray) -> FloatArray:
-    """log(1 - q + q e^z), accurate where it is tiny and finite where e^z overflows."""
-    if rate == 1.0:
-        return exponent
-    small = np.log1p(rate * np.expm1(np.minimum(exponent, LARGE_EXPONENT)))
-    with np.errstate(under="ignore"):
-        rest = (1 - rate) / rate * np.exp(-np.maximum(exponent, LARGE_EXPONENT))
-    large = math.log(rate) + exponent + np.log1p(rest)
-    return np.where(exponent > LARGE_EXPONENT, large, small)
 
 
 def _moments(loss: FloatArray, weights: FloatArray) -> SideMoments:

@@ -21,9 +21,13 @@ def as_text(values: Mapping[str, object], *, name: str = "request") -> str:
 
 
 def from_text(text: str) -> Mapping[str, object]:
-    """What `as_text` wrote; nothing else has a name twice, or numbers that are not finite."""
+    """What `as_text` wrote; nothing else has a name twice, or numbers that are not finite.
+
+    Texts have any characters: the description of a mechanism may have several lines. Whoever prints
+    them escapes them (`printable`, or as JSON).
+    """
     try:
-        values = strict_json(text)
+        values = strict_json(text, any_characters=True)
     except (TypeError, ValueError):
         values = None
     if not isinstance(values, dict):

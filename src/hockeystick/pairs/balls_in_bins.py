@@ -12,6 +12,7 @@ from typing import cast
 
 import numpy as np
 
+from hockeystick._numerics.mixed_ratio import rate_of_counts
 from hockeystick.expressions.averaged import drawn_uniformly
 from hockeystick.pairs.lengths import counted_lengths
 from hockeystick.pairs.registry import DominatingPair, Step, pair_of
@@ -45,4 +46,4 @@ def balls_in_bins(plan: Plan, step: Step) -> DominatingPair:
         parts = [(step(length), many) for length, many in lengths.items()]
     pair = drawn_uniformly([(profile.expression, many) for profile, many in parts])
     # Bins beyond the end of the run never take part.
-    return DominatingPair(Profile(pair).subsample(used / bins), tight=exact)
+    return DominatingPair(Profile(pair).subsample(rate_of_counts(used, bins)), tight=exact)

@@ -7,7 +7,9 @@ norms: P is a binomial mixture of N(j, s^2) and Q is N(0, s^2).
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 
+from hockeystick._numerics.mixed_ratio import rounded_up
 from hockeystick.expressions.shifts import random_shift
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
@@ -45,19 +47,26 @@ def several_drawn(step: Profile, *, rate: float, copies: int, throws: int = 1) -
     """
     if rate == 1:
         return step if copies == 1 else _shifted(step, [copies], [1.0])
-    taking_part = -math.expm1(copies * throws * math.log1p(-rate))
+    taking_part = rounded_up(-math.expm1(copies * throws * math.log1p(-rate)))
     if copies == 1:
         return step.subsample(rate if throws == 1 else taking_part)
-    heads = [_chance(j, rate, copies) for j in range(1, copies + 1)]
-    at_least = [math.fsum(heads[j:]) for j in range(copies)] + [0.0]
-    most = [_in_some_throw(tail, throws) for tail in at_least]
-    weights = [max(most[j] - most[j + 1], 0.0) for j in range(copies)]
+    weights = _most_heads(rate, copies, throws)
     return _shifted(step, list(range(1, copies + 1)), weights).subsample(taking_part)
 
 
-def _in_some_throw(chance: float, throws: int) -> float:
-    """1 - (1 - chance)^throws; a sum of chances may come out a rounding above one."""
-    return 1.0 if chance >= 1 else -math.expm1(throws * math.log1p(-chance))
+def _most_heads(rate: float, copies: int, throws: int) -> list[float]:
+    """The probabilities that the throw with most heads has 1, .., `copies` of them.
+
+    With B = P(at most j heads) and h = P(j heads), B^throws - (B - h)^throws without a difference:
+    tiny ones count too, since the smallest likelihood ratios are made of them.
+    """
+    heads = [_chance(j, rate, copies) for j in range(copies + 1)]
+    weights = []
+    for at_most, head in list(zip(accumulate(heads), heads, strict=True))[1:]:
+        ratio = head / at_most if head > 0 else 0.0
+        missed = -math.expm1(throws * math.log1p(-ratio)) if ratio < 1 else 1.0
+        weights.append(min(at_most, 1.0) ** throws * missed)
+    return weights
 
 
 def _chance(heads: int, rate: float, coins: int) -> float:

@@ -19,6 +19,7 @@ from typing import cast
 import numpy as np
 
 from hockeystick._numerics.law import FloatArray
+from hockeystick._numerics.mixed_ratio import rate_of_counts
 from hockeystick.errors import PrecisionError
 from hockeystick.plan import Plan
 from hockeystick.sampling import BallsInBins
@@ -50,7 +51,7 @@ class BinMixture:
     @property
     def share(self) -> float:
         """The probability that the example takes part at all."""
-        return self.used / self.bins
+        return rate_of_counts(self.used, self.bins)
 
     @cached_property
     def kernel(self) -> FloatArray:

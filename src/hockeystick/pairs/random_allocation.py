@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import cast
 
+from hockeystick._numerics.mixed_ratio import rate_of_counts
 from hockeystick.pairs.allocations import Allocation, parallel_allocations
 from hockeystick.pairs.registry import DominatingPair, Step, pair_of
 from hockeystick.plan import Plan
@@ -29,5 +30,5 @@ def random_allocation(plan: Plan, step: Step) -> DominatingPair:
 
 
 def _profile(step: Profile, draws: Allocation) -> Profile:
-    one = step.allocate(draws.run).subsample(draws.run / draws.length)
+    one = step.allocate(draws.run).subsample(rate_of_counts(draws.run, draws.length))
     return one.self_compose(draws.count)

@@ -19,6 +19,8 @@ __all__ = ["Recheck", "check_statement"]
 
 # How far below the recomputed epsilon a stated one may be: rounding on another machine.
 ROUNDING = 1e-6
+# The largest relative change with which a probe passes, in any precision.
+LARGEST_CHANGE = 1e-4
 # What absurd facts end in: refusals, and arithmetic at the ends of floating point.
 NOTHING_COMPUTED = (HockeystickError, ArithmeticError, LookupError, TypeError, ValueError)
 
@@ -94,6 +96,22 @@ def _contradictions(statement: Statement) -> Iterator[str]:
     if mislabelled(statement.strategy, strategy):
         name = statement.strategy.get("factorization")
         yield f"the strategy is called {name!r}, but its numbers are others"
+    yield from _impossible_probe(statement)
+
+
+def _impossible_probe(statement: Statement) -> Iterator[str]:
+    """Facts that no probe gives: it runs in a step, or before the next one, or does not pass."""
+    if statement.probe is None:
+        return
+    step, examples, change = (
+        statement.probe[name] for name in ("step", "examples", "largest_change")
+    )
+    if step > statement.taken_steps + 1:
+        yield f"the probe is of step {step}, but {statement.taken_steps} steps are taken"
+    if examples < 2:
+        yield f"the probe compared {examples} example, where it needs two"
+    if not change <= LARGEST_CHANGE:
+        yield f"the probe saw a change of {change:.2g}, with which it does not pass"
 
 
 def _differences(statement: Statement, guarantee: Guarantee, answer: Answer) -> Iterator[str]:
