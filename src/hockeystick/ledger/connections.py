@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from hockeystick.errors import LedgerError
 from hockeystick.ledger.engines import READ_ONLY, leave_log, make_engine, sqlite_engine
 from hockeystick.ledger.files import check_header, is_logged, readable
+from hockeystick.ledger.journals import check_journal
 from hockeystick.ledger.locations import Location
 from hockeystick.ledger.place import OpenFile
 from hockeystick.ledger.requests import printable
@@ -41,6 +42,7 @@ class Connections:
         if where.is_file:
             header = check_header(where.path)
             self._file = OpenFile(where.path)
+            check_journal(where.path)
             if is_logged(header):
                 with clear_errors(where):
                     leave_log(where.path)
@@ -52,6 +54,7 @@ class Connections:
         with clear_errors(self.where):
             engine = self._current()
             self._check_file()
+            self._check_journal()
             with engine.begin() as connection:
                 # Again, now that nobody else writes.
                 self._check_file()
@@ -64,6 +67,7 @@ class Connections:
         with clear_errors(self.where):
             engine = self._current()
             self._check_file()
+            self._check_journal()
             with _snapshot(engine, self.where) as connection:
                 yield connection
             self._check_file()
@@ -75,6 +79,10 @@ class Connections:
     def _check_file(self) -> None:
         if self._file is not None:
             self._file.check()
+
+    def _check_journal(self) -> None:
+        if self._file is not None:
+            check_journal(self.where.path)
 
     def _open(self) -> None:
         with clear_errors(self.where):
@@ -95,6 +103,7 @@ def reading_only(where: Location) -> Iterator[sa.Connection]:
     with ExitStack() as stack:
         stack.enter_context(clear_errors(where))
         if where.is_file:
+            check_journal(where.path)
             path, mode = stack.enter_context(readable(where.path))
             engine = sqlite_engine(path, mode=mode)
         else:
