@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,19 +21,19 @@ BIRTH_OFFSET = 80
 
 def birth_of(path: Path) -> int | None:
     """Nanoseconds since 1970; nothing where the system or the file system does not say."""
-    if sys.platform.startswith("linux"):
-        return _by_statx(path)
-    found: Any = path.stat()
+    statx = _statx()
+    if statx is not None:
+        return _asked(statx, path)
+    found = path.stat()
     exact = getattr(found, "st_birthtime_ns", None)
     rounded = getattr(found, "st_birthtime", None)
     return exact if exact is not None or rounded is None else int(rounded * 1e9)
 
 
-def _by_statx(path: Path) -> int | None:
-    """Python does not ask for it (before 3.15)."""
-    statx = _statx()
+def _asked(statx: Any, path: Path) -> int | None:
+    """By the system call that Python does not have on Linux."""
     buffer = ctypes.create_string_buffer(STATX_BYTES)
-    if statx is None or statx(AT_FDCWD, os.fsencode(path), 0, STATX_BTIME, buffer) != 0:
+    if statx(AT_FDCWD, os.fsencode(path), 0, STATX_BTIME, buffer) != 0:
         return None
     (mask,) = struct.unpack_from("=I", buffer)
     seconds, nanoseconds = struct.unpack_from("=qI", buffer, BIRTH_OFFSET)
@@ -43,8 +42,8 @@ def _by_statx(path: Path) -> int | None:
 
 @cache
 def _statx() -> Any:
-    """The function of the C library; nothing in one that does not have it."""
+    """The function of the C library of Linux; nothing where there is none."""
     try:
         return ctypes.CDLL(None).statx
-    except (AttributeError, OSError):
+    except (AttributeError, OSError, TypeError):
         return None

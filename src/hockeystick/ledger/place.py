@@ -45,12 +45,13 @@ class Place(NamedTuple):
     def from_text(cls, text: object) -> Place | None:
         """What `as_text` wrote; nothing if it is something else."""
         try:
-            place = cls(**json.loads(str(text)))
+            values = json.loads(str(text))
+            place = cls(**values)
+            # It is shown, and a journal is searched for there.
+            usable = isinstance(values["path"], str) and Path(place.path).name
         except (TypeError, ValueError, RecursionError):
             return None
-        # The path is shown, and a journal is searched for there.
-        usable = isinstance(place.path, str) and Path(place.path).name and "\0" not in place.path
-        return place if usable else None
+        return place if usable and "\0" not in place.path else None
 
     def as_text(self) -> str:
         """As JSON."""
