@@ -18,7 +18,7 @@ from hockeystick.ledger.connections import Connections
 from hockeystick.ledger.requests import as_text, from_text
 from hockeystick.ledger.schema import budgets, entries
 from hockeystick.ledger.store import Decision, Entry, checked_number, must_change
-from hockeystick.ledger.tables import prepare, wrong_sums
+from hockeystick.ledger.tables import prepare, record_place, recorded_place, wrong_sums
 from hockeystick.process import OwnProcess, Uncopied
 
 __all__ = ["DatabaseStore"]
@@ -139,6 +139,8 @@ class DatabaseStore(Uncopied):
                 started = {"spent": 0.0, "reservations": 0, "created": _now()}
                 row_of = with_checksum(budgets, {**new, **started})
                 connection.execute(statements.ADD_BUDGET, row_of)
+                if self._connections.where.is_file:
+                    record_place(connection, recorded_place(connection))
                 return
             for line in wrong_sums(connection, self._checked(row, seen=0)):
                 raise LedgerError(f"The ledger {self._where} is damaged: {line}.")
