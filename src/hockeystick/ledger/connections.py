@@ -5,11 +5,11 @@ from __future__ import annotations
 import sqlite3
 import weakref
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import sqlalchemy as sa
 
-from hockeystick.errors import LedgerError
+from hockeystick.errors import HockeystickError, LedgerError
 from hockeystick.ledger.engines import READ_ONLY, leave_log, make_engine, sqlite_engine
 from hockeystick.ledger.files import check_header, is_logged, readable
 from hockeystick.ledger.journals import check_journal
@@ -51,7 +51,7 @@ class Connections:
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """A transaction that is durable when the block ends, and never happened if it raises."""
-        with clear_errors(self.where):
+        with clear_errors(self.where), self._leaving_logs():
             engine = self._current()
             self._check_file()
             self._check_journal()
@@ -64,7 +64,7 @@ class Connections:
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """A transaction in which everything that is read is of the same moment."""
-        with clear_errors(self.where):
+        with clear_errors(self.where), self._leaving_logs():
             engine = self._current()
             self._check_file()
             self._check_journal()
@@ -83,6 +83,20 @@ class Connections:
     def _check_journal(self) -> None:
         if self._file is not None:
             check_journal(self.where.path)
+
+    @contextmanager
+    def _leaving_logs(self) -> Iterator[None]:
+        """Keep no connection to a file that another program has switched to write-ahead mode.
+
+        Such a connection has a lock for as long as it is open, and keeps everybody, this process
+        included, from switching the file back.
+        """
+        try:
+            yield
+        finally:
+            with suppress(HockeystickError):
+                if self._file is not None and is_logged(check_header(self.where.path)):
+                    self._engine.dispose()
 
     def _open(self) -> None:
         with clear_errors(self.where):
