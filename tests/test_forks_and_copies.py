@@ -10,7 +10,8 @@ import pytest
 
 import hockeystick as hs
 from forked import in_child
-from hockeystick.errors import PlanMismatch
+from hockeystick.errors import HockeystickError, LedgerError, PlanMismatch
+from hockeystick.ledger import MemoryStore, open_store
 
 N = 6
 GRAPH = hs.Attribution.from_pairs(
@@ -115,4 +116,33 @@ def test_nothing_is_copied(make, duplicate):
     """A copy would draw the same numbers; one sentence says so."""
     made = make()
     with pytest.raises(PlanMismatch, match="cannot be copied or pickled"):
+        duplicate(made)
+
+
+def budget_of(kind, directory):
+    """Something that counts spending, with the error that its copies raise."""
+    if kind == "individual":
+        return hs.filters.Individual.gaussian(examples=4, mu=0.5), HockeystickError
+    if kind == "memory":
+        return MemoryStore(1.0), LedgerError
+    file = directory / "ledger.db"
+    if kind == "database":
+        return open_store(file, name="x", budget=1.0, description={}), LedgerError
+    filter_ = hs.filters.Gaussian(mu=1.0, ledger=file if "file" in kind else None)
+    return (filter_.request(noise_multiplier=4.0) if "permit" in kind else filter_), (
+        HockeystickError
+    )
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["individual", "memory", "database", "filter", "filter in file", "permit", "permit in file"],
+)
+@pytest.mark.parametrize(
+    "duplicate", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"]
+)
+def test_no_budget_is_copied(kind, duplicate, tmp_path):
+    """A copy would spend it again, or give back what another one has reserved."""
+    made, error = budget_of(kind, tmp_path)
+    with pytest.raises(error, match=r"^[^.\n]* cannot be copied or pickled, because [^.\n]*\.$"):
         duplicate(made)

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from forked import in_child
 from hockeystick.errors import HockeystickError, LedgerError
 from hockeystick.process import OwnProcess
 
@@ -46,3 +47,27 @@ def test_the_base_of_all_errors_is_the_default(monkeypatch):
     monkeypatch.setattr(os, "getpid", lambda: own.pid + 1)
     with pytest.raises(HockeystickError, match="make a new one in this process"):
         own.check("The sampler")
+
+
+def test_two_processes_with_one_number():
+    """In nested namespaces of pids a child may have the number of its parent."""
+    own, here = OwnProcess(), os.getpid()
+
+    def as_in_a_namespace():
+        os.getpid = lambda: here
+        own.check("The stream")
+
+    assert in_child(as_in_a_namespace).startswith("HockeystickError: The stream belongs to process")
+    assert own.is_here
+
+
+def test_what_a_child_makes_is_its_own():
+    """Also a child of a child."""
+    assert in_child(lambda: OwnProcess().check("The stream")) == "returned"
+    grandchild = "HockeystickError: The stream belongs to process"
+
+    def nested():
+        own = OwnProcess()
+        assert in_child(lambda: own.check("The stream")).startswith(grandchild)
+
+    assert in_child(nested) == "returned"

@@ -1,12 +1,31 @@
-"""Which process an object belongs to: after a fork there is a copy of it."""
+"""What exists once: objects that belong to one process, and that have no copies."""
 
 from __future__ import annotations
 
 import os
+import secrets
+from typing import Any, ClassVar, NoReturn
 
 from hockeystick.errors import HockeystickError
 
-__all__ = ["OwnProcess"]
+__all__ = ["OwnProcess", "Uncopied"]
+
+TOKEN_BYTES = 16
+
+
+class _Here:
+    """A number of this process alone: two processes may have one pid, in different namespaces."""
+
+    token = secrets.token_bytes(TOKEN_BYTES)
+
+    @classmethod
+    def renew(cls) -> None:
+        """After a fork, in the child."""
+        cls.token = secrets.token_bytes(TOKEN_BYTES)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_Here.renew)
 
 
 class OwnProcess:
@@ -16,15 +35,16 @@ class OwnProcess:
     draw the same noise. A pickled or copied object belongs to the same process as the original.
     """
 
-    __slots__ = ("pid",)
+    __slots__ = ("_token", "pid")
 
     def __init__(self) -> None:
         self.pid = os.getpid()
+        self._token = _Here.token
 
     @property
     def is_here(self) -> bool:
         """Whether this is the process."""
-        return os.getpid() == self.pid
+        return os.getpid() == self.pid and self._token == _Here.token
 
     def check(
         self,
@@ -39,3 +59,20 @@ class OwnProcess:
                 f"{what} belongs to process {self.pid}, and process {os.getpid()} has a copy of "
                 f"it: {instead}."
             )
+
+
+class Uncopied:
+    """An object that cannot be copied or pickled: both would be used, and counted once."""
+
+    what: ClassVar[str]
+    """What error messages call the object, such as "The noise stream"."""
+    because: ClassVar[str] = "the copy would spend the same budget once more"
+    instead: ClassVar[str] = "make a new one"
+    """What to do in the place of copying it."""
+    refused_as: ClassVar[type[HockeystickError]] = HockeystickError
+
+    def __reduce_ex__(self, _: Any) -> NoReturn:
+        """What `copy`, `deepcopy` and `pickle` ask for."""
+        raise self.refused_as(
+            f"{self.what} cannot be copied or pickled, because {self.because}: {self.instead}."
+        )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Self
 
-from hockeystick.errors import PlanMismatch
-from hockeystick.process import OwnProcess
+from hockeystick.errors import HockeystickError, PlanMismatch
+from hockeystick.process import OwnProcess, Uncopied
 
 __all__ = ["SingleUse"]
 
 
-class SingleUse:
+class SingleUse(Uncopied):
     """An object that hands out batches or noise, each of them once.
 
     A fork, `copy` and `pickle` make a second object that would hand out the same batches or the
@@ -18,10 +18,8 @@ class SingleUse:
     every process but the one that made the object; copying and pickling are refused altogether.
     """
 
-    what: ClassVar[str]
-    """What error messages call the object, such as "The noise stream"."""
-    instead: ClassVar[str] = "make a new one"
-    """What to do in the place of copying it."""
+    because: ClassVar[str] = "the copy would draw the same numbers"
+    refused_as: ClassVar[type[HockeystickError]] = PlanMismatch
     _maker: OwnProcess
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
@@ -33,10 +31,3 @@ class SingleUse:
     def check_here(self) -> None:
         """`PlanMismatch` in any process but the one that made the object."""
         self._maker.check(self.what, error=PlanMismatch)
-
-    def __reduce_ex__(self, _: Any) -> NoReturn:
-        """What `copy`, `deepcopy` and `pickle` ask for."""
-        raise PlanMismatch(
-            f"{self.what} cannot be copied or pickled, because the copy would draw the same "
-            f"numbers: {self.instead}."
-        )

@@ -86,6 +86,7 @@ def test_what_does_not_add_up(path, statement, message):
         "UPDATE hockeystick_entries SET request = '[]' WHERE number = 2",
         "UPDATE hockeystick_entries SET reserved_at = 'noon' WHERE number = 2",
         "UPDATE hockeystick_entries SET charge = 'much' WHERE number = 2",
+        "UPDATE hockeystick_entries SET reserved_at = '2026-01-01T00:00:00', status = 'reserved'",
     ],
 )
 def test_what_cannot_be_read(path, statement):

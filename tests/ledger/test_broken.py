@@ -6,7 +6,8 @@ import sqlite3
 
 import pytest
 
-from hockeystick.ledger import LedgerError, engines
+from hockeystick.errors import InvalidParameter
+from hockeystick.ledger import LedgerError, adopt, audit, engines, open_store, read_ledger
 from ledger.test_opening import opened
 from ledger.workers import CHARGE, Place, decide, engine_of
 
@@ -122,3 +123,59 @@ def test_lost_connections(postgres_url, name, monkeypatch):
     monkeypatch.setattr(engines, "REST_SECONDS", 0)
     assert store.reserve(decide).number == 3
     assert store.spent() == 3 * CHARGE
+
+
+LOST_BUDGET = (
+    "DELETE FROM hockeystick_entries; DELETE FROM hockeystick_budgets WHERE name = 'default'"
+)
+AS_EARLIER = """
+    DROP TABLE hockeystick_ledger;
+    UPDATE hockeystick_entries SET charge = 0.25;
+    UPDATE hockeystick_budgets SET spent = 0.25;
+    ALTER TABLE hockeystick_budgets DROP COLUMN checksum;
+    ALTER TABLE hockeystick_entries DROP COLUMN checksum;
+"""
+
+
+@pytest.mark.parametrize(
+    ("statements", "said"),
+    [
+        (LOST_BUDGET, "it has 0 budgets and not 1"),
+        (
+            f"{LOST_BUDGET}; UPDATE hockeystick_ledger SET budgets = 0",
+            "does not match its checksum",
+        ),
+        (AS_EARLIER, "it has lost tables"),
+    ],
+)
+def test_rows_and_columns_that_are_gone(directory, statements, said):
+    """A deleted budget is not a new one, and a ledger of this version is no earlier one."""
+    path = directory / "ledger.db"
+    store = opened(path)
+    store.reserve(lambda spent: (0.5, {}))
+    store.close()
+    with sqlite3.connect(path, isolation_level=None) as file:
+        file.executescript(statements)
+    file.close()
+    for use in (opened, adopt, read_ledger, audit):
+        with pytest.raises(LedgerError, match=said) as error:
+            use(path)
+        assert "\n" not in str(error.value)
+
+
+def test_several_budgets_are_counted(directory):
+    """Each of them when it is made."""
+    path = directory / "ledger.db"
+    for name in ("first", "second", "first"):
+        open_store(path, name=name, budget=1.0, description={}).close()
+    adopt(path)
+    assert [found.problems for found in audit(path)] == [[], []]
+
+
+@pytest.mark.parametrize("request_", [{"note": "\x1b[2J"}, {1: 2, "1": 3}, {"\u202e": 1}])
+def test_a_request_that_could_not_be_read_again(directory, request_):
+    """It is refused before anything is written."""
+    store = opened(directory / "ledger.db")
+    with pytest.raises(InvalidParameter, match="request must be a mapping of different names"):
+        store.reserve(lambda spent: (0.5, request_))
+    assert (store.spent(), store.history()) == (0.0, ())

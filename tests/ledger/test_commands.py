@@ -172,10 +172,8 @@ def test_broken_file(run, tmp_path):
 def test_nothing_in_a_file_steers_the_terminal(run, directory):
     """Whoever wrote the ledger: names, kinds and hosts are printed without control characters."""
     path, escape = directory / "ledger.db", "\x1b[2J"
-    store = open_store(
-        path, name="x", budget=1.0, description={"filter": escape, "kind": f"proven{escape}"}
-    )
-    store.reserve(lambda spent: (0.5, {"note": escape}))
+    store = open_store(path, name="x", budget=1.0, description={"kind": "proven"})
+    store.reserve(lambda spent: (0.5, {"note": "text"}))
     with engine_of(store).begin() as connection:
         for table in (budgets, entries):
             for row in connection.execute(sa.select(table)).all():
@@ -189,6 +187,16 @@ def test_nothing_in_a_file_steers_the_terminal(run, directory):
     for words in (["show", path], ["audit", path], ["adopt", path], ["show", path, "--json"]):
         status, output, error = run(*words)
         assert status == 0
+        assert "\x1b" not in output + error
+    with engine_of(store).begin() as connection:
+        for row in connection.execute(sa.select(entries)).all():
+            new = with_checksum(entries, {**row._mapping, "request": json.dumps({"note": escape})})
+            connection.execute(entries.update(), new)
+    store.close()
+    for words in (["show", path], ["audit", path], ["show", path, "--json"]):
+        status, output, error = run(*words)
+        assert (status, error.count("\n")) == (2, 1)
+        assert "is not a JSON object" in error
         assert "\x1b" not in output + error
     with sqlite3.connect(path) as file:
         file.execute(f"UPDATE hockeystick_ledger SET place = replace(place, '/dev', '{escape}')")

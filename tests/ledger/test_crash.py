@@ -121,9 +121,11 @@ def test_half_a_transaction_without_its_journal(torn, directory, how):
     path, other = Path(torn.where), directory / "other.db"
     {"copied": shutil.copy, "moved": shutil.move, "linked": os.link}[how](path, other)
     for use in (torn._replace(where=str(other)).open, lambda: adopt(other)):
-        with pytest.raises(LedgerError, match=r"damaged|cannot be used|may be a copy|2 names"):
+        with pytest.raises(
+            LedgerError, match=r"may be a copy|2 names|is left of a transac|damaged|be used"
+        ):
             use()
-    with pytest.raises(LedgerError, match=r"damaged|cannot be used|2 names"):
+    with pytest.raises(LedgerError, match=r"2 names|is left of a transaction"):
         adopt(other)
     if how == "moved":
         with pytest.raises(LedgerError, match="is left of a ledger"):

@@ -132,6 +132,23 @@ def test_an_older_program_switches_the_journal_back(path):
     assert [file.name for file in path.parent.iterdir()] == ["ledger.db"]
 
 
+@pytest.mark.parametrize("use", ["spent", "reserve"])
+def test_a_store_that_is_not_closed_does_not_keep_the_log(path, monkeypatch, use):
+    """The same process can open the ledger again at once."""
+    monkeypatch.setattr(engines, "PATIENCE_SECONDS", 1)
+    store = opened(path)
+    with sqlite3.connect(path) as other:
+        other.execute("PRAGMA journal_mode = WAL")
+    other.close()
+    if use == "spent":
+        assert store.spent() == 0.0
+    else:
+        with pytest.raises(LedgerError, match="switched to 'wal'"):
+            store.reserve(lambda spent: (0.5, {}))
+    assert opened(path).reserve(lambda spent: (0.5, {})).number == 1
+    assert store.spent() == 0.5
+
+
 def test_an_older_program_cannot_reserve(path):
     """It knows no checksums, which every new row must have."""
     opened(path).close()

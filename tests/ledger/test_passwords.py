@@ -31,6 +31,10 @@ MALFORMED = [
     f"postgresql://u@h/db?password={SECRET}&password=other",
     f"postgresql://u:other@h/db?password={SECRET}",
     f"sqlite://u:{SECRET}@h:x/db",
+    f"sqlite://u:{SECRET}@h/db",
+    f"postgresql//u:{SECRET}@h/db",
+    f"u:{SECRET}@h/db",
+    f"//u:{SECRET}@h/db",
 ]
 UNREACHABLE = [
     f"postgresql://u:{SECRET}@127.0.0.1:1/db",

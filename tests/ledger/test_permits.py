@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from hockeystick import filters
-from hockeystick.errors import InvalidParameter, LedgerError
+from hockeystick.errors import HockeystickError, InvalidParameter, LedgerError
 from hockeystick.ledger import audit
 from ledger.workers import CHARGE, Place, decide, exit_code_of
 
@@ -85,3 +85,22 @@ def test_a_permit_is_cancelled_by_another_thread(place):
     thread.start()
     thread.join()
     assert store.spent() == 0.0
+
+
+@pytest.mark.parametrize("how", ["left", "failed", "committed", "cancelled"])
+def test_a_permit_is_for_one_step(how):
+    """However the first use ended."""
+    f = filters.Gaussian(mu=1.0)
+    permit = f.request(noise_multiplier=4.0)
+    if how == "left":
+        with permit:
+            pass
+    if how == "failed":
+        with pytest.raises(ZeroDivisionError), permit:
+            raise ZeroDivisionError
+    if how == "committed":
+        permit.commit()
+    if how == "cancelled":
+        permit.cancel()
+    with pytest.raises(HockeystickError, match="The permit 1 was used, and is for one step"):
+        permit.__enter__()

@@ -9,9 +9,10 @@ import sqlite3
 
 import pytest
 
+from forked import in_child
 from hockeystick.cli.main import main
 from hockeystick.errors import HockeystickError
-from hockeystick.ledger import LedgerError, audit, read_ledger
+from hockeystick.ledger import LedgerError, audit, files, read_ledger
 from ledger.earlier import TABLES
 from ledger.test_opening import opened
 from ledger.workers import CHARGE, Place, exit_code_of, run_until
@@ -137,3 +138,28 @@ def test_half_of_an_earlier_ledger_is_damage(tmp_path):
     file.close()
     with pytest.raises(LedgerError, match="lost tables"):
         opened(path)
+
+
+def test_the_position_of_a_kept_descriptor_is_not_used(directory):
+    """It is shared with forked processes, which read at the same time."""
+    path = directory / "ledger.db"
+    opened(path).close()
+    found = path.stat()
+    kept = files._KEPT[found.st_dev, found.st_ino]
+    os.lseek(kept, 7, os.SEEK_SET)
+    assert files.check_header(path).startswith(b"SQLite format 3")
+    assert os.lseek(kept, 0, os.SEEK_CUR) == 7
+
+
+def test_a_fork_while_a_thread_reads(directory):
+    """The child does not wait for a thread that it does not have."""
+    path = directory / "ledger.db"
+    opened(path).close()
+
+    def read():
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.alarm(5)
+        files.check_header(path)
+
+    with files._READING["lock"]:
+        assert in_child(read) == "returned"

@@ -12,6 +12,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.errors import HockeystickError, InvalidParameter, VerificationFailed
+from hockeystick.montecarlo.checkpoint_key import user_key
 from montecarlo.conftest import PLAN, estimated
 
 pytestmark = pytest.mark.usefixtures("small_pieces")
@@ -230,3 +231,20 @@ def test_two_processes_make_one_key(home):
 def test_estimates_go_on_as_before(path):
     """All questions share the file's form."""
     assert estimated(checkpoint=path) == estimated(checkpoint=path)
+
+
+@pytest.mark.parametrize("what", ["zeros", "pipe", "folder of others"])
+def test_a_key_that_is_no_secret(home, what):
+    """Known digits, something that never ends, or a file that others can replace."""
+    home.mkdir(parents=True, mode=0o700)
+    key = home / "checkpoint.key"
+    if what == "pipe":
+        os.mkfifo(key, 0o600)
+    else:
+        key.write_text("00" * 32 if what == "zeros" else "0123456789abcdef" * 4)
+        key.chmod(0o600)
+    if what == "folder of others":
+        assert len(user_key()) == 32
+        home.chmod(0o777)
+    with pytest.raises(InvalidParameter, match=r"^checkpoint_key must be"):
+        user_key()

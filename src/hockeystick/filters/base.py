@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from hockeystick.errors import BudgetExceeded, InvalidParameter
 from hockeystick.filters.asked import Asked, Sampled, as_number, checked_request
@@ -13,6 +14,7 @@ from hockeystick.filters.audit import Audit, audit_of
 from hockeystick.filters.permit import Permit
 from hockeystick.guarantee import Guarantee, Kind
 from hockeystick.ledger.store import Entry, MemoryStore, Store
+from hockeystick.process import Uncopied
 from hockeystick.profile import Profile
 
 __all__ = ["Filter"]
@@ -24,7 +26,7 @@ ROUNDING = 2.0**-48
 SMALLEST_PRICE = math.ulp(0.0)
 
 
-class Filter(ABC):
+class Filter(Uncopied, ABC):
     """A budget for a run whose parameters are chosen while it runs.
 
     Before each step a permit is asked for. Its charge is reserved at once, charges are rounded up,
@@ -35,6 +37,8 @@ class Filter(ABC):
     durable, and `name` tells several budgets in one ledger apart.
     """
 
+    what: ClassVar[str] = "A filter"
+    instead: ClassVar[str] = "give several filters the same ledger"
     kind: Kind
     # What the budget and the charges are numbers of.
     unit: str

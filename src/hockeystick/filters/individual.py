@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from hockeystick.filters.renyi import checked_order
 from hockeystick.filters.renyi_price import budget_at_order
 from hockeystick.guarantee import Analysis, Guarantee, Kind
 from hockeystick.ledger.amounts import checked_budget
-from hockeystick.process import OwnProcess
+from hockeystick.process import OwnProcess, Uncopied
 
 __all__ = ["Individual", "IndividualStep"]
 
@@ -39,7 +39,7 @@ class IndividualStep:
     active: BoolArray
 
 
-class Individual:
+class Individual(Uncopied):
     """A budget for each example, spent by the norm of its clipped contribution.
 
     Before a step the norms of the contributions of *all* examples are needed, sampled or not: every
@@ -49,8 +49,11 @@ class Individual:
     asymptotic and under-reports.
 
     Cost: O(examples) array operations per step. The state is in memory; `save` and `load` keep it,
-    and a copy in another process is refused.
+    and copies, in this process or in another one, are refused.
     """
+
+    what: ClassVar[str] = "The state of individual budgets"
+    instead: ClassVar[str] = "`save` and `load` keep it"
 
     def __init__(self, *, examples: int, rule: Rule) -> None:
         self.rule = rule
@@ -211,7 +214,7 @@ class Individual:
 
     def _check_owner(self) -> None:
         """A child process has a copy, and would spend every budget once more."""
-        self._owner.check("The state of individual budgets", instead="spend it in one process only")
+        self._owner.check(self.what, instead="spend it in one process only")
 
     def _checked(self, norms: Any) -> FloatArray:
         allowed = f"{self.examples} finite numbers >= 0, one for each example"

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import TracebackType
+from typing import ClassVar
 
 from hockeystick import _validate as check
+from hockeystick.errors import HockeystickError
 from hockeystick.ledger.store import Store
+from hockeystick.process import Uncopied
 
 __all__ = ["Permit"]
 
 
 @dataclass(frozen=True)
-class Permit:
+class Permit(Uncopied):
     """A reservation: its charge counts from now on.
 
     The step may run with no contribution longer than `sensitivity * clip_scale` times the clip norm
     (see `clip_norm`), and noise of `noise_multiplier` times the clip norm itself. Afterwards
     `commit()`; if the mechanism did not run, `cancel()` gives the charge back, in the process that
     asked for it and in no other. As a context manager it commits on success, unless it was
-    cancelled inside; after an exception the charge stays, because outputs may have been seen.
+    cancelled inside; after an exception the charge stays, because outputs may have been seen. It is
+    entered once, and not after it was committed or cancelled: another step needs another permit.
     """
+
+    what: ClassVar[str] = "A permit"
+    instead: ClassVar[str] = "ask the filter for another one"
 
     number: int
     charge: float
@@ -31,6 +38,7 @@ class Permit:
     sensitivity: float | None
     store: Store = field(repr=False, compare=False)
     _cancelled: bool = field(default=False, init=False, repr=False, compare=False)
+    _used: bool = field(default=False, init=False, repr=False, compare=False)
 
     @property
     def effective_noise_multiplier(self) -> float | None:
@@ -46,14 +54,21 @@ class Permit:
 
     def commit(self) -> None:
         """The step has run."""
+        object.__setattr__(self, "_used", True)
         self.store.commit(self.number)
 
     def cancel(self) -> None:
         """The step did not run, and nothing about it was seen: the charge is given back."""
         self.store.cancel(self.number)
         object.__setattr__(self, "_cancelled", True)
+        object.__setattr__(self, "_used", True)
 
     def __enter__(self) -> Permit:
+        if self._used:
+            raise HockeystickError(
+                f"The permit {self.number} was used, and is for one step: {self.instead}."
+            )
+        object.__setattr__(self, "_used", True)
         return self
 
     def __exit__(

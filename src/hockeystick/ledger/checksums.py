@@ -12,12 +12,18 @@ from typing import Any
 import sqlalchemy as sa
 
 from hockeystick.errors import LedgerError
-from hockeystick.ledger.schema import budgets, entries
+from hockeystick.ledger.schema import budgets, entries, ledger
 
 __all__ = ["BUDGET_VALUES", "ENTRY_VALUES", "checked", "intact", "with_checksum"]
 
 BUDGET_VALUES = tuple(column.name for column in budgets.c if column.name != "checksum")
 ENTRY_VALUES = tuple(column.name for column in entries.c if column.name != "checksum")
+# A place is compared with the file that it is read from.
+VALUES = {
+    budgets.name: BUDGET_VALUES,
+    entries.name: ENTRY_VALUES,
+    ledger.name: (ledger.c.format.name, ledger.c.budgets.name),
+}
 
 
 def with_checksum(table: sa.Table, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -44,6 +50,5 @@ def checked(table: sa.Table, row: Any, *, where: str) -> Any:
 
 def _checksum(table: sa.Table, values: Mapping[str, Any]) -> str:
     """Of names and exact values: the text of a Python number tells it from every other."""
-    names = BUDGET_VALUES if table is budgets else ENTRY_VALUES
-    text = repr((table.name, *(values[name] for name in names)))
+    text = repr((table.name, *(values[name] for name in VALUES[table.name])))
     return hashlib.blake2b(text.encode("utf-8", "backslashreplace"), digest_size=16).hexdigest()

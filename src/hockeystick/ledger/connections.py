@@ -5,13 +5,14 @@ from __future__ import annotations
 import sqlite3
 import weakref
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 import sqlalchemy as sa
 
-from hockeystick.errors import LedgerError
+from hockeystick.errors import HockeystickError, LedgerError
 from hockeystick.ledger.engines import READ_ONLY, leave_log, make_engine, sqlite_engine
 from hockeystick.ledger.files import check_header, is_logged, readable
+from hockeystick.ledger.journals import check_journal
 from hockeystick.ledger.locations import Location
 from hockeystick.ledger.place import OpenFile
 from hockeystick.ledger.requests import printable
@@ -41,6 +42,7 @@ class Connections:
         if where.is_file:
             header = check_header(where.path)
             self._file = OpenFile(where.path)
+            check_journal(where.path)
             if is_logged(header):
                 with clear_errors(where):
                     leave_log(where.path)
@@ -49,9 +51,10 @@ class Connections:
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """A transaction that is durable when the block ends, and never happened if it raises."""
-        with clear_errors(self.where):
+        with clear_errors(self.where), self._leaving_logs():
             engine = self._current()
             self._check_file()
+            self._check_journal()
             with engine.begin() as connection:
                 # Again, now that nobody else writes.
                 self._check_file()
@@ -61,9 +64,10 @@ class Connections:
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """A transaction in which everything that is read is of the same moment."""
-        with clear_errors(self.where):
+        with clear_errors(self.where), self._leaving_logs():
             engine = self._current()
             self._check_file()
+            self._check_journal()
             with _snapshot(engine, self.where) as connection:
                 yield connection
             self._check_file()
@@ -75,6 +79,24 @@ class Connections:
     def _check_file(self) -> None:
         if self._file is not None:
             self._file.check()
+
+    def _check_journal(self) -> None:
+        if self._file is not None:
+            check_journal(self.where.path)
+
+    @contextmanager
+    def _leaving_logs(self) -> Iterator[None]:
+        """Keep no connection to a file that another program has switched to write-ahead mode.
+
+        Such a connection has a lock for as long as it is open, and keeps everybody, this process
+        included, from switching the file back.
+        """
+        try:
+            yield
+        finally:
+            with suppress(HockeystickError):
+                if self._file is not None and is_logged(check_header(self.where.path)):
+                    self._engine.dispose()
 
     def _open(self) -> None:
         with clear_errors(self.where):
@@ -95,6 +117,7 @@ def reading_only(where: Location) -> Iterator[sa.Connection]:
     with ExitStack() as stack:
         stack.enter_context(clear_errors(where))
         if where.is_file:
+            check_journal(where.path)
             path, mode = stack.enter_context(readable(where.path))
             engine = sqlite_engine(path, mode=mode)
         else:

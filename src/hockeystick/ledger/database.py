@@ -6,11 +6,11 @@ import os
 import socket
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 import sqlalchemy as sa
 
-from hockeystick.errors import InvalidParameter, LedgerError
+from hockeystick.errors import HockeystickError, InvalidParameter, LedgerError
 from hockeystick.ledger import statements
 from hockeystick.ledger.amounts import admit
 from hockeystick.ledger.checksums import checked, with_checksum
@@ -18,8 +18,8 @@ from hockeystick.ledger.connections import Connections
 from hockeystick.ledger.requests import as_text, from_text
 from hockeystick.ledger.schema import budgets, entries
 from hockeystick.ledger.store import Decision, Entry, checked_number, must_change
-from hockeystick.ledger.tables import prepare, wrong_sums
-from hockeystick.process import OwnProcess
+from hockeystick.ledger.tables import prepare, record_place, recorded_place, wrong_sums
+from hockeystick.process import OwnProcess, Uncopied
 
 __all__ = ["DatabaseStore"]
 
@@ -31,7 +31,7 @@ _NOT_MINE = (
 )
 
 
-class DatabaseStore:
+class DatabaseStore(Uncopied):
     """Spending of one budget that survives crashes and is shared by processes and machines.
 
     Every call is one transaction that ends on the disk. `reserve` holds the budget's row while it
@@ -39,6 +39,11 @@ class DatabaseStore:
     checksum, and a ledger that goes back behind what this store has seen is refused. Cost: O(1) per
     call, except for `history` and for opening, which checks everything.
     """
+
+    what: ClassVar[str] = "The store of a ledger"
+    because: ClassVar[str] = "the copy could cancel reservations that are not its own"
+    instead: ClassVar[str] = "open the ledger again"
+    refused_as: ClassVar[type[HockeystickError]] = LedgerError
 
     def __init__(
         self,
@@ -134,6 +139,8 @@ class DatabaseStore:
                 started = {"spent": 0.0, "reservations": 0, "created": _now()}
                 row_of = with_checksum(budgets, {**new, **started})
                 connection.execute(statements.ADD_BUDGET, row_of)
+                if self._connections.where.is_file:
+                    record_place(connection, recorded_place(connection))
                 return
             for line in wrong_sums(connection, self._checked(row, seen=0)):
                 raise LedgerError(f"The ledger {self._where} is damaged: {line}.")

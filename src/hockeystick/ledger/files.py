@@ -28,7 +28,11 @@ PAUSE_SECONDS = 0.05
 # Closing a file ends all locks that this process has on it, those of SQLite included: what is
 # opened here, once for each file, stays open.
 _KEPT: dict[tuple[int, int], int] = {}
-_READING = threading.Lock()
+_READING = {"lock": threading.Lock()}
+
+if hasattr(os, "register_at_fork"):
+    # A thread of the parent may have had the lock; the child does not have that thread.
+    os.register_at_fork(after_in_child=lambda: _READING.update(lock=threading.Lock()))
 
 
 def connect(path: Path, *, mode: str, patience: float) -> sqlite3.Connection:
@@ -155,11 +159,18 @@ def _read(path: Path, count: int | None = None) -> bytes:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode):
             raise InvalidParameter("ledger", "a regular file", str(path))
-        with _READING:
+        with _READING["lock"]:
             key = (found.st_dev, found.st_ino)
             if key not in _KEPT:
                 _KEPT[key] = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-            os.lseek(_KEPT[key], 0, os.SEEK_SET)
-            return os.read(_KEPT[key], found.st_size if count is None else count)
+            return _read_at_start(_KEPT[key], found.st_size if count is None else count)
     except OSError as error:
         raise LedgerError(f"The ledger {path} cannot be read: {error.strerror}.") from error
+
+
+def _read_at_start(descriptor: int, count: int) -> bytes:
+    """The first bytes; the position of a descriptor is shared with forked processes."""
+    if hasattr(os, "pread"):
+        return os.pread(descriptor, count, 0)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return os.read(descriptor, count)

@@ -16,7 +16,9 @@ __all__ = ["Location", "location"]
 
 ALLOWED = "a path, a sqlite:/// URL or a postgresql:// URL"
 # Text that was meant for a server, however it is written: nothing after the first word is shown.
-_FOR_A_SERVER = re.compile(r"(?i)^[a-z][\w+.-]+:/|^postgres\w*:|://|\bpassword\s*=")
+_FOR_A_SERVER = re.compile(
+    r"(?i)^[a-z][\w+.-]+:/|^postgres\w*:|://|\bpassword\s*=|(^|/)[^/@:]+:[^/@]*@"
+)
 # Options of a URL that are as secret as its password.
 SECRET_OPTIONS = ("password", "sslpassword")
 
@@ -58,7 +60,7 @@ def location(where: str | Path) -> Location:
     """The place of a ledger, given by a path or a URL."""
     text = str(where)
     if text.startswith("sqlite") and "://" in text:
-        return _file(_parsed(text).database or "")
+        return _file(_without_host(_parsed(text), text).database or "")
     if _FOR_A_SERVER.search(text) is None:
         return _file(text)
     if text.count("@") > 1:
@@ -80,6 +82,13 @@ def _parsed(text: str) -> sa.URL:
     # Raised here, where no other error is being handled: theirs may quote the URL.
     if url is None:
         raise InvalidParameter("ledger", ALLOWED, _shown(text))
+    return url
+
+
+def _without_host(url: sa.URL, text: str) -> sa.URL:
+    """The URL of a file, which is on no host: `sqlite://host/file` would be another file here."""
+    if any(part is not None for part in (url.host, url.username, url.password, url.port)):
+        raise InvalidParameter("ledger", "a sqlite:/// URL without a host", _shown(text))
     return url
 
 

@@ -46,9 +46,16 @@ def adopt(where: str | Path) -> None:
     For a file that was moved or restored. What was spent elsewhere since it was copied is not in
     it, and nothing can find that out; damage is refused.
     """
+    from hockeystick.ledger.journals import refuse_journal_left_at
     from hockeystick.ledger.locations import location
     from hockeystick.ledger.place import Place
-    from hockeystick.ledger.tables import format_of, record_place, refuse_damage, upgrade
+    from hockeystick.ledger.tables import (
+        format_of,
+        record_place,
+        recorded_place,
+        refuse_damage,
+        upgrade,
+    )
 
     target = location(where)
     if not target.is_file or not target.path.is_file():
@@ -58,8 +65,11 @@ def adopt(where: str | Path) -> None:
         with connections.writing() as connection:
             if format_of(connection, target) == 1:
                 upgrade(connection, target)
+            recorded, here = recorded_place(connection), Place.of(target.path)
+            if recorded is not None and not recorded.is_at(here):
+                refuse_journal_left_at(recorded)
             refuse_damage(connection, target, every_entry=True)
-            record_place(connection, Place.of(target.path))
+            record_place(connection, here)
     finally:
         connections.close()
 

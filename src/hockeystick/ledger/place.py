@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hockeystick.errors import LedgerError
+from hockeystick.ledger.births import birth_of
 
 __all__ = ["OpenFile", "Place", "check_single", "moved"]
 
@@ -28,22 +29,29 @@ class Place(NamedTuple):
     directory: int
     device: int
     path: str
+    birth: int | None = None  # of the file, where the system says
 
     @classmethod
     def of(cls, path: Path, *, name: str | None = None) -> Place:
         """Of a file, or of one that is about to be called `name`."""
         found = _stat(path)
         final = path if name is None else path.with_name(name)
-        return cls(final.name, found.st_ino, _stat(path.parent).st_ino, found.st_dev, str(final))
+        directory = _stat(path.parent).st_ino
+        return cls(
+            final.name, found.st_ino, directory, found.st_dev, str(final), birth=birth_of(path)
+        )
 
     @classmethod
     def from_text(cls, text: object) -> Place | None:
         """What `as_text` wrote; nothing if it is something else."""
         try:
             values = json.loads(str(text))
-            return cls(**values)
-        except (TypeError, ValueError):
+            place = cls(**values)
+            # It is shown, and a journal is searched for there.
+            usable = isinstance(values["path"], str) and Path(place.path).name
+        except (TypeError, ValueError, RecursionError):
             return None
+        return place if usable and "\0" not in place.path else None
 
     def as_text(self) -> str:
         """As JSON."""
@@ -53,9 +61,12 @@ class Place(NamedTuple):
         """Whether the file is where it was.
 
         The directory may be seen under another path (the device is then the same), and devices
-        may get other numbers when a machine starts again (the path is then the same).
+        may get other numbers when a machine starts again (the path is then the same). The inode
+        number of a deleted file is given to the next one: its birth tells them apart.
         """
         same_file = (self.name, self.file, self.directory) == here[:3]
+        if None not in (self.birth, here.birth):
+            same_file = same_file and self.birth == here.birth
         return same_file and (self.device == here.device or self.path == here.path)
 
 

@@ -110,10 +110,10 @@ def _records(target: Location, connection: sa.Connection) -> list[BudgetRecord]:
     found: dict[str, list[Any]] = {}
     for row in connection.execute(rows_of(entries, version)):
         found.setdefault(row.budget, []).append(row)
-    return [
-        _record(row, found.get(row.name, []), damage, elsewhere)
-        for row in connection.execute(rows_of(budgets, version)).all()
-    ]
+    rows = connection.execute(rows_of(budgets, version)).all()
+    if damage and not rows:
+        raise LedgerError(f"The ledger {target.text} is damaged: {damage[0]}.")
+    return [_record(row, found.get(row.name, []), damage, elsewhere) for row in rows]
 
 
 def _elsewhere(target: Location, connection: sa.Connection, version: int) -> str:
@@ -142,7 +142,7 @@ def _record(
             budget=float(row.budget),
             spent=float(row.spent),
             reservations=int(row.reservations),
-            created=datetime.fromisoformat(row.created),
+            created=_moment(row.created),
             entries=[_entry(one) for one in entries],
             damage=damage,
             elsewhere=elsewhere,
@@ -158,8 +158,15 @@ def _entry(row: Any) -> EntryRecord:
         charge=float(row.charge),
         request=from_text(row.request),
         status=row.status,
-        reserved_at=datetime.fromisoformat(row.reserved_at),
-        committed_at=None if committed is None else datetime.fromisoformat(committed),
+        reserved_at=_moment(row.reserved_at),
+        committed_at=None if committed is None else _moment(committed),
         host=row.host,
         pid=int(row.pid),
     )
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(f"the time {text!r:.60} has no zone")
+    return moment

@@ -12,12 +12,17 @@ __all__ = ["as_text", "from_text", "plain_json", "printable"]
 
 
 def as_text(values: Mapping[str, object], *, name: str = "request") -> str:
-    """The values as JSON text with sorted keys; what JSON cannot say is refused."""
+    """The values as JSON text with sorted keys; what could not be read again is refused."""
     try:
-        return json.dumps(dict(values), allow_nan=False, sort_keys=True)
-    except (TypeError, ValueError):
-        allowed = "a mapping of names to finite numbers, text, lists and mappings"
+        text = json.dumps(dict(values), allow_nan=False, sort_keys=True)
+        strict_json(text)
+    except (TypeError, ValueError, RecursionError):
+        allowed = (
+            "a mapping of different names to finite numbers, text without control characters, "
+            "lists and mappings"
+        )
         raise InvalidParameter(name, allowed, values) from None
+    return text
 
 
 def from_text(text: str) -> Mapping[str, object]:

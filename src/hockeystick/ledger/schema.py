@@ -50,12 +50,15 @@ entries = sa.Table(
     ),
 )
 
-# One row: how the tables are written and, for a file, where it is (`Place` as JSON).
+# One row: how the tables are written and, for a file, where it is (`Place` as JSON) and how many
+# budgets it has.
 ledger = sa.Table(
     "hockeystick_ledger",
     metadata,
     sa.Column("format", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("place", sa.Text),
+    sa.Column("budgets", sa.BigInteger),
+    sa.Column("checksum", sa.Text, nullable=False),
 )
 
 TABLES = (budgets.name, entries.name, ledger.name)

@@ -9,6 +9,7 @@ from hockeystick.ledger.schema import budgets, entries
 __all__ = [
     "ADD_BUDGET",
     "ADD_ENTRY",
+    "COUNT_BUDGETS",
     "CREATION_LOCK",
     "ENTRIES",
     "FIND_BUDGET",
@@ -25,6 +26,7 @@ _this_entry = (entries.c.budget == sa.bindparam("of")) & (entries.c.number == sa
 
 ADD_BUDGET = budgets.insert()
 ADD_ENTRY = entries.insert()
+COUNT_BUDGETS = sa.select(sa.func.count()).select_from(budgets)
 FIND_BUDGET = sa.select(budgets).where(_this_budget)
 # SQLite has no row locks and needs none: its transactions hold the whole file.
 LOCK_BUDGET = FIND_BUDGET.with_for_update()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
-from hockeystick.errors import InvalidParameter, LedgerError
+from hockeystick.errors import HockeystickError, InvalidParameter, LedgerError
 from hockeystick.ledger.amounts import admit, checked_budget
 from hockeystick.ledger.requests import plain_json
-from hockeystick.process import OwnProcess
+from hockeystick.process import OwnProcess, Uncopied
 
 __all__ = ["Decision", "Entry", "MemoryStore", "Store", "checked_number", "must_change"]
 
@@ -76,13 +76,17 @@ def must_change(number: int, *, status: str, wanted: str) -> bool:
     return True
 
 
-class MemoryStore:
+class MemoryStore(Uncopied):
     """The store that is gone when the process ends; safe for threads, not for processes.
 
     A child process has a copy, and would spend the budget once more: it is refused.
     Every charge is rounded up to a multiple of the budget's last place, so that all sums are exact.
     Cost: O(1) per call, except for `history`.
     """
+
+    what: ClassVar[str] = _IN_MEMORY
+    instead: ClassVar[str] = _SHARED
+    refused_as: ClassVar[type[HockeystickError]] = LedgerError
 
     def __init__(self, budget: float) -> None:
         self.budget = checked_budget(budget)

@@ -86,7 +86,7 @@ def format_of(connection: sa.Connection, where: Location) -> int:
         raise InvalidParameter("ledger", allowed, where.text)
     if not there:
         return 0
-    if there == [budgets.name, entries.name]:
+    if there == [budgets.name, entries.name] and not (where.is_file and _is_marked(connection)):
         return 1
     if len(there) != len(TABLES):
         raise LedgerError(f"The ledger {where.text} is damaged: it has lost tables.")
@@ -99,11 +99,22 @@ def format_of(connection: sa.Connection, where: Location) -> int:
     return FORMAT
 
 
+def _is_marked(connection: sa.Connection) -> bool:
+    """Whether this version of the library has written the file: it had all tables then."""
+    return connection.exec_driver_sql("PRAGMA application_id").scalar() == APPLICATION
+
+
 def record_place(connection: sa.Connection, place: Place | None) -> None:
-    """Write down where the ledger is; a server has no place."""
+    """Write down where the ledger is and how many budgets it has; a server has no place.
+
+    On a server budgets are not counted: all of them would wait for one row.
+    """
     connection.execute(ledger.delete())
-    text = None if place is None else place.as_text()
-    connection.execute(ledger.insert(), {"format": FORMAT, "place": text})
+    values: dict[str, object] = {"format": FORMAT, "place": None, "budgets": None}
+    if place is not None:
+        values["place"] = place.as_text()
+        values["budgets"] = connection.execute(statements.COUNT_BUDGETS).scalar()
+    connection.execute(ledger.insert(), with_checksum(ledger, values))
     if place is not None:
         connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION}")
 
@@ -127,6 +138,8 @@ def damage_of(
     if where.is_file:
         yield from _damaged_pages(connection)
     with_checksums = version == FORMAT
+    if where.is_file and with_checksums:
+        yield from _lost_budgets(connection)
     for row in connection.execute(rows_of(budgets, version)).all():
         if with_checksums and not intact(budgets, row):
             yield f"the budget {str(row.name)[:80]!r} does not match its checksum"
@@ -137,6 +150,15 @@ def damage_of(
     for row in connection.execute(rows_of(entries, version)) if every_entry else ():
         if with_checksums and not intact(entries, row):
             yield f"an entry of {str(row.budget)[:80]!r} does not match its checksum"
+
+
+def _lost_budgets(connection: sa.Connection) -> Iterator[str]:
+    row = connection.execute(sa.select(ledger)).one()
+    if not intact(ledger, row):
+        yield "the number of its budgets does not match its checksum"
+    count = connection.execute(statements.COUNT_BUDGETS).scalar()
+    if count != row.budgets:
+        yield f"it has {count} budgets and not {row.budgets!r:.20}"
 
 
 def rows_of(table: sa.Table, version: int) -> sa.Select[Any]:

@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import os
 import secrets
+import stat
 from pathlib import Path
 
 from hockeystick.errors import InvalidParameter
@@ -19,6 +20,8 @@ __all__ = ["KEY_BYTES", "authentic", "tag", "user_key"]
 
 KEY_BYTES = 32
 FILE = "checkpoint.key"
+# Of a key as hexadecimal digits; a longer file is none.
+LONGEST_FILE = 1000
 
 
 def tag(key: bytes, content: bytes) -> str:
@@ -36,17 +39,18 @@ def user_key() -> bytes:
 
     It is in the folder for a user's state, $XDG_STATE_HOME/hockeystick or
     ~/.local/state/hockeystick. `InvalidParameter` if it cannot be read or made there, or if others
-    may read it.
+    may read or replace it.
     """
     path = None
     try:
         path = _folder() / FILE
         if not path.exists():
             _make(path)
-        _check_private(path)
-        key = bytes.fromhex(path.read_text(encoding="ascii"))
+        key = bytes.fromhex(_read_private(path).decode("ascii"))
         if len(key) != KEY_BYTES:
             raise ValueError(f"{len(key)} bytes")
+        if len(set(key)) == 1:
+            raise ValueError("a key that repeats one byte")
     except (OSError, RuntimeError, ValueError) as error:
         allowed = (
             f"{KEY_BYTES} bytes or more, given by Execution, or a file {path or FILE} that this "
@@ -80,7 +84,17 @@ def _make(path: Path) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _check_private(path: Path) -> None:
-    found = path.stat()
-    if os.name == "posix" and (found.st_uid != os.geteuid() or found.st_mode & 0o077):
-        raise ValueError("a file that others own, or can read or write")
+def _read_private(path: Path) -> bytes:
+    """The file, if nobody else can read it or put another one in its place."""
+    folder = path.parent.stat()
+    if os.name == "posix" and (folder.st_uid not in (0, os.geteuid()) or folder.st_mode & 0o022):
+        raise ValueError("a folder that others own, or can write to")
+    # Opening a pipe would wait for somebody to write into it.
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(handle, "rb") as file:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
+            raise ValueError("something else than a file")
+        if os.name == "posix" and (found.st_uid != os.geteuid() or found.st_mode & 0o077):
+            raise ValueError("a file that others own, or can read or write")
+        return file.read(LONGEST_FILE)
