@@ -15,12 +15,9 @@ def as_text(values: Mapping[str, object], *, name: str = "request") -> str:
     """The values as JSON text with sorted keys; what could not be read again is refused."""
     try:
         text = json.dumps(dict(values), allow_nan=False, sort_keys=True)
-        strict_json(text)
+        strict_json(text, any_characters=True)
     except (TypeError, ValueError, RecursionError):
-        allowed = (
-            "a mapping of different names to finite numbers, text without control characters, "
-            "lists and mappings"
-        )
+        allowed = "a mapping of different names to finite numbers, text, lists and mappings"
         raise InvalidParameter(name, allowed, values) from None
     return text
 
