@@ -14,11 +14,11 @@ __all__ = ["escaped", "invisible", "strict_json"]
 INVISIBLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
-def strict_json(text: str, *, any_characters: bool = False) -> Any:
+def strict_json(text: str, *, several_lines: bool = False) -> Any:
     """The value of a JSON text; `ValueError`, with the reason, where readers could disagree.
 
     No name occurs twice in an object (the last one would count), numbers are finite, and no text
-    has characters that cannot be seen, unless `any_characters` are allowed.
+    has characters that cannot be seen; line feeds are allowed in texts of `several_lines`.
     """
     try:
         value = json.loads(
@@ -27,8 +27,7 @@ def strict_json(text: str, *, any_characters: bool = False) -> Any:
             parse_constant=_refuse_constant,
             parse_float=_finite,
         )
-        if not any_characters:
-            _check_texts(value)
+        _check_texts(value, allowed="\n" if several_lines else "")
     except RecursionError:
         raise ValueError("values nested too deeply") from None
     return value
@@ -47,15 +46,15 @@ def escaped(text: str) -> str:
     )
 
 
-def _check_texts(value: Any) -> None:
+def _check_texts(value: Any, *, allowed: str) -> None:
     if isinstance(value, dict):
         for name, part in value.items():
-            _check_texts(name)
-            _check_texts(part)
+            _check_texts(name, allowed="")
+            _check_texts(part, allowed=allowed)
     elif isinstance(value, list):
         for part in value:
-            _check_texts(part)
-    elif isinstance(value, str) and invisible(value):
+            _check_texts(part, allowed=allowed)
+    elif isinstance(value, str) and invisible(value.replace(allowed, "") if allowed else value):
         raise ValueError(f"the text {value!r:.60} has control characters")
 
 

@@ -14,6 +14,8 @@ from hockeystick.ledger.requests import as_text, from_text
         '{"rate": 0.1, "rate": 0.9}',
         '{"clip_scale": 1.0, "clip_scale": 0.001}',
         '{"rate": NaN}',
+        r'{"filter": "\u001b[31m"}',
+        r'{"a\nb": 1}',
         '{"rate": 1e999}',
         "[" * 100_000,
         "[]",
@@ -26,6 +28,6 @@ def test_text_that_can_be_read_in_two_ways_is_damage(text):
 
 
 def test_what_was_written_is_read():
-    """To the last digit, with every character: descriptions of arrays have several lines."""
-    values = {"rate": 0.1, "inner": {"rate": 1e-300}, "name": "ε\n\x1b[31m", "steps": [1, 2]}
+    """To the last digit; descriptions of arrays have several lines."""
+    values = {"rate": 0.1, "inner": {"rate": 1e-300}, "name": "ε\nδ", "steps": [1, 2]}
     assert from_text(as_text(values)) == values

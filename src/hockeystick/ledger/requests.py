@@ -15,9 +15,12 @@ def as_text(values: Mapping[str, object], *, name: str = "request") -> str:
     """The values as JSON text with sorted keys; what could not be read again is refused."""
     try:
         text = json.dumps(dict(values), allow_nan=False, sort_keys=True)
-        strict_json(text, any_characters=True)
+        strict_json(text, several_lines=True)
     except (TypeError, ValueError, RecursionError):
-        allowed = "a mapping of different names to finite numbers, text, lists and mappings"
+        allowed = (
+            "a mapping of different names to finite numbers, text without control characters, "
+            "lists and mappings"
+        )
         raise InvalidParameter(name, allowed, values) from None
     return text
 
@@ -25,11 +28,10 @@ def as_text(values: Mapping[str, object], *, name: str = "request") -> str:
 def from_text(text: str) -> Mapping[str, object]:
     """What `as_text` wrote; nothing else has a name twice, or numbers that are not finite.
 
-    Texts have any characters: the description of a mechanism may have several lines. Whoever prints
-    them escapes them (`printable`, or as JSON).
+    The description of a mechanism may have several lines; whoever prints it escapes them.
     """
     try:
-        values = strict_json(text, any_characters=True)
+        values = strict_json(text, several_lines=True)
     except (TypeError, ValueError):
         values = None
     if not isinstance(values, dict):
