@@ -201,6 +201,8 @@ def test_the_file_disappears(place, directory, how):
 # What workers are told when the file is gone, has two names for a moment, or is another one.
 GONE = (
     "deleted, moved or replaced",
+    # A journal that a killed process left beside what is there now.
+    "may belong to another ledger",
     "readonly database",
     "has 2 names",
     "not a database",
