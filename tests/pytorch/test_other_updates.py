@@ -151,3 +151,19 @@ def test_another_call_of_the_model(runs, clipping):
         run.optimizer.step()
         runs.train(other, until=2)
         assert torch.equal(runs.weights(run), runs.weights(other))
+
+
+def test_the_loss_of_an_earlier_batch(runs, clipping):
+    """It belongs to that batch, whatever its size."""
+    run, loader, loss = batches(runs, clipping)
+    old = loss(next(loader)[0])
+    old.backward()
+    run.optimizer.step()
+    new = loss(next(loader)[0])
+    with pytest.raises(InvalidParameter, match="same batch"):
+        old + new
+    with pytest.raises(PlanMismatch, match="of an earlier batch"):
+        old.backward()
+    new.backward()
+    run.optimizer.step()
+    assert run.taken_steps == 2

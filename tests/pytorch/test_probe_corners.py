@@ -272,6 +272,46 @@ def test_small_differences_of_large_numbers(runs, clipping):
     assert run.record().probe["largest_change"] < 1e-4
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x - 0.01 * x.mean(0) if len(x) > 10 else x,
+        lambda x: x - 0.01 * (x.mean(0) - x.mean(0).detach()) if len(x) > 10 else x,
+    ],
+    ids=["forward", "backward"],
+)
+def test_weak_mixing_in_large_batches(runs, clipping, function):
+    """Double precision does not excuse it: the whole batch is compared there too."""
+    with pytest.raises(PlanMismatch, match="influence each other"):
+        stepped(runs, network(Function(function)), clipping)
+
+
+def test_buffers_while_precision_is_changed(runs, clipping):
+    """A float buffer is of the model's type again where rounding is decided, and after it."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 64), nn.Tanh(), nn.Linear(64, 1), Shifted())
+    points = data().tensors[0]
+    with torch.no_grad():
+        targets = model(points).squeeze(-1) + 0.001 * torch.randn(EXAMPLES)
+    run = runs.private(FULL, model=model, dataset=TensorDataset(points, targets), clipping=clipping)
+    points, targets = next(iter(run.loader))
+    run.loss(nn.MSELoss())(run.model(points).squeeze(-1), targets).backward()
+    run.optimizer.step()
+    assert {t.dtype for t in (*model.parameters(), *model.buffers())} == {torch.float32}
+
+
+class Shifted(nn.Module):
+    """Adds a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("shift", torch.tensor(1000.0))
+
+    def forward(self, x):
+        """Far away from zero."""
+        return x + self.shift
+
+
 def test_an_example_that_is_not_finite(runs, clipping):
     """It contributes nothing, and is no influence."""
     points, labels = data().tensors

@@ -18,7 +18,7 @@ __all__ = [
     "suffix_calls",
 ]
 
-# Around the centre calls are known to about this, relatively; in doubt a corner is kept.
+# Around the centre calls are known to about this, relatively; a corner within it is kept.
 HULL_NOISE = 4e-16
 # Beyond this e^x is not a number any more.
 LARGEST_EXPONENT = 700.0

@@ -1,7 +1,7 @@
 """Squared norms of rows and weighted sums of rows, in double precision whatever the rows are in.
 
-A product of two single-precision numbers is exact in double precision, so only the additions round:
-n of them, in any order, have an error of at most n * 1.2e-16 times the sum of the absolute values.
+Products and additions round. The sum of n products, in any order, has an error of at most
+(n + 1) * 1.12e-16 times the sum of their absolute values.
 """
 
 from __future__ import annotations

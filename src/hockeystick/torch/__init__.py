@@ -19,7 +19,7 @@ from hockeystick.torch.losses import PrivateCriterion, PrivateLoss
 from hockeystick.torch.noise_stream import NoiseStream
 from hockeystick.torch.optimizer import PlanOptimizer
 from hockeystick.torch.preparation import make_private
-from hockeystick.torch.probe import ProbeReport
+from hockeystick.torch.probe_report import ProbeReport
 from hockeystick.torch.run import PrivateRun
 
 __all__ = [

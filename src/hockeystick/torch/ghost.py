@@ -15,7 +15,12 @@ from hockeystick.torch.clipping import (
     check_count,
     forget_gradients,
 )
-from hockeystick.torch.layer_gradients import LayerGradients, Use, layer_gradients
+from hockeystick.torch.layer_gradients import (
+    MOST_EXAMPLES,
+    LayerGradients,
+    Use,
+    layer_gradients,
+)
 from hockeystick.torch.limits import Limit
 from hockeystick.torch.progress import Piece
 
@@ -93,6 +98,11 @@ class GhostClipping:
         keep: Sequence[int] = (),
     ) -> Contribution:
         """`PlanMismatch` if the gradients are not of as many examples as the batch has."""
+        if piece.size > MOST_EXAMPLES:
+            raise PlanMismatch(
+                f"Ghost clipping takes at most {MOST_EXAMPLES:,} examples at once, got "
+                f"{piece.size:,}; give physical_batch_size to make_private."
+            )
         used = self._backward(losses, parameters)
         for use in self.model.uses:
             check_count(use.examples, piece)

@@ -12,7 +12,8 @@ from hockeystick.errors import HockeystickError, PlanMismatch
 from hockeystick.torch.clipping import Clipping, forget_activations, forget_gradients
 from hockeystick.torch.model_state import ModelState
 from hockeystick.torch.outcome import Outcome
-from hockeystick.torch.probe import IndependenceProbe, ProbeReport
+from hockeystick.torch.probe import IndependenceProbe
+from hockeystick.torch.probe_report import ProbeReport
 from hockeystick.torch.process_group import GroupClaim
 from hockeystick.torch.progress import Piece, Progress
 from hockeystick.torch.reloading import Reloaded
@@ -94,13 +95,18 @@ class GradientSums:
 
     # -- one batch --------------------------------------------------------------------------------
 
-    def batch_size(self) -> int:
-        """Of the batch that is out."""
-        return self._progress.current()[0].size
+    def piece(self) -> Piece:
+        """The batch that is out."""
+        return self._progress.current()[0]
 
-    def compute(self, losses: torch.Tensor, recipe: Recipe | None) -> None:
-        """The backward pass of the batch that is out; `PlanMismatch` for a second one."""
+    def compute(self, losses: torch.Tensor, recipe: Recipe | None, of: Piece) -> None:
+        """The backward pass of the batch that is out; `PlanMismatch` for another, or a second."""
         piece, limit = self._progress.current()
+        if of is not piece:
+            raise PlanMismatch(
+                "The loss is of an earlier batch than the one that is out; compute the loss of a "
+                "batch and call its backward() before the next batch."
+            )
         self._check_refused()
         self._claim()
         self._watch.check()
@@ -118,7 +124,10 @@ class GradientSums:
                 "computed; call model.train() before the step."
             )
         sample = None
-        if self._tape is not None and self._loaded is not None and recipe is not None:
+        if self._tape is not None:
+            # Both are there whenever a batch is recorded.
+            assert recipe is not None
+            assert self._loaded is not None
             sample = Sample(self._tape, recipe, self._loaded)
         rows = [] if sample is None else sample.rows
         with _in_one_sentence():

@@ -22,11 +22,11 @@ from torch import nn
 
 from hockeystick.torch.sums import squared_norms, weighted_sum
 
-__all__ = ["LayerGradients", "Use", "layer_gradients"]
+__all__ = ["MOST_EXAMPLES", "LayerGradients", "Use", "layer_gradients"]
 
 # Of double precision, rounded up.
 ROUNDING = 1.2e-16
-# Examples in a physical batch, at most: sums over so many of them round as is said below.
+# Examples in a physical batch, at most: what rounding adds is for sums over so many of them.
 MOST_EXAMPLES = 2**20
 # Numbers of per-example gradients that are formed at a time (128 MB).
 AT_ONCE = 2**24
@@ -101,23 +101,22 @@ class _Linear:
         sizes = torch.linalg.vector_norm(g, dim=2)
         lengths = sizes * torch.linalg.vector_norm(a, dim=2)
         of_bias = torch.linalg.vector_norm(g.sum(dim=1), dim=1)
-        return (
-            self._of_weight(a, g, lengths).square(),
-            _with_rounding(of_bias, sizes).square(),
-        )
+        of_bias = _with_rounding(of_bias, sizes.sum(dim=1), sizes.shape[1])
+        return self._of_weight(a, g, lengths).square(), of_bias.square()
 
     def _of_weight(self, a: torch.Tensor, g: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
         """Norms, at least; `lengths` are those of the positions."""
-        positions = a.shape[1]
+        positions, total = a.shape[1], lengths.sum(dim=1)
         if positions == 1:
-            return lengths[:, 0]
+            return total
         if positions**2 > a.shape[2] * g.shape[2]:
-            return _with_rounding(torch.linalg.vector_norm((g.mT @ a).flatten(1), dim=1), lengths)
-        inner = ((g @ g.mT) * (a @ a.mT)).sum(dim=(1, 2)).clamp(min=0.0)
-        # The inner products are known to rounding of their sizes only.
-        terms = positions**2 + a.shape[2] + g.shape[2]
-        inner += terms * ROUNDING * lengths.sum(dim=1).square()
-        return _with_rounding(inner.sqrt(), lengths)
+            norms = torch.linalg.vector_norm((g.mT @ a).flatten(1), dim=1)
+        else:
+            inner = ((g @ g.mT) * (a @ a.mT)).sum(dim=(1, 2)).clamp(min=0.0)
+            # The inner products are known to rounding of their sizes only.
+            terms = positions**2 + a.shape[2] + g.shape[2]
+            norms = (inner + terms * ROUNDING * total.square()).sqrt()
+        return _with_rounding(norms, total, positions)
 
     def weighted(self, factors: torch.Tensor) -> OfParameters:
         """A matrix product over examples and positions."""
@@ -138,8 +137,8 @@ class _Embedding:
     def __init__(self, use: Use) -> None:
         self._layer: Any = use.layer
         self._examples = use.examples
-        self._positions = use.inputs[0].reshape(use.examples, -1).shape[1]
         indices = use.inputs[0].reshape(use.examples, -1)
+        self._positions = indices.shape[1]
         rows = torch.arange(use.examples, device=indices.device)[:, None].expand_as(indices)
         counted = torch.ones_like(indices, dtype=torch.bool)
         if self._layer.padding_idx is not None:
@@ -158,9 +157,8 @@ class _Embedding:
         squares.index_add_(0, known // self._layer.num_embeddings, sums.square().sum(dim=1))
         sizes = self._gradients.new_zeros(self._examples)
         sizes.index_add_(0, self._rows, torch.linalg.vector_norm(self._gradients, dim=1))
-        # As if all positions had the mean size.
-        each = (sizes / max(self._positions, 1))[:, None].expand(-1, self._positions)
-        return {self._layer.weight: _with_rounding(squares.sqrt(), each).square()}
+        norms = _with_rounding(squares.sqrt(), sizes, self._positions)
+        return {self._layer.weight: norms.square()}
 
     def weighted(self, factors: torch.Tensor) -> OfParameters:
         """Added to the rows of their indices."""
@@ -171,10 +169,9 @@ class _Embedding:
         return {self._layer.weight: total.flatten()}
 
 
-def _with_rounding(norms: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
-    """Norms and what rounding adds, with the sizes of the positions that are summed."""
-    most = 2.0 * ROUNDING * MOST_EXAMPLES * sizes.shape[1]
-    return norms + most * sizes.sum(dim=1) if sizes.shape[1] > 1 else norms
+def _with_rounding(norms: torch.Tensor, total: torch.Tensor, positions: int) -> torch.Tensor:
+    """Norms and what rounding adds, if the sizes of so many positions add up to `total`."""
+    return norms if positions == 1 else norms + 2.0 * ROUNDING * MOST_EXAMPLES * positions * total
 
 
 class _Formed:

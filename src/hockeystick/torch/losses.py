@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from hockeystick.errors import InvalidParameter
+from hockeystick.torch.progress import Piece
 from hockeystick.torch.sample import Recipe
 from hockeystick.torch.tape import Replay, Tape, plain
 
@@ -22,14 +23,14 @@ SAME = 1e-3
 class Batch(Protocol):
     """The batch that is out."""
 
-    def batch_size(self) -> int:
-        """How many examples it has."""
+    def piece(self) -> Piece:
+        """Its place in the run, and its examples."""
 
     def tape(self) -> Tape | None:
         """The record of it, if there is one."""
 
-    def compute(self, losses: torch.Tensor, recipe: Recipe | None) -> None:
-        """The backward pass."""
+    def compute(self, losses: torch.Tensor, recipe: Recipe | None, of: Piece) -> None:
+        """The backward pass of the losses of a piece."""
 
 
 class PrivateCriterion:
@@ -59,16 +60,17 @@ class PrivateCriterion:
         """A loss with `backward()` and `item()`; without gradients what the criterion returns."""
         if not torch.is_grad_enabled():
             return self._criterion(*plain(arguments), **plain(options))
-        size, tape = self._batch.batch_size(), self._batch.tape()
+        piece, tape = self._batch.piece(), self._batch.tape()
         recipe = None
         if tape is not None:
             origins = tape.origins((arguments, options))
             recipe = self._recipe(origins)
         arguments, options = plain(arguments), plain(options)
-        values = self._values(arguments, options, size)
+        values = self._values(arguments, options, piece.size)
         if tape is not None:
             self._check_same(values, arguments, options)
-        return PrivateLoss(values, self._batch, recipe, total=self._reduction == "sum")
+        total = self._reduction == "sum"
+        return PrivateLoss(values, self._batch, piece, recipe, total=total)
 
     def _recipe(self, origins: Any) -> Recipe:
         def again(replay: Replay) -> torch.Tensor:
@@ -144,17 +146,19 @@ class PrivateLoss:
         self,
         values: torch.Tensor,
         batch: Batch,
+        piece: Piece,
         recipe: Recipe | None,
         *,
         total: bool = False,
     ) -> None:
-        self._values, self._batch, self._recipe, self._total = values, batch, recipe, total
+        self._values, self._batch, self._piece = values, batch, piece
+        self._recipe, self._total = recipe, total
 
     def backward(self, **options: Any) -> None:
         """Clip the gradient of each example and keep their sum for the optimizer's step."""
         if options:
             raise InvalidParameter("backward", "called without options", sorted(options))
-        self._batch.compute(self._values, self._recipe)
+        self._batch.compute(self._values, self._recipe, self._piece)
 
     def detach(self) -> torch.Tensor:
         """The mean over the batch (or the sum, if the criterion sums); as secret as the data."""
@@ -185,11 +189,13 @@ class PrivateLoss:
                 "added to losses of the run only (weight decay belongs into the optimizer)",
                 type(other),
             )
+        if other._piece is not self._piece:
+            raise InvalidParameter("loss", "added to losses of the same batch only", "another one")
         mine, theirs = self._recipe, other._recipe
         recipe = None
         if mine is not None and theirs is not None:
             recipe = lambda replay: mine(replay) + theirs(replay)  # noqa: E731
-        return PrivateLoss(self._values + other._values, self._batch, recipe, total=self._total)
+        return self._with(self._values + other._values, recipe)
 
     def __radd__(self, other: Any) -> PrivateLoss:
         # The sum of a list begins with 0.
@@ -208,7 +214,7 @@ class PrivateLoss:
             )
         mine = self._recipe
         recipe = None if mine is None else lambda replay: mine(replay) * number
-        return PrivateLoss(self._values * number, self._batch, recipe, total=self._total)
+        return self._with(self._values * number, recipe)
 
     __rmul__ = __mul__
 
@@ -216,6 +222,9 @@ class PrivateLoss:
         if not isinstance(number, (int, float)) or number == 0:
             raise InvalidParameter("loss", "divided by a number", number)
         return self * (1.0 / number)
+
+    def _with(self, values: torch.Tensor, recipe: Recipe | None) -> PrivateLoss:
+        return PrivateLoss(values, self._batch, self._piece, recipe, total=self._total)
 
     def __repr__(self) -> str:
         return f"PrivateLoss({self.item():.6g})"

@@ -15,7 +15,7 @@ from hockeystick.torch.gradient_sums import GradientSums
 from hockeystick.torch.loader import PlanLoader
 from hockeystick.torch.losses import PrivateCriterion
 from hockeystick.torch.optimizer import PlanOptimizer
-from hockeystick.torch.probe import ProbeReport
+from hockeystick.torch.probe_report import ProbeReport
 from hockeystick.torch.progress import Progress
 from hockeystick.torch.restoring import check_model_state
 from hockeystick.training.filtered import describe_filter

@@ -80,8 +80,7 @@ class Sample:
     def losses_in_batch(self) -> torch.Tensor:
         """Of the examples of the sample, from a forward pass of the whole batch."""
         everyone = range(self._tape.size)
-        with torch.no_grad():
-            return self._losses(everyone, Replay(self._tape, everyone, None))[self.rows]
+        return self._losses(everyone, Replay(self._tape, everyone, None, self.dtype))[self.rows]
 
     def losses_of_step(self) -> torch.Tensor:
         """Of the whole batch, with the random numbers that the step had."""

@@ -1,10 +1,10 @@
 """Norms and clipped sums of per-example gradients, in double precision.
 
 One example changes a clipped sum by at most its clipped norm plus what rounding can do. With n
-examples of norm at most C after clipping, n additions in double precision are wrong by at most
-n * 1.2e-16 * n * C in norm, with the example and without it: together 2.3e-16 * n^2 * C, which is
-2.3e-6 clip norms for 100,000 examples. Noise is added to the sum before it is rounded to the
-parameters' type, so that this rounding is post-processing.
+examples of norm at most C after clipping, the sum in double precision is wrong by at most
+(n + 1) * 1.12e-16 * n * C in norm, with the example and without it: together 2.3e-16 * n * (n + 1)
+clip norms, which is 2.3e-6 for 100,000 examples. Noise is added to the sum before it is rounded to
+the parameters' type, so that this rounding is post-processing.
 """
 
 from __future__ import annotations
