@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from curves import Curve, Drawing, run, write_picture
 from hockeystick import strategies
-from hockeystick._numerics.ring import envelope
+from hockeystick.analyses.renyi.ring import envelope
 from hockeystick.report.figure import INK, new_figure
 
 EPOCHS, SMALLEST = 10, 1e-2

@@ -20,8 +20,8 @@ import numpy as np
 from curves import Curve, Drawing, Panels, run
 from hockeystick import strategies
 from hockeystick._numerics.law import FloatArray
-from hockeystick._numerics.posterior_tails import posterior_tails
-from hockeystick.analyses.conditional_bound import ConditionalBound
+from hockeystick.analyses.conditional.bound import ConditionalBound
+from hockeystick.analyses.conditional.posterior_tails import posterior_tails
 from unsound_allocation import step_shares
 
 EPOCHS, BAD_EVENT, QUANTILE = 4, 0.5e-5, 5.5

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import hockeystick as hs
 from curves import Drawing, Panels, curve, run
-from hockeystick.analyses.conditional_bound import ConditionalBound
+from hockeystick.analyses.conditional.bound import ConditionalBound
 from hockeystick.report.figure import INK, PALETTE, log_axes
 from unsound_allocation import (
     probability_of_bad_event,

@@ -14,7 +14,7 @@ import hockeystick as hs
 from accuracy_table import Accuracies, Entry
 from curves import Curve, Drawing, Panels
 from hockeystick.report.progress import progress
-from hockeystick.sampling import Sampling
+from hockeystick.schemes import Sampling
 from private_training import (
     Priced,
     Recipe,

@@ -5,7 +5,7 @@ a threshold. Appendix E of the paper computes a tail bound for every step of an 
 failure probability beta, takes the worst threshold for the whole epoch, and counts beta once. But
 the steps look at different bins, so their failures are different events, and their probabilities
 add up. Nothing here yields a `Guarantee`. The library takes one threshold for which the tail bounds
-of all steps add up to beta (analyses/conditional_bound.py).
+of all steps add up to beta (analyses/conditional/bound.py).
 
 Two readings. `unsound_charged_once` has the bounds of one step add up to beta; bins with equal
 levels need no bound against each other, so DP-SGD has one bound in each step. `unsound_as_printed`
@@ -22,10 +22,10 @@ from collections.abc import Callable
 import numpy as np
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick._numerics.posterior_tails import Tails, posterior_tails
 from hockeystick._numerics.search import bracket
-from hockeystick.analyses.conditional_bound import ConditionalBound
-from hockeystick.evaluation import Direction
+from hockeystick.analyses.conditional.bound import ConditionalBound
+from hockeystick.analyses.conditional.posterior_tails import Tails, posterior_tails
+from hockeystick.profile.refinement import Direction
 
 __all__ = [
     "Rule",

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from forked import in_child
 from hockeystick.errors import HockeystickError, LedgerError, PlanMismatch
 from hockeystick.ledger import MemoryStore, open_store
+from references.forked import in_child
 
 N = 6
 GRAPH = hs.Attribution.from_pairs(

@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from forked import in_child
+from hockeystick._process import OwnProcess
 from hockeystick.errors import HockeystickError, LedgerError
-from hockeystick.process import OwnProcess
+from references.forked import in_child
 
 
 def test_nothing_in_the_same_process():

@@ -8,7 +8,7 @@ from itertools import islice
 
 import hockeystick as hs
 import settings as s  # beside harness.py
-from hockeystick._numerics.ring import exact_moments
+from hockeystick.analyses.renyi.ring import exact_moments
 from ours.plans import banded_bins, gram_plan
 
 FLOAT_BYTES = 4

@@ -10,7 +10,7 @@ import settings as s  # beside harness.py
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tests"))
 
-from twins.ring import dictionary_moment
+from references.ring import dictionary_moment
 
 
 def bins(c):

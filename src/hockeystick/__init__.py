@@ -9,14 +9,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from hockeystick import baselines, errors, strategies
+from hockeystick import errors, schemes, strategies
 from hockeystick._version import __version__
-from hockeystick.accounting import account, methods
-from hockeystick.calibration import Calibration, calibrate
+from hockeystick.accounting import baselines
+from hockeystick.accounting.account import account, methods
+from hockeystick.accounting.calibrate import Calibration, calibrate
 from hockeystick.guarantee import Guarantee
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
-from hockeystick.sampling import (
+from hockeystick.schemes import (
     Attribution,
     BallsInBins,
     ConjecturedUserMinSep,
@@ -32,8 +33,9 @@ from hockeystick.sampling import (
 
 if TYPE_CHECKING:
     from hockeystick import fdp, filters, ledger, training
-    from hockeystick.comparison.compare import Compared, compare
-    from hockeystick.estimation import (
+    from hockeystick.accounting.compare import Compared, compare
+    from hockeystick.montecarlo.drafts import DrawPlan
+    from hockeystick.montecarlo.estimate import (
         Estimate,
         EstimatedNoise,
         estimate_delta,
@@ -41,24 +43,23 @@ if TYPE_CHECKING:
         estimate_profile,
         estimate_profiles,
     )
-    from hockeystick.montecarlo.drafts import DrawPlan
     from hockeystick.montecarlo.execution import Execution
-    from hockeystick.verification import draws_to_verify, verify
+    from hockeystick.montecarlo.verify import draws_to_verify, verify
 
 # Loaded when they are first asked for, so that importing the package stays light.
 _ON_DEMAND = {
-    "Compared": "comparison",
+    "Compared": "accounting.compare",
     "DrawPlan": "montecarlo.drafts",
-    "Estimate": "estimation",
-    "EstimatedNoise": "estimation",
+    "Estimate": "montecarlo.estimate",
+    "EstimatedNoise": "montecarlo.estimate",
     "Execution": "montecarlo.execution",
-    "compare": "comparison",
-    "draws_to_verify": "verification",
-    "estimate_delta": "estimation",
-    "estimate_noise": "estimation",
-    "estimate_profile": "estimation",
-    "estimate_profiles": "estimation",
-    "verify": "verification",
+    "compare": "accounting.compare",
+    "draws_to_verify": "montecarlo.verify",
+    "estimate_delta": "montecarlo.estimate",
+    "estimate_noise": "montecarlo.estimate",
+    "estimate_profile": "montecarlo.estimate",
+    "estimate_profiles": "montecarlo.estimate",
+    "verify": "montecarlo.verify",
 }
 _PACKAGES_ON_DEMAND = ("fdp", "filters", "ledger", "torch", "training")
 
@@ -98,6 +99,7 @@ __all__ = [
     "filters",
     "ledger",
     "methods",
+    "schemes",
     "strategies",
     "training",
     "verify",

@@ -8,10 +8,10 @@ from functools import cached_property, reduce
 from typing import Literal, NamedTuple, Protocol
 
 from hockeystick import _validate as check
+from hockeystick.bounds.bound import Source
 from hockeystick.errors import InvalidParameter, PrecisionError
-from hockeystick.evaluation import BOTH, Bounds, Direction
 from hockeystick.profile import DEFAULT_ACCURACY, Profile
-from hockeystick.source import Source
+from hockeystick.profile.refinement import BOTH, Bounds, Direction
 
 __all__ = [
     "ADJACENCY",

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from hockeystick.errors import InvalidParameter
 from hockeystick.profile import Profile
 from hockeystick.randomness import RandomSource
-from hockeystick.sampling import Attribution, Indices, Sampling
+from hockeystick.schemes import Attribution, Indices, Sampling
 from hockeystick.strategies import NoiseStream, Strategy, identity
 
 __all__ = ["Plan", "require_plan"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import hockeystick as hs
-from hockeystick.baselines import BASELINES
-from hockeystick.evaluation import BOTH
+from hockeystick.accounting.baselines import BASELINES
+from hockeystick.profile.refinement import BOTH
 
 ONE_BLOCK = hs.Plan(sampling=hs.RandomAllocation(picks=1, out_of=1000), steps=1000)
 

@@ -13,7 +13,7 @@ import pytest
 import hockeystick as hs
 from cli.conftest import Command
 from hockeystick.cli.batch_file import write_batches
-from hockeystick.sampling import Indices, Sampling
+from hockeystick.schemes import Indices, Sampling
 
 SCHEMES: dict[str, tuple[list[str], Sampling]] = {
     "full-batch": ([], hs.FullBatch()),

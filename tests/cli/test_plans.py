@@ -11,7 +11,7 @@ import hockeystick as hs
 from hockeystick.cli.options import PlanOptions
 from hockeystick.cli.plans import described, plan_from, sampling_from
 from hockeystick.errors import InvalidParameter
-from hockeystick.sampling import SCHEMES, Sampling
+from hockeystick.schemes import SCHEMES, Sampling
 
 EXAMPLES: dict[str, tuple[dict[str, Any], Sampling]] = {
     "full-batch": ({}, hs.FullBatch()),

@@ -22,7 +22,7 @@ HAS_TORCH = find_spec("torch") is not None and find_spec("opacus") is not None
 # Modules that are named on the page, one for each package whose names users import.
 MODULES = ["hockeystick"] + [
     f"hockeystick.{name}"
-    for name in ("sampling", "torch", *(n for n in hs.__all__ if n[0].islower()))
+    for name in ("torch", *(n for n in hs.__all__ if n[0].islower()))
     if (SOURCE / name).is_dir() or name == "errors"
 ]
 
@@ -73,8 +73,7 @@ def test_the_modules():
             ".torch",
             ".training",
             ".errors",
-            ".baselines",
-            ".sampling",
+            ".schemes",
         )
     }
 

@@ -39,7 +39,7 @@ def test_names_of_the_library_exist(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_files_exist(page):
-    """`analyses/gram.py` in the package, `reproductions/curves.py` in the repository."""
+    """`analyses/gram/method.py` in the package, `reproductions/curves.py` in the repository."""
     named = found_in_code(page, r"(?:\w+/)*[a-z]\w*\.py\b")
     assert named <= FILES
 

@@ -31,7 +31,7 @@ from hockeystick.fdp.example_3_3 import (
     rule,
     second_heights,
 )
-from strategies import pairs, quick
+from hypothesis_strategies import pairs, quick
 
 GAMMA = np.concatenate((np.linspace(0.0, 3.0, 61), [10.0]))
 Pair = tuple[list[float], list[float]]

@@ -20,7 +20,7 @@ from hockeystick.fdp import (
     tightest_mu,
     true_positive_rate,
 )
-from strategies import pairs, quick
+from hypothesis_strategies import pairs, quick
 
 ALPHA = np.linspace(0.0, 1.0, 2001)
 PHI = NormalDist()

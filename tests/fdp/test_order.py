@@ -17,7 +17,7 @@ from hockeystick.fdp import (
     gdp,
     greatest_lower_bound,
 )
-from strategies import pairs, quick
+from hypothesis_strategies import pairs, quick
 
 ALPHA = np.linspace(0.0, 1.0, 2001)
 Pair = tuple[list[float], list[float]]

@@ -7,14 +7,7 @@ import pytest
 
 from hockeystick import Profile
 from hockeystick.errors import InvalidParameter
-from hockeystick.fdp import (
-    FirstStage,
-    estimate,
-    from_densities,
-    from_pmfs,
-    from_profile,
-    gdp,
-)
+from hockeystick.fdp import FirstStage, estimate, from_densities, from_pmfs, from_profile, gdp
 
 ALPHA = np.linspace(0.0, 1.0, 401)
 SAMPLED = Profile.gaussian(noise_multiplier=1.0).subsample(0.3)

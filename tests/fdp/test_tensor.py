@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from hockeystick.fdp import TradeOff, from_pmfs, gdp, greatest_lower_bound, tensor
-from strategies import pairs, quick
+from hypothesis_strategies import pairs, quick
 
 ALPHA = np.linspace(0.0, 1.0, 301)
 Pair = tuple[list[float], list[float]]

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from hockeystick.errors import InvalidParameter
 from hockeystick.fdp import PrivacyCurve, TradeOff, from_pmfs, greatest_lower_bound
-from strategies import pairs, quick
+from hypothesis_strategies import pairs, quick
 
 ALPHA = np.linspace(0.0, 1.0, 301)
 GAMMA = np.concatenate((np.linspace(0.0, 4.0, 201), [20.0, 1e4]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hockeystick.errors import InvalidParameter
-from hockeystick.filters.allowances import allowances
+from hockeystick.filters.comparison import allowances
 
 # Together they take seconds; `make test` runs them.
 pytestmark = pytest.mark.slow

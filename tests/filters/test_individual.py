@@ -9,7 +9,7 @@ import pytest
 
 from hockeystick import filters
 from hockeystick.errors import HockeystickError, InvalidParameter
-from hockeystick.filters.renyi_price import prices
+from hockeystick.filters.renyi.charge import prices
 
 MAKERS: dict[str, Callable[[int], filters.Individual]] = {
     "renyi": lambda n: filters.Individual.renyi(examples=n, epsilon=1.0, delta=1e-5),

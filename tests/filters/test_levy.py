@@ -9,7 +9,7 @@ import pytest
 import hockeystick as hs
 from hockeystick import filters
 from hockeystick.errors import BudgetExceeded, InvalidParameter
-from hockeystick.filters.asked import Sampled
+from hockeystick.filters.request import Sampled
 from hockeystick.filters.showcase import showcase_schedule
 
 # Together they take seconds; `make test` runs them.

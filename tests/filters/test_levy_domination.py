@@ -12,8 +12,7 @@ from scipy.stats import norm
 import hockeystick as hs
 from hockeystick._numerics.law import Side, from_losses
 from hockeystick.filters import LevyProcess
-from hockeystick.filters.levy_domination import covers, curves_of, smallest_time
-from hockeystick.filters.levy_price import (
+from hockeystick.filters.levy.charge import (
     beside_catalyst,
     block_of,
     block_variance,
@@ -21,6 +20,7 @@ from hockeystick.filters.levy_price import (
     price,
     rounded_up,
 )
+from hockeystick.filters.levy.domination import covers, curves_of, smallest_time
 
 # Designed for rate 0.01 and noise between 1.4 and 2.5, one step at a time.
 SINGLE = LevyProcess(

@@ -10,11 +10,11 @@ import pytest
 from scipy.stats import norm, poisson
 
 import hockeystick as hs
-from hockeystick._numerics.jump_lattice import jump_lattice
 from hockeystick._numerics.law import Resolution, Side
 from hockeystick.errors import InvalidParameter
-from hockeystick.expressions.levy import LevyPair
 from hockeystick.filters import LevyProcess
+from hockeystick.filters.levy.expression import LevyPair
+from hockeystick.filters.levy.jump_lattice import jump_lattice
 
 PAIR = LevyPair(variance=0.09, unit=0.1, sizes=(1, 4), rates=(0.8, 0.05))
 

@@ -8,7 +8,7 @@ import pytest
 import hockeystick as hs
 from hockeystick import filters
 from hockeystick.errors import BudgetExceeded, InvalidParameter, UnsupportedPlan
-from hockeystick.filters.renyi_price import budget_at_order, epsilon_at_order, prices
+from hockeystick.filters.renyi.charge import budget_at_order, epsilon_at_order, prices
 
 
 def divergences(order: float, rate: float, mu: float) -> tuple[float, float]:

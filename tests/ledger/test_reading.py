@@ -9,13 +9,13 @@ import sqlite3
 
 import pytest
 
-from forked import in_child
 from hockeystick.cli.main import main
 from hockeystick.errors import HockeystickError
 from hockeystick.ledger import LedgerError, audit, files, read_ledger
 from ledger.earlier import TABLES
 from ledger.test_opening import opened
 from ledger.workers import CHARGE, Place, exit_code_of, run_until
+from references.forked import in_child
 
 
 def foreign(path, mode):

@@ -10,8 +10,8 @@ import hockeystick as hs
 from hockeystick import strategies
 from hockeystick.montecarlo.payoff import payoffs
 from hockeystick.randomness import generator
-from hockeystick.simulation import Proposal, Simulation
-from twins.participating_plans import banded_matrix
+from hockeystick.schemes.simulation import Proposal, Simulation
+from references.participating_plans import banded_matrix
 
 STEPS = 40
 FIVE = strategies.bsr(STEPS, bands=5)

@@ -7,9 +7,14 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import strategies
-from hockeystick._numerics.inner_product_kernels import fill_normal
-from hockeystick.simulation.columns import MOST_DENSE_STEPS, Trajectories, columns_of, too_long
-from twins.participating_plans import banded_matrix
+from hockeystick.schemes.simulation.columns import (
+    MOST_DENSE_STEPS,
+    Trajectories,
+    columns_of,
+    too_long,
+)
+from hockeystick.schemes.simulation.inner_product_kernels import fill_normal
+from references.participating_plans import banded_matrix
 
 STRATEGIES = {
     "identity": strategies.identity(13),

@@ -18,7 +18,7 @@ from hockeystick.montecarlo.drawing import Drawer
 from hockeystick.montecarlo.execution import Pool
 from hockeystick.montecarlo.payoff import Payoff
 from hockeystick.montecarlo.work import Job, draw_piece
-from hockeystick.simulation import Simulation
+from hockeystick.schemes.simulation import Simulation
 from montecarlo.conftest import PIECES, PLAN, estimated
 
 pytestmark = pytest.mark.usefixtures("small_pieces")

@@ -11,8 +11,8 @@ import hockeystick as hs
 from hockeystick import strategies
 from hockeystick.montecarlo.payoff import Payoff
 from hockeystick.montecarlo.work import Job, draw_piece, pieces_of
-from hockeystick.simulation import Simulation, runs_of
-from hockeystick.simulation.participation import half_norms, log_ratios
+from hockeystick.schemes.simulation import Simulation, runs_of
+from hockeystick.schemes.simulation.proposals import half_norms, log_ratios
 
 DRAWS = 40_000
 

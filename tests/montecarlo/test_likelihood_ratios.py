@@ -7,9 +7,9 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import strategies
-from hockeystick.simulation.participation import half_norms, log_ratios
-from twins.participating_plans import SHORT_RUNS, ShortRun, banded_matrix, prepared
-from twins.participation_patterns import (
+from hockeystick.schemes.simulation.proposals import half_norms, log_ratios
+from references.participating_plans import SHORT_RUNS, ShortRun, banded_matrix, prepared
+from references.participation_patterns import (
     cyclic_patterns,
     likelihood_ratio,
     min_sep_patterns,

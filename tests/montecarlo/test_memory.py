@@ -16,7 +16,7 @@ from hockeystick.montecarlo.drawing import Drawer
 from hockeystick.montecarlo.execution import Pool
 from hockeystick.montecarlo.payoff import Payoff
 from hockeystick.montecarlo.work import Job, pieces_of
-from hockeystick.simulation import Simulation
+from hockeystick.schemes.simulation import Simulation
 from montecarlo.conftest import PLAN
 
 SCRIPT = """

@@ -11,9 +11,9 @@ from scipy.optimize import minimize
 
 from hockeystick.montecarlo.payoff import Payoff, payoffs
 from hockeystick.randomness import generator
-from hockeystick.simulation import Proposal
+from hockeystick.schemes.simulation import Proposal
 from montecarlo.medium_runs import SCHEMES, payoffs_of, proposals_of, simulation
-from twins.participating_plans import SHORT_RUNS, prepared
+from references.participating_plans import SHORT_RUNS, prepared
 
 # Together they take seconds; `make test` runs them.
 pytestmark = pytest.mark.slow

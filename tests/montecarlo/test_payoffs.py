@@ -14,7 +14,7 @@ from hockeystick.montecarlo.payoff import Payoff, payoffs
 from hockeystick.montecarlo.tally import Tally
 from hockeystick.montecarlo.work import Job, draw_piece, pieces_of
 from hockeystick.randomness import generator
-from hockeystick.simulation import Drawn, Proposal, Simulation
+from hockeystick.schemes.simulation import Drawn, Proposal, Simulation
 
 PLAN = hs.Plan(
     sampling=hs.MinSep(rate=0.1, separation=4), steps=30, strategy=strategies.bsr(30, bands=4)

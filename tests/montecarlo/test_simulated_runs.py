@@ -12,7 +12,7 @@ import hockeystick as hs
 from hockeystick.montecarlo.payoff import Payoff
 from hockeystick.randomness import generator
 from montecarlo.medium_runs import SCHEMES, payoffs_of, proposals_of, simulation
-from twins.participating_plans import SHORT_RUNS, prepared
+from references.participating_plans import SHORT_RUNS, prepared
 
 # Together they take seconds; `make test` runs them.
 pytestmark = pytest.mark.slow

@@ -11,16 +11,16 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import strategies
-from hockeystick._numerics.concentration import relative_entropy
 from hockeystick._numerics.search import bracket
 from hockeystick.montecarlo.checkpoint import Checkpoint
+from hockeystick.montecarlo.concentration import relative_entropy
 from hockeystick.montecarlo.drawing import Drawer
 from hockeystick.montecarlo.execution import Execution, open_pool
 from hockeystick.montecarlo.payoff import Payoff
 from hockeystick.montecarlo.trials import Design, Trial, cheapest_design
 from hockeystick.montecarlo.verifier import Claim, Verifier
 from hockeystick.montecarlo.work import Job, draw_piece, pieces_of
-from hockeystick.simulation import Proposal, Simulation
+from hockeystick.schemes.simulation import Proposal, Simulation
 
 STEPS = 4
 PLAN = hs.Plan(

@@ -13,12 +13,12 @@ from hockeystick._numerics import convolution
 from hockeystick._numerics.averaging import average
 from hockeystick._numerics.convolution import compress, product
 from hockeystick._numerics.law import Law, Resolution, Side, subsample
-from hockeystick.expressions.constructors import randomized_response
-from hockeystick.expressions.gaussian import Gaussian
-from strategies import law_of, narrow_pairs, pairs, quick, thorough, wild_pairs
-from twins import outcomes as plain
-from twins.laws import measure
-from twins.sandwich import assert_between, assert_same_profile
+from hockeystick.profile.expressions.constructors import randomized_response
+from hockeystick.profile.expressions.gaussian import Gaussian
+from hypothesis_strategies import law_of, narrow_pairs, pairs, quick, thorough, wild_pairs
+from references import outcomes as plain
+from references.laws import measure
+from references.sandwich import assert_between, assert_same_profile
 
 
 def always_rounded():

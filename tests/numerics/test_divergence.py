@@ -16,9 +16,9 @@ from hockeystick._numerics.divergence import (
     tradeoff_from_law,
 )
 from hockeystick._numerics.law import Law, Side, reverse
-from strategies import epsilons, law_of, pairs, quick
-from twins import outcomes as plain
-from twins.laws import measure
+from hypothesis_strategies import epsilons, law_of, pairs, quick
+from references import outcomes as plain
+from references.laws import measure
 
 
 @quick

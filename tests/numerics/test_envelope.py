@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from hockeystick._numerics.envelope import dominates, maximum, minimum, prices
 from hockeystick._numerics.law import Law, Resolution, Side, subsample
-from hockeystick.expressions.composed import compose
-from hockeystick.expressions.constructors import randomized_response
-from hockeystick.expressions.gaussian import Gaussian
-from hockeystick.expressions.laplace import Laplace
-from strategies import law_of, narrow_pairs, pairs, quick
-from twins import kernels as slow
-from twins import outcomes as plain
-from twins.laws import measure, p_mass, q_mass
-from twins.outcomes import exact, hockey_stick, number
-from twins.sandwich import LOSS_ROUNDING, RATIO_ROUNDING, SMALLEST, corners
+from hockeystick.profile.expressions.composed import compose
+from hockeystick.profile.expressions.constructors import randomized_response
+from hockeystick.profile.expressions.gaussian import Gaussian
+from hockeystick.profile.expressions.laplace import Laplace
+from hypothesis_strategies import law_of, narrow_pairs, pairs, quick
+from references import kernels as slow
+from references import outcomes as plain
+from references.laws import measure, p_mass, q_mass
+from references.outcomes import exact, hockey_stick, number
+from references.sandwich import LOSS_ROUNDING, RATIO_ROUNDING, SMALLEST, corners
 
 # The envelopes may move a profile by no more than a tenth of the allowance for floating point.
 TIGHT = 1e-9

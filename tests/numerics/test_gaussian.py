@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from hockeystick._numerics.gaussian import gaussian_cells, gaussian_delta, quantile_of_tail
-from hockeystick.expressions.gaussian import Gaussian
-from twins.gaussian import gaussian_delta as exact_delta
-from twins.outcomes import exact, number
+from hockeystick.profile.expressions.gaussian import Gaussian
+from references.gaussian import gaussian_delta as exact_delta
+from references.outcomes import exact, number
 
 
 @pytest.mark.parametrize("sigma", [1e-2, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4])

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from hockeystick._numerics.grid import matched_grid
 from hockeystick._numerics.law import Resolution, Side, moments
-from hockeystick.expressions.constructors import from_pmfs
-from hockeystick.expressions.gaussian import Gaussian
-from strategies import law_of, pairs, quick
+from hockeystick.profile.expressions.constructors import from_pmfs
+from hockeystick.profile.expressions.gaussian import Gaussian
+from hypothesis_strategies import law_of, pairs, quick
 
 
 @quick

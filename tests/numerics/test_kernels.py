@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hockeystick._numerics import kernels
-from strategies import law_of, pairs, quick
-from twins import kernels as slow
-from twins.outcomes import exact, number
+from hypothesis_strategies import law_of, pairs, quick
+from references import kernels as slow
+from references.outcomes import exact, number
 
 
 @st.composite

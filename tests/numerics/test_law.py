@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 
 from hockeystick._numerics.law import from_losses, moments, reverse, subsample
-from strategies import law_of, pairs, quick, rates
-from twins import outcomes as plain
-from twins.laws import measure
-from twins.sandwich import assert_same_profile
+from hypothesis_strategies import law_of, pairs, quick, rates
+from references import outcomes as plain
+from references.laws import measure
+from references.sandwich import assert_same_profile
 
 
 @quick

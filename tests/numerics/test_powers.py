@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from hockeystick._numerics import convolution
 from hockeystick._numerics.law import Resolution, Side
 from hockeystick._numerics.powers import average_of_copies, product_of_powers, rounding_levels
-from strategies import law_of, pairs, quick
-from twins import outcomes as plain
-from twins.laws import measure
-from twins.sandwich import assert_between, assert_same_profile
+from hypothesis_strategies import law_of, pairs, quick
+from references import outcomes as plain
+from references.laws import measure
+from references.sandwich import assert_between, assert_same_profile
 
 COARSE = Resolution(0.4, 1e-9, 10.0)
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from hockeystick._numerics.convolution import regrid
 from hockeystick._numerics.law import Law, Side
 from hockeystick._numerics.rounding import trim, upper_share
-from strategies import law_of, pairs, quick
-from twins.laws import measure, p_mass, q_mass
-from twins.sandwich import assert_between, assert_same_profile
+from hypothesis_strategies import law_of, pairs, quick
+from references.laws import measure, p_mass, q_mass
+from references.sandwich import assert_between, assert_same_profile
 
 
 @st.composite

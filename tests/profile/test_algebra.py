@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hockeystick import Profile
-from strategies import quick
+from hypothesis_strategies import quick
 
 GAUSSIAN = Profile.gaussian(noise_multiplier=1.3)
 SAMPLED = GAUSSIAN.subsample(0.1)

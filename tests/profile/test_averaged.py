@@ -15,14 +15,14 @@ from hockeystick import Profile
 from hockeystick._numerics.divergence import delta_from_law
 from hockeystick._numerics.law import Resolution, Side, reverse
 from hockeystick._numerics.moments import moments_of_law
-from hockeystick.expressions.allocated import Allocated
-from hockeystick.expressions.averaged import Averaged, drawn_uniformly
-from hockeystick.expressions.constructors import from_pmfs
-from hockeystick.expressions.gaussian import Gaussian
-from hockeystick.expressions.reversed import Reversed
-from strategies import brief, pairs
-from twins import outcomes as plain
-from twins.sandwich import assert_between
+from hockeystick.profile.expressions.allocated import Allocated
+from hockeystick.profile.expressions.averaged import Averaged, drawn_uniformly
+from hockeystick.profile.expressions.constructors import from_pmfs
+from hockeystick.profile.expressions.gaussian import Gaussian
+from hockeystick.profile.expressions.reversed import Reversed
+from hypothesis_strategies import brief, pairs
+from references import outcomes as plain
+from references.sandwich import assert_between
 
 RESOLUTION = Resolution(0.05, 1e-14, 24.0)
 SIDES = (Side.LOWER, Side.UPPER)

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hockeystick import Profile
-from strategies import quick
-from twins.gaussian import gaussian_delta, poisson_once
-from twins.outcomes import (
+from hypothesis_strategies import quick
+from references.gaussian import gaussian_delta, poisson_once
+from references.outcomes import (
     exact,
     hockey_stick,
     number,

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from hockeystick import Profile
 from hockeystick.errors import PrecisionError
-from strategies import epsilons, pairs, quick, rates
-from twins import outcomes as plain
-from twins.sandwich import corners
+from hypothesis_strategies import epsilons, pairs, quick, rates
+from references import outcomes as plain
+from references.sandwich import corners
 
 # Together they take seconds; `make test` runs them.
 pytestmark = pytest.mark.slow

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import assume, given
 
 from hockeystick import Profile
-from strategies import narrow_pairs, pairs, quick
-from twins import outcomes as plain
-from twins.sandwich import corners
+from hypothesis_strategies import narrow_pairs, pairs, quick
+from references import outcomes as plain
+from references.sandwich import corners
 
 GAUSSIAN = Profile.gaussian(noise_multiplier=1.0)
 MECHANISMS = {

@@ -11,10 +11,10 @@ from hypothesis import given
 from hockeystick import Profile
 from hockeystick._numerics.divergence import delta_from_law
 from hockeystick.errors import InvalidParameter, PrecisionError
-from hockeystick.evaluation import Resolution
-from strategies import narrow_pairs, pairs, quick
-from twins import outcomes as plain
-from twins.sandwich import corners
+from hockeystick.profile.refinement import Resolution
+from hypothesis_strategies import narrow_pairs, pairs, quick
+from references import outcomes as plain
+from references.sandwich import corners
 
 # Together they take seconds; `make test` runs them.
 pytestmark = pytest.mark.slow

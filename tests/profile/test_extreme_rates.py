@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.subsampled_source import SubsampledSource
+from hockeystick.bounds.subsampled import SubsampledSource
 
 NEAR_ONE = [*(1 - 10.0**-k for k in range(1, 16)), 1 - 2.3e-16, 1 - 2.0**-53]
 TINY = [1e-3, 1e-10, 1e-100, 1e-200]

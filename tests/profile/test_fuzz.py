@@ -11,7 +11,7 @@ import pytest
 from hockeystick import Profile
 from hockeystick._numerics.divergence import delta_from_law
 from hockeystick.errors import PrecisionError
-from hockeystick.evaluation import Resolution
+from hockeystick.profile.refinement import Resolution
 
 # Together they take seconds; `make test` runs them.
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ import math
 import pytest
 
 import hockeystick as hs
-from twins.gaussian import gaussian_delta
+from references.gaussian import gaussian_delta
 
 GAUSSIAN = hs.Profile.gaussian
 EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0)

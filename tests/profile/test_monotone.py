@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hockeystick import Profile
-from strategies import brief
+from hypothesis_strategies import brief
 
 # Together they take seconds; `make test` runs them.
 pytestmark = pytest.mark.slow

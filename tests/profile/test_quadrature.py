@@ -7,8 +7,8 @@ import math
 import pytest
 
 from hockeystick import Profile
-from hockeystick.evaluation import Resolution
-from twins.gaussian import allocation_of_three, allocation_of_two, poisson_twice
+from hockeystick.profile.refinement import Resolution
+from references.gaussian import allocation_of_three, allocation_of_two, poisson_twice
 
 # Together they take seconds; `make test` runs them.
 pytestmark = pytest.mark.slow

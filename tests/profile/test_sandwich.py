@@ -8,8 +8,8 @@ import pytest
 from hockeystick import Profile
 from hockeystick._numerics.divergence import delta_from_law, epsilon_from_law
 from hockeystick._numerics.law import reverse
-from hockeystick.evaluation import Resolution
-from twins.gaussian import gaussian_delta
+from hockeystick.profile.refinement import Resolution
+from references.gaussian import gaussian_delta
 
 STEPS = (0.2, 0.1, 0.05, 0.025, 0.0125)
 GAUSSIAN = Profile.gaussian(noise_multiplier=1.0)

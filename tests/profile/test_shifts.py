@@ -12,10 +12,10 @@ from hockeystick import Profile
 from hockeystick._numerics.divergence import delta_from_law
 from hockeystick._numerics.law import Resolution, Side, reverse
 from hockeystick._numerics.moments import moments_of_law
-from hockeystick.expressions.gaussian import Gaussian
-from hockeystick.expressions.shifts import Shifts, random_shift
-from hockeystick.expressions.subsampled import Subsampled
-from twins.outcomes import exact, number
+from hockeystick.profile.expressions.gaussian import Gaussian
+from hockeystick.profile.expressions.shifts import Shifts, random_shift
+from hockeystick.profile.expressions.subsampled import Subsampled
+from references.outcomes import exact, number
 
 # Together they take seconds; `make test` runs them.
 pytestmark = pytest.mark.slow

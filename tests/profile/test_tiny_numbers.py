@@ -10,7 +10,7 @@ import pytest
 
 from hockeystick import Profile
 from hockeystick.errors import PrecisionError
-from twins import outcomes as plain
+from references import outcomes as plain
 
 # Tiny numbers beside 1 take this many digits.
 DIGITS = 700

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hockeystick import Profile
-from strategies import pairs, quick
-from twins import outcomes as plain
-from twins.gaussian import gaussian_tradeoff
+from hypothesis_strategies import pairs, quick
+from references import outcomes as plain
+from references.gaussian import gaussian_tradeoff
 
 ALPHAS = np.array([0.0, 1e-9, 1e-4, 0.01, 0.1, 0.5, 0.9, 0.999, 1.0])
 

@@ -9,12 +9,7 @@ pytest.importorskip("opacus", reason="needs the extra torch")
 torch = pytest.importorskip("torch", reason="needs the extra torch")
 
 import hockeystick as hs  # noqa: E402
-from hockeystick.errors import (  # noqa: E402
-    BudgetExceeded,
-    InvalidParameter,
-    PlanMismatch,
-    UnsupportedPlan,
-)
+from hockeystick.errors import BudgetExceeded, InvalidParameter, PlanMismatch, UnsupportedPlan  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
 

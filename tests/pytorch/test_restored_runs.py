@@ -12,9 +12,9 @@ pytest.importorskip("opacus", reason="needs the extra torch")
 torch = pytest.importorskip("torch", reason="needs the extra torch")
 
 import hockeystick as hs  # noqa: E402
-from forked import in_child  # noqa: E402
 from hockeystick.errors import HockeystickError, InvalidParameter, PlanMismatch  # noqa: E402
 from hockeystick.torch import BatchSampler, NoiseStream  # noqa: E402
+from references.forked import in_child  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import hockeystick as hs
-from hockeystick.comparison import Compared
+from hockeystick.accounting.compare import Compared
 from hockeystick.report.comparison_report import ComparisonReport, comparison_report
 
 EXAMPLES, BATCH_SIZE, STEPS = 100, 10, 10

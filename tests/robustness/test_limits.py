@@ -11,7 +11,7 @@ import pytest
 import hockeystick as hs
 from hockeystick._numerics.gaussian import gaussian_delta, log_normal_cells
 from hockeystick.errors import InvalidParameter, PrecisionError, UnsupportedPlan
-from hockeystick.pairs.joint_draws import several_drawn
+from hockeystick.schemes.pairs.joint_draws import several_drawn
 from robustness.outcomes import outcome, refused
 
 S = hs.strategies

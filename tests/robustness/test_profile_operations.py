@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import hockeystick as hs
 from hockeystick.errors import PrecisionError
-from hockeystick.evaluation import Bounds
+from hockeystick.profile.refinement import Bounds
+from hypothesis_strategies import pairs
 from robustness.outcomes import cases, outcome, refused
 from robustness.values import counts, deltas, epsilons, magnitudes, noises, rates
-from strategies import pairs
 
 pytestmark = pytest.mark.slow
 

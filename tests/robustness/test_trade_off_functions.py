@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import hockeystick as hs
 from hockeystick import fdp
+from hypothesis_strategies import pairs
 from robustness.outcomes import cases, outcome, refused
 from robustness.values import counts, deltas, magnitudes, noises, rates
-from strategies import pairs
 
 pytestmark = pytest.mark.slow
 

@@ -9,13 +9,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.training import (
-    RunRecord,
-    Statement,
-    check_statement,
-    describe_filter,
-    statement,
-)
+from hockeystick.training import RunRecord, Statement, check_statement, describe_filter, statement
 from hockeystick.training.plan_object import strategy_object
 
 STEPS = 20

@@ -16,12 +16,7 @@ from hockeystick._numerics.law import (
 )
 from hockeystick._numerics.linear_sums import kernels, linear_sums, normalised
 from hockeystick._numerics.probe import probe_product
-from hockeystick._numerics.rounding import (
-    barycentre_offset,
-    round_cells,
-    trim,
-    upper_share,
-)
+from hockeystick._numerics.rounding import barycentre_offset, round_cells, trim, upper_share
 
 __all__ = ["EXACT_ATOMS", "compress", "product", "regrid"]
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from hockeystick._numerics.mixture_moments import DEFAULT_BUDGET
-from hockeystick.analyses import (
-    asymptotic_gdp,
-    conditional,
-    decomposition,
-    gaussian,
-    gram,
-    known_participation,
-    poisson_reduction,
-    profile,
-    renyi,
-)
+from hockeystick.analyses import asymptotic_gdp, decomposition, gaussian, known_participation
+from hockeystick.analyses import convolution as profile
+from hockeystick.analyses.conditional import method as conditional
+from hockeystick.analyses.gram import method as gram
 from hockeystick.analyses.method import Method, Request
+from hockeystick.analyses.poisson_reduction import method as poisson_reduction
+from hockeystick.analyses.renyi import method as renyi
+from hockeystick.analyses.renyi.mixture_moments import DEFAULT_BUDGET
 
 __all__ = ["DEFAULT_BUDGET", "METHODS", "Method", "Request"]
 

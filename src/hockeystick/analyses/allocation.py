@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hockeystick.pairs import missing_pair
 from hockeystick.plan import Plan
-from hockeystick.sampling import RandomAllocation
+from hockeystick.schemes import RandomAllocation
+from hockeystick.schemes.pairs import missing_pair
 
 __all__ = ["needs_allocation"]
 

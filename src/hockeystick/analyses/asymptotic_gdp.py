@@ -13,11 +13,11 @@ from typing import cast
 
 from hockeystick.analyses.method import Method, Request
 from hockeystick.errors import PrecisionError
-from hockeystick.expressions.gaussian import Gaussian
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
-from hockeystick.sampling import Poisson
+from hockeystick.profile.expressions.gaussian import Gaussian
+from hockeystick.schemes import Poisson
 
 __all__ = ["METHOD"]
 

@@ -24,12 +24,12 @@ from typing import cast
 from hockeystick._numerics.mixed_ratio import rate_of_counts
 from hockeystick.analyses.allocation import needs_allocation
 from hockeystick.analyses.method import Method, Request
+from hockeystick.bounds.one_sided import upper_side
 from hockeystick.guarantee import Analysis
-from hockeystick.one_sided import upper_side
-from hockeystick.pairs import step_of
-from hockeystick.pairs.allocations import Allocation, parallel_allocations
 from hockeystick.profile import Profile
-from hockeystick.sampling import RandomAllocation
+from hockeystick.schemes import RandomAllocation
+from hockeystick.schemes.pairs import step_of
+from hockeystick.schemes.random_allocation.allocations import Allocation, parallel_allocations
 
 __all__ = ["EXPECTED_PARTICIPATIONS", "METHOD", "decomposed"]
 

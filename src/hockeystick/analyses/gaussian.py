@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from hockeystick.analyses.method import Method, Request
 from hockeystick.guarantee import Analysis
-from hockeystick.pairs.steps import gaussian_step
 from hockeystick.plan import Plan
-from hockeystick.sampling import MinSep, Sampling
+from hockeystick.schemes import MinSep, Sampling
+from hockeystick.schemes.pairs.steps import gaussian_step
 
 __all__ = ["METHOD"]
 

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 from functools import reduce
 from typing import cast
 
-from hockeystick._numerics.participation_counts import Participant
 from hockeystick.analyses.method import Method, Request
-from hockeystick.expressions.revealed_counts import RevealedCounts
 from hockeystick.guarantee import Analysis
-from hockeystick.pairs.joint_draws import too_many_steps
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
-from hockeystick.sampling import ConjecturedUserMinSep, MinSep, Sampling, UserMinSep
+from hockeystick.profile.expressions.participation_counts import Participant
+from hockeystick.profile.expressions.revealed_counts import RevealedCounts
+from hockeystick.schemes import ConjecturedUserMinSep, MinSep, Sampling, UserMinSep
+from hockeystick.schemes.pairs.joint_draws import too_many_steps
 
 __all__ = ["METHOD"]
 
@@ -74,7 +74,7 @@ def _analyse(request: Request) -> Analysis:
 
 def _examples(plan: Plan) -> Iterator[Participant]:
     """A single example."""
-    from hockeystick.simulation.min_sep import resting_law
+    from hockeystick.schemes.min_sep.simulation import resting_law
 
     scheme = cast("MinSep", plan.sampling)
     starts = tuple(resting_law(plan).priors.tolist())
@@ -84,8 +84,8 @@ def _examples(plan: Plan) -> Iterator[Participant]:
 
 def _users(plan: Plan) -> Iterator[Participant]:
     """A user alone, who joins whatever the same coins let it join beside others."""
-    from hockeystick.simulation.copies import binomial_weights
-    from hockeystick.simulation.user_min_sep import held_by_a_user
+    from hockeystick.schemes.simulation.copies import binomial_weights
+    from hockeystick.schemes.user_min_sep.simulation import held_by_a_user
 
     scheme = cast("UserMinSep", plan.sampling)
     for held in held_by_a_user(plan):
@@ -95,8 +95,8 @@ def _users(plan: Plan) -> Iterator[Participant]:
 
 def _resting_users(plan: Plan) -> Iterator[Participant]:
     """A user alone."""
-    from hockeystick.simulation.conjectured_user_min_sep import resting_user_law
-    from hockeystick.simulation.user_min_sep import held_by_a_user
+    from hockeystick.schemes.conjectured_user_min_sep.simulation import resting_user_law
+    from hockeystick.schemes.user_min_sep.simulation import held_by_a_user
 
     scheme = cast("ConjecturedUserMinSep", plan.sampling)
     for held in held_by_a_user(plan):

@@ -10,7 +10,7 @@ import numpy as np
 from hockeystick._numerics.special import log_ndtr
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
-from hockeystick.sampling import Sampling, Shuffle
+from hockeystick.schemes import Sampling, Shuffle
 
 __all__ = ["refusal", "shuffle_epsilon_lower_bound"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from hockeystick.errors import InvalidParameter
-from hockeystick.sampling import Attribution
+from hockeystick.schemes import Attribution
 
 __all__ = ["read_attribution"]
 

@@ -12,8 +12,8 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from hockeystick.atomic import replacing
-from hockeystick.sampling import Indices
+from hockeystick._files import replacing
+from hockeystick.schemes import Indices
 
 __all__ = ["write_batches"]
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from hockeystick._files import check_target
 from hockeystick._version import __version__
-from hockeystick.atomic import check_target
 from hockeystick.cli.batch_file import write_batches
 from hockeystick.cli.gather import gathered
 from hockeystick.cli.json_output import json_text, print_json
@@ -20,7 +20,7 @@ from hockeystick.cli.table import plan_text, stdout
 from hockeystick.errors import InvalidParameter
 from hockeystick.report.numbers import count_text
 from hockeystick.report.progress import Update, progress
-from hockeystick.sampling import Indices
+from hockeystick.schemes import Indices
 
 __all__ = ["batches"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from hockeystick.accounting.calibrate import FINE_ACCURACY, draft
+from hockeystick.accounting.calibrate import calibrate as find_noise
 from hockeystick.analyses.method import MONTE_CARLO
-from hockeystick.calibration import FINE_ACCURACY, draft
-from hockeystick.calibration import calibrate as find_noise
 from hockeystick.cli.draw_plans import show_draw_plans
 from hockeystick.cli.gather import gathered
 from hockeystick.cli.options import (

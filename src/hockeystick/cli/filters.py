@@ -11,7 +11,7 @@ from rich.table import Table
 from hockeystick.cli.json_output import print_json
 from hockeystick.cli.options import RUN, Delta, Epsilon, Json
 from hockeystick.cli.table import stdout
-from hockeystick.filters.allowances import Allowance, allowances
+from hockeystick.filters.comparison import Allowance, allowances
 from hockeystick.report.numbers import count_text
 
 __all__ = ["filters"]

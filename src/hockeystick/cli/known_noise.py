@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hockeystick.accounting import account
+from hockeystick.accounting.account import account
 from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.cli.options import AccountingOptions, DrawOptions, OutputOptions, PlanOptions
 from hockeystick.cli.plans import plan_from

@@ -8,8 +8,8 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from hockeystick._files import check_target, replacing
 from hockeystick._version import __version__
-from hockeystick.atomic import check_target, replacing
 from hockeystick.cli.json_output import json_text
 from hockeystick.cli.ledger_objects import budget_object, entry_object
 from hockeystick.errors import InvalidParameter

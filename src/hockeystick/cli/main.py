@@ -8,6 +8,7 @@ from functools import singledispatch
 
 import typer
 
+from hockeystick._text import escaped
 from hockeystick.errors import (
     HockeystickError,
     InvalidParameter,
@@ -15,7 +16,6 @@ from hockeystick.errors import (
     UnsupportedPlan,
     shown,
 )
-from hockeystick.plain_text import escaped
 
 __all__ = ["main", "run"]
 

@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from hockeystick.accounting import DEFAULT_BUDGET
+from hockeystick.accounting.account import DEFAULT_BUDGET
 from hockeystick.cli.attribution_file import read_attribution
 from hockeystick.errors import InvalidParameter
 from hockeystick.montecarlo.execution import Execution
 from hockeystick.report.progress import Update
-from hockeystick.sampling import SCHEMES, Attribution
+from hockeystick.schemes import SCHEMES, Attribution
 from hockeystick.strategies import FACTORIZATIONS
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import Any
 from hockeystick.cli.options import PlanOptions
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
-from hockeystick.sampling import SCHEMES, Attribution, Sampling
+from hockeystick.schemes import SCHEMES, Attribution, Sampling
 from hockeystick.strategies import FACTORIZATIONS, Strategy
 
 __all__ = ["described", "plan_from", "sampling_from", "strategy_from"]

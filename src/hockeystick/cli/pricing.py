@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hockeystick.accounting import methods
+from hockeystick.accounting.account import methods
 from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.errors import CalibrationError, HockeystickError, PrecisionError
 from hockeystick.guarantee import KINDS, Answer, Guarantee, Kind

@@ -12,10 +12,10 @@ import typer
 from rich import box
 from rich.table import Table
 
+from hockeystick._text import escaped
 from hockeystick.cli.json_output import print_json
 from hockeystick.cli.table import stdout
 from hockeystick.errors import InvalidParameter
-from hockeystick.plain_text import escaped
 from hockeystick.report.numbers import count_text, upper_text
 from hockeystick.report.progress import progress
 from hockeystick.training import Recheck, Statement, check_statement

@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from hockeystick.accounting import account
+from hockeystick.accounting.account import account
 from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.cli.gather import gathered
 from hockeystick.cli.options import (

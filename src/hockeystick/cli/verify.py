@@ -23,9 +23,9 @@ from hockeystick.cli.plotting import Spot
 from hockeystick.cli.pricing import Priced
 from hockeystick.cli.question import Question
 from hockeystick.cli.statement import or_statement
+from hockeystick.montecarlo.verify import draws_to_verify
+from hockeystick.montecarlo.verify import verify as check_claim
 from hockeystick.report.progress import Update, progress
-from hockeystick.verification import draws_to_verify
-from hockeystick.verification import verify as check_claim
 
 __all__ = ["verify"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from hockeystick.baselines import BASELINES, Baseline
+from hockeystick.accounting.baselines import BASELINES, Baseline
 from hockeystick.guarantee import directions_for
 from hockeystick.plan import Plan
 from hockeystick.report.progress import Update

@@ -10,10 +10,10 @@ from hockeystick import _validate as check
 from hockeystick._numerics.divergence import ROUNDING
 from hockeystick._numerics.law import FloatArray, Law
 from hockeystick.errors import InvalidParameter
-from hockeystick.evaluation import Bounds, Laws, Question, tail_below
 from hockeystick.fdp.gaussian import GaussianTradeOff
 from hockeystick.fdp.trade_off import TradeOff
 from hockeystick.profile import DEFAULT_ACCURACY, Profile
+from hockeystick.profile.refinement import Bounds, Laws, Question, tail_below
 
 __all__ = ["true_positive_rate"]
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from hockeystick._numerics.envelope import dominates, prices
 from hockeystick._numerics.law import Law
-from hockeystick.evaluation import Laws
 from hockeystick.fdp.members import Counts, Products
+from hockeystick.profile.refinement import Laws
 
 __all__ = ["Comparison", "Verdict", "exceeds"]
 

@@ -11,19 +11,19 @@ import math
 from functools import singledispatch
 
 from hockeystick._numerics.law import Resolution, Side
-from hockeystick.expressions.allocated import Allocated
-from hockeystick.expressions.averaged import Averaged
-from hockeystick.expressions.base import Expression
-from hockeystick.expressions.composed import Composed
-from hockeystick.expressions.discrete import Atoms
-from hockeystick.expressions.envelope import Maximum, Minimum
-from hockeystick.expressions.gaussian import Gaussian
-from hockeystick.expressions.laplace import Laplace
-from hockeystick.expressions.revealed_counts import RevealedCounts
-from hockeystick.expressions.reversed import Reversed
-from hockeystick.expressions.shifts import Shifts
-from hockeystick.expressions.subsampled import Subsampled
 from hockeystick.fdp.gaussian import mu_at_corners
+from hockeystick.profile.expressions.allocated import Allocated
+from hockeystick.profile.expressions.averaged import Averaged
+from hockeystick.profile.expressions.base import Expression
+from hockeystick.profile.expressions.composed import Composed
+from hockeystick.profile.expressions.discrete import Atoms
+from hockeystick.profile.expressions.envelope import Maximum, Minimum
+from hockeystick.profile.expressions.gaussian import Gaussian
+from hockeystick.profile.expressions.laplace import Laplace
+from hockeystick.profile.expressions.revealed_counts import RevealedCounts
+from hockeystick.profile.expressions.reversed import Reversed
+from hockeystick.profile.expressions.shifts import Shifts
+from hockeystick.profile.expressions.subsampled import Subsampled
 
 __all__ = ["gaussian_cover"]
 

@@ -8,11 +8,11 @@ from typing import Protocol
 
 from hockeystick._numerics.law import Resolution
 from hockeystick.errors import InvalidParameter
-from hockeystick.evaluation import Evaluator, Laws
-from hockeystick.expressions.composed import compose
 from hockeystick.fdp.gaussian import GaussianTradeOff
 from hockeystick.fdp.trade_off import TradeOff
 from hockeystick.profile import Profile
+from hockeystick.profile.expressions.composed import compose
+from hockeystick.profile.refinement import Evaluator, Laws
 
 __all__ = ["Counts", "Member", "Products", "products_of"]
 

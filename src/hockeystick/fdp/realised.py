@@ -6,9 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from hockeystick.expressions.composed import compose
 from hockeystick.fdp.schedules import Stretch
 from hockeystick.profile import Profile
+from hockeystick.profile.expressions.composed import compose
 
 __all__ = ["MOST_SETTINGS", "equal_steps_together", "profile_of", "stretch_of"]
 

@@ -10,11 +10,11 @@ from hockeystick import _validate as check
 from hockeystick._numerics.divergence import tradeoff_from_law
 from hockeystick._numerics.law import FloatArray, Resolution, Side
 from hockeystick.errors import InvalidParameter
-from hockeystick.evaluation import Bounds, Laws, Question
-from hockeystick.expressions import constructors
 from hockeystick.fdp.quadrature import checked_edges, gauss_legendre
 from hockeystick.fdp.trade_off import TradeOff
 from hockeystick.profile import Profile
+from hockeystick.profile.expressions import constructors
+from hockeystick.profile.refinement import Bounds, Laws, Question
 
 __all__ = ["from_densities", "from_pmfs", "from_profile"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from hockeystick._numerics.law import Law, Resolution, Side, joined
-from hockeystick.expressions.composed import compose
-from hockeystick.expressions.discrete import Atoms
+from hockeystick.profile.expressions.composed import compose
+from hockeystick.profile.expressions.discrete import Atoms
 
 __all__ = ["MOST_PAIRS", "tensor_law"]
 

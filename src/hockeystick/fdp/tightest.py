@@ -8,11 +8,11 @@ from typing import NamedTuple
 from hockeystick import _validate as check
 from hockeystick._numerics.law import Resolution
 from hockeystick.errors import InvalidParameter
-from hockeystick.evaluation import tail_below
 from hockeystick.fdp.gaussian import MU_ROUNDING, GaussianTradeOff, mu_at_corners
 from hockeystick.fdp.gaussian_cover import gaussian_cover
 from hockeystick.fdp.trade_off import TradeOff
 from hockeystick.profile import Profile
+from hockeystick.profile.refinement import tail_below
 
 __all__ = ["TightestMu", "tightest_mu"]
 

@@ -18,7 +18,6 @@ from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray, Law
 from hockeystick._numerics.law import reverse as reverse_law
 from hockeystick.errors import InvalidParameter
-from hockeystick.expressions.discrete import Atoms
 from hockeystick.fdp.polygons import (
     Nodes,
     curve_nodes,
@@ -32,7 +31,8 @@ from hockeystick.fdp.polygons import (
 from hockeystick.fdp.shapes import curve_corners, tradeoff_corners
 from hockeystick.fdp.tensor import tensor_law
 from hockeystick.profile import Profile
-from hockeystick.profile import Side as ProfileSide
+from hockeystick.profile.expressions.discrete import Atoms
+from hockeystick.profile.profile import Side as ProfileSide
 
 __all__ = ["Bound", "PrivacyCurve", "TradeOff", "greatest_lower_bound"]
 

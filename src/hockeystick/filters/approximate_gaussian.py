@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from hockeystick import _validate as check
-from hockeystick.filters.asked import Sampled
 from hockeystick.filters.base import ROUNDING, Filter
 from hockeystick.filters.regimes import RegimeName, chosen_regime, require_admitted
+from hockeystick.filters.request import Sampled
 from hockeystick.guarantee import Analysis, Guarantee
 from hockeystick.profile import Profile
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hockeystick.evaluation import Direction
 from hockeystick.fdp.realised import equal_steps_together, profile_of, stretch_of
 from hockeystick.fdp.schedules import Stretch
-from hockeystick.filters.asked import as_number
+from hockeystick.filters.request import as_number
 from hockeystick.guarantee import Guarantee, directions_for
 from hockeystick.ledger.store import Entry
 from hockeystick.profile import DEFAULT_ACCURACY, Profile
+from hockeystick.profile.refinement import Direction
 
 __all__ = ["DIAGNOSTIC", "Audit", "Compared", "audit_of"]
 

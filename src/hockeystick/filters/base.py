@@ -8,13 +8,13 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from hockeystick._process import Uncopied
 from hockeystick.errors import BudgetExceeded, InvalidParameter
-from hockeystick.filters.asked import Asked, Sampled, as_number, checked_request
 from hockeystick.filters.audit import Audit, audit_of
 from hockeystick.filters.permit import Permit
+from hockeystick.filters.request import Asked, Sampled, as_number, checked_request
 from hockeystick.guarantee import Guarantee, Kind
 from hockeystick.ledger.store import Entry, MemoryStore, Store
-from hockeystick.process import Uncopied
 from hockeystick.profile import Profile
 
 __all__ = ["Filter"]

@@ -9,8 +9,8 @@ from hashlib import sha256
 
 import numpy as np
 
-from hockeystick.expressions.base import Expression
 from hockeystick.profile import Profile
+from hockeystick.profile.expressions.base import Expression
 
 __all__ = ["ChainUnit", "common_unit", "exact_name"]
 

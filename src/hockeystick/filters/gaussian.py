@@ -6,8 +6,8 @@ import math
 from pathlib import Path
 
 from hockeystick import _validate as check
-from hockeystick.filters.asked import Sampled
 from hockeystick.filters.base import ROUNDING, Filter
+from hockeystick.filters.request import Sampled
 from hockeystick.guarantee import Analysis, Guarantee
 from hockeystick.profile import Profile
 

@@ -10,9 +10,9 @@ from typing import Any
 from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.fdp.chain import ChainTest, blackwell_chain
-from hockeystick.filters.asked import Sampled
 from hockeystick.filters.base import ROUNDING, Filter
 from hockeystick.filters.chain_units import common_unit, exact_name
+from hockeystick.filters.request import Sampled
 from hockeystick.guarantee import Analysis, Guarantee
 from hockeystick.profile import Profile
 

@@ -7,9 +7,9 @@ from types import TracebackType
 from typing import ClassVar
 
 from hockeystick import _validate as check
+from hockeystick._process import Uncopied
 from hockeystick.errors import HockeystickError
 from hockeystick.ledger.store import Store
-from hockeystick.process import Uncopied
 
 __all__ = ["Permit"]
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from hockeystick.fdp.schedules import Stretch
-from hockeystick.filters.orders import order_of_smallest
-from hockeystick.filters.renyi_price import epsilon_at_order, prices
+from hockeystick.filters.renyi.charge import epsilon_at_order, prices
+from hockeystick.filters.renyi.orders import order_of_smallest
 
 __all__ = ["best_renyi_epsilon", "showcase_schedule"]
 

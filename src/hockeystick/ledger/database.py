@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import sqlalchemy as sa
 
+from hockeystick._process import OwnProcess, Uncopied
 from hockeystick.errors import HockeystickError, InvalidParameter, LedgerError
 from hockeystick.ledger import statements
 from hockeystick.ledger.amounts import admit
@@ -19,7 +20,6 @@ from hockeystick.ledger.requests import as_text, from_text
 from hockeystick.ledger.schema import budgets, entries
 from hockeystick.ledger.store import Decision, Entry, checked_number, must_change
 from hockeystick.ledger.tables import prepare, record_place, recorded_place, wrong_sums
-from hockeystick.process import OwnProcess, Uncopied
 
 __all__ = ["DatabaseStore"]
 

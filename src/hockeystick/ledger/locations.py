@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from hockeystick.atomic import check_target
+from hockeystick._files import check_target
 from hockeystick.errors import InvalidParameter
 
 __all__ = ["Location", "location"]

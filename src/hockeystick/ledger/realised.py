@@ -6,15 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hockeystick.errors import PrecisionError
-from hockeystick.evaluation import BOTH
-from hockeystick.fdp.realised import (
-    MOST_SETTINGS,
-    equal_steps_together,
-    profile_of,
-    stretch_of,
-)
+from hockeystick.fdp.realised import MOST_SETTINGS, equal_steps_together, profile_of, stretch_of
 from hockeystick.fdp.schedules import Stretch
 from hockeystick.ledger.records import EntryRecord
+from hockeystick.profile.refinement import BOTH
 
 __all__ = ["Realised", "price"]
 

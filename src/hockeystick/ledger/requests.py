@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from hockeystick._text import strict_json
 from hockeystick.errors import InvalidParameter, LedgerError
-from hockeystick.plain_text import strict_json
 
 __all__ = ["as_text", "from_text", "plain_json", "printable"]
 

@@ -7,10 +7,10 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+from hockeystick._process import OwnProcess, Uncopied
 from hockeystick.errors import HockeystickError, InvalidParameter, LedgerError
 from hockeystick.ledger.amounts import admit, checked_budget
 from hockeystick.ledger.requests import plain_json
-from hockeystick.process import OwnProcess, Uncopied
 
 __all__ = ["Decision", "Entry", "MemoryStore", "Store", "checked_number", "must_change"]
 

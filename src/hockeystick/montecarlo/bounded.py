@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hockeystick.simulation import Proposal, Simulation
+from hockeystick.schemes.simulation import Proposal, Simulation
 
 __all__ = ["bounded_runs", "tightest_run"]
 

@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from hockeystick._files import check_target, replacing
+from hockeystick._text import strict_json
 from hockeystick._version import __version__
-from hockeystick.atomic import check_target, replacing
 from hockeystick.errors import InvalidParameter
 from hockeystick.montecarlo.checkpoint_key import authentic, tag, user_key
 from hockeystick.montecarlo.tally import Tally
 from hockeystick.montecarlo.work import Job, Piece
-from hockeystick.plain_text import strict_json
 
 __all__ = ["Checkpoint", "fresh_seed"]
 

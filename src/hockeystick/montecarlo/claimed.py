@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hockeystick.errors import InvalidParameter
-from hockeystick.evaluation import BOTH, Bounds, Direction
 from hockeystick.profile import Profile
+from hockeystick.profile.refinement import BOTH, Bounds, Direction
 
 __all__ = ["ClaimedPoint", "profile_of_point"]
 

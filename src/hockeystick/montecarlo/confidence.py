@@ -6,17 +6,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hockeystick._numerics.concentration import upper_edge
 from hockeystick.errors import InvalidParameter
-from hockeystick.evaluation import Bounds, Direction
 from hockeystick.montecarlo.bounded import tightest_run
 from hockeystick.montecarlo.claimed import profile_of_point
+from hockeystick.montecarlo.concentration import upper_edge
 from hockeystick.montecarlo.drawing import Drawer
 from hockeystick.montecarlo.payoff import Payoff
 from hockeystick.montecarlo.verifier import ROUNDING, Claim
 from hockeystick.montecarlo.work import Job
 from hockeystick.profile import Profile
-from hockeystick.simulation import simulation_remark
+from hockeystick.profile.refinement import Bounds, Direction
+from hockeystick.schemes.simulation import simulation_remark
 
 __all__ = ["ConfidencePoint", "confidence_point"]
 

@@ -8,13 +8,13 @@ from typing import Any
 from hockeystick import _validate as check
 from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.errors import InvalidParameter
-from hockeystick.evaluation import Direction
 from hockeystick.guarantee import Analysis, Kind
 from hockeystick.montecarlo.confidence import confidence_point
 from hockeystick.montecarlo.execution import Execution
 from hockeystick.montecarlo.session import open_drawer
 from hockeystick.montecarlo.verifier import Claim
 from hockeystick.plan import Plan
+from hockeystick.profile.refinement import Direction
 
 __all__ = ["DEFAULT_DRAWS", "Sampled", "analyse"]
 

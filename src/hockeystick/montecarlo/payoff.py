@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick.simulation import Drawn
+from hockeystick.schemes.simulation import Drawn
 
 __all__ = ["Part", "Payoff", "payoffs"]
 

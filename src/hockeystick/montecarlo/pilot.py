@@ -14,7 +14,7 @@ from typing import NamedTuple
 from hockeystick.montecarlo.drawing import Drawer
 from hockeystick.montecarlo.payoff import Payoff
 from hockeystick.montecarlo.work import Job
-from hockeystick.simulation import Proposal, Simulation
+from hockeystick.schemes.simulation import Proposal, Simulation
 
 __all__ = ["Pilot", "Pilots", "Sighting"]
 

@@ -16,7 +16,7 @@ from hockeystick.montecarlo.checkpoint import Checkpoint
 from hockeystick.montecarlo.drawing import Drawer
 from hockeystick.montecarlo.execution import Execution, open_pool
 from hockeystick.plan import Plan, require_plan
-from hockeystick.simulation import missing_simulation
+from hockeystick.schemes.simulation import missing_simulation
 from hockeystick.strategies import Strategy
 
 __all__ = ["check_simulated", "open_drawer"]

@@ -19,11 +19,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from hockeystick._numerics.concentration import draws_to_tell, relative_entropy
 from hockeystick.montecarlo.bounded import bounded_runs, tightest_run
+from hockeystick.montecarlo.concentration import draws_to_tell, relative_entropy
 from hockeystick.montecarlo.payoff import Payoff
 from hockeystick.montecarlo.pilot import Pilot, Sighting
-from hockeystick.simulation import Simulation
+from hockeystick.schemes.simulation import Simulation
 
 __all__ = ["Design", "Trial", "cheapest_design"]
 

@@ -12,14 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from hockeystick.evaluation import Direction
 from hockeystick.montecarlo.drawing import Drawer
 from hockeystick.montecarlo.pilot import Pilot, Pilots
 from hockeystick.montecarlo.tally import Tally
 from hockeystick.montecarlo.trials import Design, Trial, cheapest_design
 from hockeystick.montecarlo.work import Job
 from hockeystick.plan import Plan
-from hockeystick.simulation import Simulation, runs_of
+from hockeystick.profile.refinement import Direction
+from hockeystick.schemes.simulation import Simulation, runs_of
 
 __all__ = ["Claim", "Outcome", "Verifier"]
 

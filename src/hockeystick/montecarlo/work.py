@@ -15,7 +15,7 @@ import numpy as np
 from hockeystick.montecarlo.payoff import Payoff, payoffs
 from hockeystick.montecarlo.tally import Tally
 from hockeystick.randomness import generator
-from hockeystick.simulation import Simulation
+from hockeystick.schemes.simulation import Simulation
 
 __all__ = ["Job", "Piece", "draw_piece", "pieces_of"]
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hockeystick import _validate as check
-from hockeystick.accounting import methods
+from hockeystick.accounting.account import methods
+from hockeystick.accounting.compare import Compared
 from hockeystick.analyses.method import MONTE_CARLO
-from hockeystick.comparison import Compared
 from hockeystick.errors import HockeystickError
 from hockeystick.report.error_curve import ErrorCurve, error_curves
 from hockeystick.report.families import Family, families
@@ -119,7 +119,7 @@ def _not_drawn(applicable: Iterable[str], curves: Sequence[NoiseCurve]) -> tuple
 
 def _estimate(one: Compared, seed: int) -> float | None:
     """About the noise of exact accounting, by draws; None where draws do not find it."""
-    from hockeystick.estimation import estimate_noise
+    from hockeystick.montecarlo.estimate import estimate_noise
 
     found = one.calibration
     try:

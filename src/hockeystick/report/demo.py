@@ -13,7 +13,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from hockeystick.calibration import Calibration, calibrate
+from hockeystick.accounting.calibrate import Calibration, calibrate
 from hockeystick.errors import HockeystickError
 from hockeystick.guarantee import Answer
 from hockeystick.plan import Plan
@@ -22,7 +22,7 @@ from hockeystick.report.figure import check_figure_file, save_figure
 from hockeystick.report.noise_curve import noise_around, noise_curve
 from hockeystick.report.numbers import count_text, upper_text
 from hockeystick.report.progress import Update, progress
-from hockeystick.sampling import CyclicPoisson, FullBatch, Poisson, RandomAllocation, Sampling
+from hockeystick.schemes import CyclicPoisson, FullBatch, Poisson, RandomAllocation, Sampling
 
 __all__ = ["Calibrated", "Run", "demo", "main"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hockeystick.comparison import Compared
+from hockeystick.accounting.compare import Compared
 
 __all__ = ["Family", "families", "family_of", "scheme_of"]
 

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hockeystick.atomic import check_target, replacing
+from hockeystick._files import check_target, replacing
 from hockeystick.errors import InvalidParameter, MissingExtra
 
 if TYPE_CHECKING:

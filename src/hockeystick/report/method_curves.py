@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hockeystick.accounting import AFFORDABLE
+from hockeystick.accounting.account import AFFORDABLE
+from hockeystick.accounting.compare import Compared
 from hockeystick.analyses import METHODS
-from hockeystick.comparison import Compared
 from hockeystick.errors import HockeystickError
 from hockeystick.report.noise_curve import NoiseCurve, noise_around, noise_curve
 

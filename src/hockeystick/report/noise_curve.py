@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hockeystick.accounting import DEFAULT_BUDGET, account
+from hockeystick.accounting.account import DEFAULT_BUDGET, account
 from hockeystick.errors import PrecisionError
 from hockeystick.guarantee import Kind
 from hockeystick.plan import Plan

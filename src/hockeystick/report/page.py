@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from hockeystick.atomic import check_target, replacing
+from hockeystick._files import check_target, replacing
 from hockeystick.errors import InvalidParameter, MissingExtra
 from hockeystick.report import page_text as text
 from hockeystick.report.comparison_report import ComparisonReport

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from hockeystick import _validate as check
-from hockeystick.accounting import account
-from hockeystick.comparison import Compared
+from hockeystick.accounting.account import account
+from hockeystick.accounting.compare import Compared
 from hockeystick.errors import InvalidParameter, PrecisionError
 from hockeystick.guarantee import Guarantee, Kind
 from hockeystick.report.method_curves import COSTLY, CURVE_BUDGET, drawn_methods

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from typing import Any
 
-from hockeystick.comparison import Compared
+from hockeystick.accounting.compare import Compared
 from hockeystick.plan import Plan
-from hockeystick.sampling import Sampling
+from hockeystick.schemes import Sampling
 
 __all__ = ["commands", "python_code", "verifying_command"]
 

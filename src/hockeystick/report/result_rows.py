@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hockeystick.comparison import Compared
+from hockeystick.accounting.compare import Compared
 from hockeystick.report.families import scheme_of
 from hockeystick.report.numbers import upper_text
 

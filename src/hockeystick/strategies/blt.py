@@ -60,7 +60,7 @@ def blt(
     decays, multiples = _parameters(x)
     c = _coefficients(decays, multiples, steps)
     scale = float(np.linalg.norm(c))
-    from hockeystick._numerics.correlated import buffered_divide
+    from hockeystick.strategies.correlated import buffered_divide
 
     return Toeplitz(
         "blt",
@@ -106,7 +106,7 @@ def _objective(
     x: FloatArray, *, target: FloatArray, pattern: FloatArray, weights: FloatArray
 ) -> tuple[float, FloatArray]:
     """Squared error of target / c times the squared length of pattern * c, and its gradient."""
-    from hockeystick._numerics.correlated import buffered_adjoint, buffered_divide
+    from hockeystick.strategies.correlated import buffered_adjoint, buffered_divide
 
     n = target.size
     decays, multiples = _parameters(x)

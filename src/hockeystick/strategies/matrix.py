@@ -136,7 +136,7 @@ class Matrix(Strategy):
         if participations == self.steps:
             everything = np.arange(self.steps)
             return certified(self._attained(everything), self._attained(everything), everything)
-        from hockeystick._numerics.participation import row_envelopes, worst_pattern
+        from hockeystick.strategies.participation import row_envelopes, worst_pattern
 
         envelopes = row_envelopes(self._matrix.T @ self._matrix, separation)
         bound, pattern = worst_pattern(envelopes, separation, participations)

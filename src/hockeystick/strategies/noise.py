@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hockeystick._numerics.threads import in_threads
+from hockeystick._single_use import SingleUse
+from hockeystick._states import MALFORMED, check_digest, restored_generator, state_digest
 from hockeystick._validate import positive_integer
 from hockeystick.errors import HockeystickError, InvalidParameter, PlanMismatch, shown
 from hockeystick.randomness import RandomSource, generators, is_secret
-from hockeystick.saved_states import MALFORMED, check_digest, restored_generator, state_digest
-from hockeystick.single_use import SingleUse
 from hockeystick.strategies.noise_range import WORKING_TYPES, check_row, check_scale
 from hockeystick.strategies.normals import fill_normal
 from hockeystick.strategies.recurrence import Recurrence, fingerprint

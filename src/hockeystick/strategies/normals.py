@@ -24,7 +24,7 @@ def _double(row: npt.NDArray[Any], generator: np.random.Generator) -> None:
 
 
 def _single(row: npt.NDArray[Any], generator: np.random.Generator) -> None:
-    from hockeystick._numerics.ziggurat import fill_standard_normal
+    from hockeystick.strategies.ziggurat import fill_standard_normal
 
     pairs = generator.integers(2**64, size=(row.size + 1) // 2, dtype=np.uint64)
     fill_standard_normal(row, pairs.view(np.uint32), generator)

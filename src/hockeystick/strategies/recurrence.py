@@ -58,7 +58,7 @@ class Autoregressive:
 
     def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
         """Solve row `step` of C Y = Z for the newest row of Y."""
-        from hockeystick._numerics.correlated import autoregressive
+        from hockeystick.strategies.correlated import autoregressive
 
         autoregressive(row, memory, self.coefficients, scale, step)
 
@@ -81,7 +81,7 @@ class MovingAverage:
 
     def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
         """Multiply by row `step` of C^-1."""
-        from hockeystick._numerics.correlated import moving_average
+        from hockeystick.strategies.correlated import moving_average
 
         moving_average(row, memory, self.inverse_coefficients, scale, step)
 
@@ -106,7 +106,7 @@ class Buffered:
 
     def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
         """Subtract what the buffers hold, then feed them."""
-        from hockeystick._numerics.correlated import buffered
+        from hockeystick.strategies.correlated import buffered
 
         buffered(row, memory, self.decays, self.weights, scale / self.diagonal)
 
@@ -130,6 +130,6 @@ class RowByRow:
 
     def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
         """Solve row `step` of C Y = Z for the newest row of Y."""
-        from hockeystick._numerics.correlated import autoregressive
+        from hockeystick.strategies.correlated import autoregressive
 
         autoregressive(row, memory, self.entries[step], scale, step)

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick._numerics.summed_columns import summed_columns
 from hockeystick._validate import positive, positive_integer, storable
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import RandomSource
 from hockeystick.strategies.noise import NoiseStream
 from hockeystick.strategies.recurrence import Recurrence
 from hockeystick.strategies.sensitivity import Sensitivity
+from hockeystick.strategies.summed_columns import summed_columns
 from hockeystick.strategies.workloads import Workload
 
 __all__ = ["Strategy", "bands_within"]

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from hockeystick._numerics import series
 from hockeystick._numerics.law import FloatArray
-from hockeystick._numerics.summed_columns import toeplitz_gram, toeplitz_summed_columns
 from hockeystick._validate import diagonal_entries, entries, storable
 from hockeystick.strategies.recurrence import Autoregressive, MovingAverage, Recurrence
 from hockeystick.strategies.sensitivity import Sensitivity, certified
 from hockeystick.strategies.strategy import Strategy
+from hockeystick.strategies.summed_columns import toeplitz_gram, toeplitz_summed_columns
 from hockeystick.strategies.workloads import Workload, workload_coefficients
 
 __all__ = ["Toeplitz"]
@@ -150,7 +150,7 @@ class Toeplitz(Strategy):
         simple = certified(self._attained(falling, columns), attained, columns)
         if simple.exact or self.steps * self.bands > MOST_PRODUCTS:
             return simple
-        from hockeystick._numerics.participation import toeplitz_envelopes, worst_pattern
+        from hockeystick.strategies.participation import toeplitz_envelopes, worst_pattern
 
         envelopes = toeplitz_envelopes(self.coefficients, self.steps, separation)
         bound, worst = worst_pattern(envelopes, separation, participations)

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from torch.utils.data import Sampler
 
+from hockeystick._single_use import SingleUse
+from hockeystick._states import MALFORMED, check_digest, restored_generator, state_digest
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource, generator, is_secret
-from hockeystick.sampling import Attribution, Indices
-from hockeystick.saved_states import MALFORMED, check_digest, restored_generator, state_digest
-from hockeystick.single_use import SingleUse
+from hockeystick.schemes import Attribution, Indices
 from hockeystick.torch.portable import from_portable, to_portable
 
 __all__ = ["BatchSampler"]

@@ -9,18 +9,8 @@ import torch
 from opacus.grad_sample.functorch import ft_compute_per_sample_gradient
 
 from hockeystick.errors import PlanMismatch
-from hockeystick.torch.clipping import (
-    Contribution,
-    PerSampleModule,
-    check_count,
-    forget_gradients,
-)
-from hockeystick.torch.layer_gradients import (
-    MOST_EXAMPLES,
-    LayerGradients,
-    Use,
-    layer_gradients,
-)
+from hockeystick.torch.clipping import Contribution, PerSampleModule, check_count, forget_gradients
+from hockeystick.torch.layer_gradients import MOST_EXAMPLES, LayerGradients, Use, layer_gradients
 from hockeystick.torch.limits import Limit
 from hockeystick.torch.progress import Piece
 

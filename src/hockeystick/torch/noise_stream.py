@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
+from hockeystick._single_use import SingleUse
+from hockeystick._states import MALFORMED
 from hockeystick._validate import positive
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource
-from hockeystick.saved_states import MALFORMED
-from hockeystick.single_use import SingleUse
 from hockeystick.torch.portable import from_portable, to_portable
 
 __all__ = ["NoiseStream"]

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
+from hockeystick._single_use import SingleUse
 from hockeystick.errors import InvalidParameter, PlanMismatch
-from hockeystick.single_use import SingleUse
 from hockeystick.torch.gradient_sums import GradientSums
 from hockeystick.torch.noise_stream import NoiseStream
 from hockeystick.torch.progress import Progress

@@ -13,12 +13,12 @@ from opacus.validators import ModuleValidator
 from torch.nn.parameter import UninitializedParameter
 
 from hockeystick import _validate as check
-from hockeystick.accounting import account
+from hockeystick.accounting.account import account
 from hockeystick.errors import InvalidParameter
 from hockeystick.filters import Filter, Individual
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource, generator
-from hockeystick.sampling import Attribution
+from hockeystick.schemes import Attribution
 from hockeystick.torch.batch_sampler import BatchSampler
 from hockeystick.torch.budgets import Budget, FilterBudget, IndividualBudget, PlanBudget
 from hockeystick.torch.clipping import Clipping, PerSampleClipping

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
+from hockeystick._states import MALFORMED
 from hockeystick.errors import PlanMismatch
-from hockeystick.saved_states import MALFORMED
 
 __all__ = ["check_model_state", "load_optimizer_state"]
 

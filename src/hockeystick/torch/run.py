@@ -7,9 +7,9 @@ from typing import Any
 
 from torch import nn
 
+from hockeystick._single_use import SingleUse
 from hockeystick.errors import PlanMismatch, shown
 from hockeystick.filters import Filter, Individual
-from hockeystick.single_use import SingleUse
 from hockeystick.torch.clipping import Clipping
 from hockeystick.torch.gradient_sums import GradientSums
 from hockeystick.torch.loader import PlanLoader

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from hockeystick._states import MALFORMED, state_digest
 from hockeystick.errors import InvalidParameter, PlanMismatch, shown
-from hockeystick.saved_states import MALFORMED, state_digest
 from hockeystick.torch.batch_sampler import BatchSampler
 from hockeystick.torch.noise_stream import NoiseStream
 from hockeystick.torch.progress import Progress, Settings

@@ -56,7 +56,7 @@ def _flat(gradient: torch.Tensor) -> torch.Tensor:
 
 
 def _squares_on_cpu(flat: torch.Tensor) -> torch.Tensor:
-    from hockeystick._numerics.row_sums import add_squares
+    from hockeystick.torch.row_sums import add_squares
 
     values, squares = flat.numpy(), np.zeros(len(flat))
     _in_parts(values.size, len(values), lambda part: add_squares(values[part], squares[part]))
@@ -64,7 +64,7 @@ def _squares_on_cpu(flat: torch.Tensor) -> torch.Tensor:
 
 
 def _sum_on_cpu(flat: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    from hockeystick._numerics.row_sums import add_weighted_rows
+    from hockeystick.torch.row_sums import add_weighted_rows
 
     values, factors, total = flat.numpy(), weights.numpy(), np.zeros(flat.shape[1])
     _in_parts(

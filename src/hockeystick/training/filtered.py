@@ -9,11 +9,11 @@ from typing import Any
 from hockeystick import _validate as check
 from hockeystick import filters
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
-from hockeystick.filters.individual_rules import RenyiRule
-from hockeystick.filters.renyi_price import LARGEST_ORDER
+from hockeystick.filters.individual.rules import RenyiRule
+from hockeystick.filters.renyi.charge import LARGEST_ORDER
 from hockeystick.guarantee import Guarantee
 from hockeystick.plan import Plan
-from hockeystick.sampling import FullBatch, Poisson
+from hockeystick.schemes import FullBatch, Poisson
 
 __all__ = ["describe_filter", "filter_guarantee", "rate_for_filters"]
 

@@ -12,7 +12,7 @@ from hockeystick.errors import BudgetExceeded, InvalidParameter
 from hockeystick.filters import Filter, Individual
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource
-from hockeystick.sampling import Attribution
+from hockeystick.schemes import Attribution
 from hockeystick.training.gradients import LinearModel, LinearRegression, LogisticRegression
 from hockeystick.training.run import PrivateRun
 

@@ -14,7 +14,7 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import InvalidParameter
 from hockeystick.filters import Filter, Individual
 from hockeystick.plan import Plan
-from hockeystick.sampling import Indices
+from hockeystick.schemes import Indices
 from hockeystick.training.filtered import describe_filter, rate_for_filters
 
 __all__ = ["Governor", "Gradients", "checked_rows", "clipped_sum", "governor_of", "lengths"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import PlanMismatch
-from hockeystick.sampling import Indices
+from hockeystick.schemes import Indices
 
 __all__ = ["halves", "probe_gradients"]
 

@@ -15,7 +15,7 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource
-from hockeystick.sampling import Attribution, Indices
+from hockeystick.schemes import Attribution, Indices
 from hockeystick.training.plan_object import require_gaussian
 from hockeystick.training.record import RunRecord, versions_of
 

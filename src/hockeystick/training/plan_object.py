@@ -11,13 +11,8 @@ import numpy as np
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.plan import Plan
-from hockeystick.sampling import SCHEMES, Sampling
-from hockeystick.strategies import (
-    FACTORIZATIONS,
-    Strategy,
-    from_coefficients,
-    from_matrix,
-)
+from hockeystick.schemes import SCHEMES, Sampling
+from hockeystick.strategies import FACTORIZATIONS, Strategy, from_coefficients, from_matrix
 
 __all__ = [
     "digest_of",

@@ -9,11 +9,11 @@ from hockeystick.analyses import METHODS
 from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.errors import HockeystickError, VerificationFailed
 from hockeystick.guarantee import ADJACENCY, KINDS, Answer, Guarantee, Kind
+from hockeystick.montecarlo.verify import verify
 from hockeystick.training.plan_object import digest_of, mislabelled
 from hockeystick.training.record import RunRecord
 from hockeystick.training.stated import FILTER, PLAN, Statement
 from hockeystick.training.statement import priced
-from hockeystick.verification import verify
 
 __all__ = ["Recheck", "check_statement"]
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray
-from hockeystick.accounting import account, methods
+from hockeystick._single_use import SingleUse
+from hockeystick.accounting.account import account, methods
 from hockeystick.errors import BudgetExceeded, InvalidParameter, PlanMismatch, shown
 from hockeystick.filters import Filter, Individual
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource, generators, is_secret
-from hockeystick.sampling import Attribution
-from hockeystick.single_use import SingleUse
+from hockeystick.schemes import Attribution
 from hockeystick.training.governed import Gradients, checked_rows, governor_of
 from hockeystick.training.independence import probe_gradients
 from hockeystick.training.plan_object import require_gaussian

@@ -9,10 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from hockeystick.atomic import check_target, replacing
+from hockeystick._files import check_target, replacing
+from hockeystick._text import escaped, strict_json
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Kind
-from hockeystick.plain_text import escaped, strict_json
 from hockeystick.plan import Plan
 from hockeystick.training.plan_object import plan_from
 from hockeystick.training.stated_fields import CHECKS

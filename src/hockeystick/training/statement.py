@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from hockeystick import _validate as check
-from hockeystick.accounting import account
+from hockeystick.accounting.account import account
 from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Guarantee

@@ -1,0 +1,3 @@
+"""Asking for numbers: account, calibrate, compare."""
+
+from __future__ import annotations

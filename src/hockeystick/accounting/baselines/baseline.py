@@ -1,0 +1,31 @@
+"""What a baseline declares about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hockeystick.bounds.bound import Source
+from hockeystick.plan import Plan
+
+__all__ = ["Baseline", "correlated_noise"]
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A yardstick for a plan.
+
+    `summary` says what the number is and what it is not. `objection(plan)` is None if there is one
+    for the plan. `price(plan, noise_multiplier)` gives a source of numbers; the noise multiplier is
+    None exactly if the plan brings its own mechanism.
+    """
+
+    name: str
+    summary: str
+    objection: Callable[[Plan], str | None]
+    price: Callable[[Plan, float | None], Source]
+
+
+def correlated_noise(plan: Plan) -> str | None:
+    """The objection of baselines that compose independent steps."""
+    return "it is for independent noise" if plan.correlated else None

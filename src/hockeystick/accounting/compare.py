@@ -1,0 +1,78 @@
+"""Pricing all candidates, best first."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from hockeystick import _validate as check
+from hockeystick.accounting.calibrate import Calibration, calibrate
+from hockeystick.accounting.candidates import candidates
+from hockeystick.guarantee import Answer
+from hockeystick.plan import Plan
+from hockeystick.schemes import Sampling
+
+__all__ = ["Compared", "compare"]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A plan with the noise it needs for the wanted guarantee.
+
+    `seconds` is the time that it took to make its strategy and to find its noise.
+    """
+
+    plan: Plan
+    calibration: Calibration
+    seconds: float
+
+    @cached_property
+    def answer(self) -> Answer:
+        """The epsilon that is reached, with the method that proves it and its kind."""
+        return self.calibration.guarantee.answer(delta=self.calibration.delta)
+
+    @cached_property
+    def mean_squared_error(self) -> float:
+        """noise_multiplier^2 times the strategy's error: of the prefix sums, at clip norm 1."""
+        return self.calibration.noise_multiplier**2 * self.plan.strategy.mean_squared_error()
+
+
+def compare(
+    *,
+    examples: int,
+    batch_size: float,
+    steps: int,
+    epsilon: float,
+    delta: float,
+    update: Callable[[str], None] = lambda text: None,
+) -> list[Compared]:
+    """Every scheme and strategy that is known for such a run, the smallest error first.
+
+    All are calibrated to (epsilon, delta) with the tightest proven method and compared by the mean
+    squared error of the noise in the prefix sums, which is what training sees; noise multipliers of
+    different strategies mean different things. `update` is told what is being priced.
+    """
+    check.wanted_epsilon("epsilon", epsilon)
+    check.small_probability("delta", delta)
+    plans = candidates(examples=examples, batch_size=batch_size, steps=steps)
+    found: list[Compared] = []
+    per_column: dict[Sampling, float] = {}
+    start = time.perf_counter()
+    for plan in plans:
+        update(f"Pricing {plan.sampling.name} with {plan.strategy.name} ...")
+        longest = float(plan.strategy.column_norms.max())
+        # A scheme needs about the same noise per length of a column, whatever the strategy.
+        guess = per_column.get(plan.sampling)
+        calibration = calibrate(
+            plan,
+            epsilon=epsilon,
+            delta=delta,
+            start=None if guess is None else guess * longest,
+        )
+        per_column[plan.sampling] = calibration.noise_multiplier / longest
+        now = time.perf_counter()
+        found.append(Compared(plan, calibration, now - start))
+        start = now
+    return sorted(found, key=lambda one: one.mean_squared_error)

@@ -1,0 +1,3 @@
+"""`conditional`: steps composed given bounded posterior odds."""
+
+from __future__ import annotations

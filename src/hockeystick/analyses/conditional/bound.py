@@ -1,0 +1,236 @@
+"""The best bound of conditional composition over all probabilities of the bad event."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hockeystick._numerics.envelope import prices
+from hockeystick._numerics.gaussian import quantile_of_tail
+from hockeystick._numerics.law import FloatArray, Resolution, Side, reverse
+from hockeystick._numerics.search import bracket, minimize_around_grid, minimize_on_interval
+from hockeystick.analyses.conditional.dominating_levels import dominating_levels
+from hockeystick.analyses.conditional.odds_bounds import FAMILIES
+from hockeystick.analyses.conditional.posterior_tails import Tails, posterior_tails
+from hockeystick.bounds.delta_curve import Prices, profile_of_prices
+from hockeystick.bounds.one_sided import upper_side
+from hockeystick.guarantee import REFERENCE_DELTA
+from hockeystick.profile import Profile
+from hockeystick.profile.expressions.base import Expression, Factor
+from hockeystick.profile.expressions.composed import compose
+from hockeystick.profile.expressions.shifts import random_shift
+from hockeystick.profile.refinement import Bounds, Direction
+
+__all__ = ["ConditionalBound", "Segment"]
+
+# Segments of the first epoch, and at most so many of all later ones.
+FIRST_EPOCH, LATER_EPOCHS = 8, 32
+# Thresholds are found to this relative precision, on the safe side; smaller ones are not searched.
+THRESHOLD_PRECISION, SMALLEST_SHARE = 1e-3, 1e-12
+# Where the weights of the bounds are chosen, in standard deviations.
+QUANTILES = (1.0, 3.0, 5.5, 9.0, 14.0, 20.0)
+# Searches for the probability of the bad event run at this accuracy, from the best of these; in
+# logs, relative to the delta asked for, and absolute where an epsilon is given.
+SEARCH_ACCURACY, SEARCH_TOLERANCE, DELTA_TOLERANCE = 0.02, 0.7, 0.05
+SHARES = (-7.0, -4.0, -2.0, -0.7, -0.1)
+FAILURES = (-1.5, -4.0, -7.0, -10.0, -14.0, -19.0, -26.0, -36.0, -50.0, -75.0, -110.0)
+# A bad event that is this small beside delta has nothing left to give.
+NEGLIGIBLE = 0.02
+# The profile that stands for all: bad events of these probabilities, laws of this resolution.
+PROFILE_FAILURES = (1e-20, 1e-12, REFERENCE_DELTA / 100, REFERENCE_DELTA, 1e-3)
+PROFILE_RESOLUTION = Resolution(0.02, 1e-40, 12.0)
+
+
+class Segment(NamedTuple):
+    """Steps first <= n < last, which share a threshold."""
+
+    first: int
+    last: int
+
+
+class ConditionalBound:
+    """The best bound over all probabilities of the bad event."""
+
+    has_formula = False
+
+    def __init__(
+        self, levels: FloatArray, *, families: Collection[str] = FAMILIES, by_bin: bool = False
+    ) -> None:
+        """`levels` holds what each bin adds in each step, in units of the noise.
+
+        `families` and `by_bin` are those of `posterior_tails`.
+        """
+        self.levels = levels
+        self._families, self._by_bin = families, by_bin
+        self.segments = _segments(*levels.shape)
+        # Not `functools.cache`: it would keep large arrays alive in a cycle.
+        self._tails: dict[tuple[Direction, float], Tails] = {}
+        self._composed: dict[tuple[Direction, float], Expression] = {}
+        self._found: dict[Direction, tuple[float, float]] = {}
+
+    def epsilon_bounds(
+        self, delta: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> Bounds:
+        """The best share of delta for the bad event, in each direction."""
+        return Bounds(0.0, max(self._epsilon(delta, d, accuracy) for d in directions))
+
+    def delta_bounds(
+        self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> Bounds:
+        """The best probability of the bad event, in each direction."""
+        return Bounds(0.0, max(self._delta(epsilon, d, accuracy) for d in directions))
+
+    def as_profile(self) -> Profile:
+        """The convex envelope of the bounds for several bad events, in both directions."""
+        return profile_of_prices(self._prices("remove"), self._prices("add"))
+
+    def thresholds(self, direction: Direction, failure: float) -> list[float]:
+        """For each segment the y with which X_i > y |B_i| throughout, but for the bad event."""
+        tails = self._tails_at(direction, _significance(failure, self.levels.shape[0]))
+        share = failure / self.levels.shape[0]
+        return [
+            _threshold(tails.between(*segment), share * (segment.last - segment.first))
+            for segment in self.segments
+        ]
+
+    def epsilon_at(
+        self, failure: float, delta: float, direction: Direction, accuracy: float
+    ) -> float:
+        """epsilon(delta) with a bad event of the given probability."""
+        source = upper_side(Profile(self.composed(direction, failure)))
+        left = delta - failure
+        return source.epsilon_bounds(left, directions=(direction,), accuracy=accuracy).upper
+
+    def delta_at(
+        self, failure: float, epsilon: float, direction: Direction, accuracy: float
+    ) -> float:
+        """delta(epsilon) with a bad event of the given probability."""
+        source = upper_side(Profile(self.composed(direction, failure)), negligible=failure)
+        bounds = source.delta_bounds(epsilon, directions=(direction,), accuracy=accuracy)
+        return min(1.0, bounds.upper + failure)
+
+    def best_failure(self, delta: float, direction: Direction, accuracy: float) -> float:
+        """The probability of the bad event that suits this delta."""
+        coarse = max(SEARCH_ACCURACY, accuracy)
+        share = minimize_around_grid(
+            lambda x: self.epsilon_at(delta * math.exp(x), delta, direction, coarse),
+            SHARES,
+            tolerance=SEARCH_TOLERANCE,
+        )
+        return delta * math.exp(share)
+
+    def explain(
+        self, *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
+    ) -> dict[str, object]:
+        """The direction and the probability of the bad event behind the number just given."""
+        found = {d: self._found.pop(d) for d in directions if d in self._found}
+        if not found:
+            return {}
+        worse = max(found, key=lambda direction: found[direction][0])
+        return {"direction": worse, "bad_event": found[worse][1], "segments": len(self.segments)}
+
+    def _epsilon(self, delta: float, direction: Direction, accuracy: float) -> float:
+        failure = self.best_failure(delta, direction, accuracy)
+        epsilon = self.epsilon_at(failure, delta, direction, accuracy)
+        self._found[direction] = (epsilon, failure)
+        return epsilon
+
+    def _delta(self, epsilon: float, direction: Direction, accuracy: float) -> float:
+        coarse = max(SEARCH_ACCURACY, accuracy)
+        tried: list[tuple[float, float]] = []
+        for log_failure in FAILURES:
+            value = self.delta_at(math.exp(log_failure), epsilon, direction, coarse)
+            tried.append((value, log_failure))
+            # A smaller bad event makes the composition worse, and only that is left here.
+            if math.exp(log_failure) < NEGLIGIBLE * value:
+                break
+        value, log_failure = min(tried)
+        position = tried.index((value, log_failure))
+        near = [at for _, at in tried[max(position - 1, 0) : position + 2]]
+        refined = minimize_on_interval(
+            lambda x: math.log(self.delta_at(math.exp(x), epsilon, direction, coarse)),
+            min(near),
+            max(near),
+            tolerance=DELTA_TOLERANCE,
+        )
+        if self.delta_at(math.exp(refined), epsilon, direction, coarse) < value:
+            log_failure = refined
+        delta = self.delta_at(math.exp(log_failure), epsilon, direction, accuracy)
+        self._found[direction] = (delta, math.exp(log_failure))
+        return delta
+
+    def composed(self, direction: Direction, failure: float) -> Expression:
+        """The product of all steps outside a bad event of the given probability."""
+        key = (direction, failure)
+        if key not in self._composed:
+            shares = self.thresholds(direction, failure)
+            self._composed[key] = compose(
+                [self._steps(*pair) for pair in zip(self.segments, shares, strict=True)]
+            )
+        return self._composed[key]
+
+    def _steps(self, segment: Segment, share: float) -> Factor:
+        """All steps of a segment, as one pair and how often it counts."""
+        levels, weights = dominating_levels(self.levels[slice(*segment)], share)
+        return random_shift(levels.tolist(), weights.tolist()), segment.last - segment.first
+
+    def _tails_at(self, direction: Direction, quantile: float) -> Tails:
+        key = (direction, quantile)
+        if key not in self._tails:
+            self._tails[key] = posterior_tails(
+                self.levels,
+                present=direction == "remove",
+                quantile=quantile,
+                families=self._families,
+                by_bin=self._by_bin,
+            )
+        return self._tails[key]
+
+    def _prices(self, direction: Direction) -> Prices:
+        """Bounds on delta at losses from 0 up, the smallest over the bad events."""
+        curves = []
+        for failure in PROFILE_FAILURES:
+            law = self.composed(direction, failure).law(Side.UPPER, PROFILE_RESOLUTION)
+            curves.append((law if direction == "remove" else reverse(law), failure))
+        loss = np.unique(np.concatenate([law.loss[law.loss > 0] for law, _ in curves] + [[0.0]]))
+        loss = np.append(loss[:: max(1, loss.size // 2000)], loss[-1])
+        loss = np.unique(np.append(loss, 0.0))
+        return loss, np.min([prices(law, loss) + failure for law, failure in curves], axis=0)
+
+
+def _segments(steps: int, bins: int) -> tuple[Segment, ...]:
+    """The first epoch in several parts, every later one whole, or several of many together."""
+    epoch = min(bins, steps)
+    first = np.linspace(0, epoch, FIRST_EPOCH + 1).round()
+    later = -(-(steps - epoch) // epoch)
+    ends = epoch * np.linspace(1, 1 + later, min(later, LATER_EPOCHS) + 1).round()
+    cuts = np.unique(np.minimum(np.concatenate((first, ends)), steps)).astype(int).tolist()
+    return tuple(Segment(*pair) for pair in itertools.pairwise(cuts))
+
+
+def _significance(failure: float, steps: int) -> float:
+    """Where the weights of the bound are chosen, in standard deviations; one of few, to be shared.
+
+    Any choice is valid, and near the best one it does not matter much.
+    """
+    wanted = quantile_of_tail(min(failure / steps, 0.3))
+    return min(QUANTILES, key=lambda quantile: abs(quantile - wanted))
+
+
+def _threshold(tails: Tails, failure: float) -> float:
+    """The largest y in (0, 1] found with a failure of at most the one given; 0 if there is none."""
+    if tails.failure(1.0) <= failure:
+        return 1.0
+
+    def holds(log_share: float) -> bool:
+        return tails.failure(math.exp(log_share)) <= failure
+
+    lowest = math.log(SMALLEST_SHARE)
+    if not holds(lowest):
+        return 0.0
+    found = bracket(holds, 0.0, lowest, tolerance=THRESHOLD_PRECISION / 10)
+    return math.exp(found[1])

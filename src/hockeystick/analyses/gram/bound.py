@@ -1,0 +1,160 @@
+"""Bounds from mixtures with Markov structure above and below a mixture over bins.
+
+One search for a majorant serves both directions, and every question of a plan: laws that were
+computed are kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from hockeystick._numerics.law import FloatArray, Side
+from hockeystick.analyses.gram.lower import GramBelow
+from hockeystick.analyses.gram.search.question import Found, Question
+from hockeystick.analyses.gram.search.search import GramSearch, no_worse
+from hockeystick.analyses.gram.search.targets import candidates
+from hockeystick.bounds.delta_curve import Prices, profile_of_prices
+from hockeystick.profile import Profile
+from hockeystick.profile.expressions.gaussian import Gaussian
+from hockeystick.profile.refinement import Bounds, Direction
+
+__all__ = ["GramBound"]
+
+# A budget is for so many bins; more get more, up to a multiple. A bound from below gets a part.
+PLAIN_BINS, MOST_OF_BUDGET, LOWER_WORK = 100, 5.0, 0.5
+# Tails that are cut, relative to delta.
+TAIL, FIRST_TAILS = 1e-6, (1e-12, 1e-20, 1e-40, 1e-80, 1e-160)
+# Where the participation of the example can hardly be hidden, its bin may as well be known.
+LARGEST_SIGNAL = 150.0
+# The profile: its smallest delta, corners on either side, and the deltas it is made for.
+SMALLEST_DELTA, CORNERS, PROFILE_DELTAS = 1e-20, 300, (1e-3, 1e-6, 1e-12)
+PROFILE_ACCURACY = 0.01
+# How a bound from the longest mean alone is called.
+KNOWN_BIN = "known bin"
+
+
+class GramBound:
+    """Both directions, upper and lower, of a uniform mixture of Gaussians with the given kernel."""
+
+    has_formula = False
+
+    def __init__(self, kernel: FloatArray, budget: float) -> None:
+        self._kernel = kernel
+        self._budget = budget * min(max(1.0, kernel.shape[0] / PLAIN_BINS), MOST_OF_BUDGET)
+        self._deciding: dict[tuple[float | None, float | None], Found] = {}
+
+    def epsilon_bounds(
+        self, delta: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> Bounds:
+        """From the best majorant for this delta; `below` answers from below."""
+        return self._bounds(Question(delta, None, TAIL * delta), directions, accuracy)
+
+    def delta_bounds(
+        self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> Bounds:
+        """From the best majorant for this epsilon; `below` answers from below."""
+        for tail in FIRST_TAILS:
+            bounds = self._bounds(Question(None, epsilon, tail), directions, accuracy)
+            if tail <= 10 * TAIL * bounds.upper:
+                break
+        return bounds
+
+    def as_profile(self) -> Profile:
+        """The convex envelope of the bounds at many epsilons, in both directions."""
+        if self._is_loud:
+            return self._known_bin
+        return profile_of_prices(self._prices("remove"), self._prices("add"))
+
+    def explain(
+        self, *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
+    ) -> dict[str, object]:
+        """The majorant that decided, from what was computed for the answer."""
+        worst = self._deciding.get((delta, epsilon))
+        if worst is None:
+            return {"majorant": KNOWN_BIN}
+        mixture = worst.candidate.mixture
+        return {
+            "direction": worst.direction,
+            "majorant": worst.candidate.name,
+            **mixture.memory,
+            "common": mixture.common,
+            "fineness": worst.fineness,
+        }
+
+    def below(
+        self, *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
+    ) -> float:
+        """The best bound from below of the worst direction."""
+        tail = TAIL * delta if delta is not None else FIRST_TAILS[1]
+        question = Question(delta, epsilon, tail)
+        if self._is_loud:
+            return 0.0
+        return self._below.number(question, directions)
+
+    def _bounds(
+        self, question: Question, directions: Sequence[Direction], accuracy: float
+    ) -> Bounds:
+        """The worst direction; one that is below another already is not looked at closely.
+
+        Never above what is known if the bin were revealed.
+        """
+        known = question.bounds_of(self._known_bin, directions).upper
+        if self._is_loud:
+            return Bounds(0.0, known)
+        worst: Found | None = None
+        for direction in directions:
+            found = None if worst is None else no_worse(question, direction, worst)
+            if found is None:
+                found = self._search.best(question, direction, accuracy)
+            worst = found if worst is None else max(worst, found, key=lambda one: one.value)
+        assert worst is not None
+        if worst.value > known:
+            return Bounds(0.0, known)
+        self._deciding[question[:2]] = worst
+        return Bounds(0.0, worst.value)
+
+    @cached_property
+    def _known_bin(self) -> Profile:
+        """The Gaussian mechanism of the longest mean: dominates whichever bin it is."""
+        return Profile(Gaussian(math.sqrt(float(np.diagonal(self._kernel).max()))))
+
+    @property
+    def _is_loud(self) -> bool:
+        """Whether lattices would leave floating point."""
+        return float(self._kernel.max()) > LARGEST_SIGNAL
+
+    @cached_property
+    def _search(self) -> GramSearch:
+        return GramSearch(candidates(self._kernel), self._budget)
+
+    @cached_property
+    def _below(self) -> GramBelow:
+        return GramBelow(self._kernel, LOWER_WORK * self._budget)
+
+    def _prices(self, direction: Direction) -> Prices:
+        """The smallest bounds of the majorants that are best at a few deltas."""
+        readings = []
+        for wanted in PROFILE_DELTAS:
+            question = Question(wanted, None, TAIL * SMALLEST_DELTA)
+            found = self._search.best(question, direction, PROFILE_ACCURACY)
+            readings.append(
+                found.candidate.reading(
+                    direction, side=Side.UPPER, fineness=found.fineness, tail=question.tail
+                )
+            )
+        (known, ends) = self._known_bin, [one.epsilon(SMALLEST_DELTA) for one in readings]
+        asked: Sequence[Direction] = (direction,)
+        last = known.epsilon_bounds(SMALLEST_DELTA, directions=asked, accuracy=PROFILE_ACCURACY)
+        loss = np.linspace(0.0, max(min(*ends, last.upper), 1e-3), CORNERS)
+        delta = [
+            min(
+                known.delta_bounds(at, directions=asked, accuracy=PROFILE_ACCURACY).upper,
+                *(one.delta(at) for one in readings),
+            )
+            for at in loss.tolist()
+        ]
+        return loss, np.array(delta)

@@ -1,0 +1,3 @@
+"""The choice among majorants: every one of them is a valid bound."""
+
+from __future__ import annotations

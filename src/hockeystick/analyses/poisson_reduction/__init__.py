@@ -1,0 +1,3 @@
+"""`poisson-reduction`: a run dominated by Poisson sampling with independent noise."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""`renyi`: moments of the likelihood ratio, converted with the best order."""
+
+from __future__ import annotations

@@ -1,0 +1,124 @@
+"""`renyi`: moments of the likelihood ratio, converted with the best order.
+
+Where the plan's dominating pair is known as a profile, its moments: for random allocation those of
+Theorem 4.6 of the random allocation paper, by a recurrence that gives all orders in one pass, for
+any mechanism. The theorem covers the remove direction; moments of the add direction,
+E_Q[LR^(1 - a)], come from the law of the likelihood ratio, rounded up (x^(1 - a) is convex). Never
+tighter than `profile`, which knows the whole law of the same pair: a second, independent opinion.
+
+For balls-in-bins with correlated noise, Algorithms 1 to 3 of the sampling-free paper with their
+errata: the remove direction by dynamic programmes over the bins (bin_moments.py), the add direction
+by a variational bound with optimised weights or by bins that are far apart.
+
+For b-min-sep sampling with at most as many bands as the separation, replicas of the example
+(replicas.py) for the remove direction, and the better of `poisson-reduction` and `gaussian` for the
+other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from hockeystick.analyses import gaussian
+from hockeystick.analyses.method import Method, Request
+from hockeystick.analyses.poisson_reduction.coins import coin_bound
+from hockeystick.analyses.renyi.bin_moments import BinMoments
+from hockeystick.analyses.renyi.moment_bound import MomentBound
+from hockeystick.analyses.renyi.replicas import ReplicaMoments, missing_replicas
+from hockeystick.bounds.by_direction import ByDirection
+from hockeystick.bounds.subsampled import taking_part
+from hockeystick.guarantee import Analysis
+from hockeystick.plan import Plan
+from hockeystick.profile.refinement import Direction
+from hockeystick.schemes import BallsInBins, MinSep, Sampling
+from hockeystick.schemes.balls_in_bins.mixture import bin_mixture, missing_mixture
+from hockeystick.schemes.min_sep.pair import renamed
+from hockeystick.schemes.pairs import dominating_pair, missing_pair, step_of
+
+__all__ = ["METHOD"]
+
+
+def _objection(plan: Plan) -> str | None:
+    if missing_pair(plan) is None:
+        return None
+    other = _same_as(plan)
+    missing = _MIXTURES.get(type(other.sampling))
+    return missing_pair(other) if missing is None else missing[0](other)
+
+
+def _analyse(request: Request) -> Analysis:
+    """O(orders^2) where a pair is known; otherwise the budget, for each noise multiplier."""
+    if missing_pair(request.plan) is None:
+        pair = dominating_pair(request.plan, step_of(request.plan, request.noise_multiplier))
+        bound = MomentBound(pair.profile.expression.power_moments)
+        return Analysis(METHOD.name, METHOD.kind, bound, tight=False, explain=bound.explain)
+    same = request._replace(plan=_same_as(request.plan))
+    return _MIXTURES[type(same.plan.sampling)][1](same)
+
+
+def _same_as(plan: Plan) -> Plan:
+    """The plan under the name by which its scheme is known best."""
+    other = renamed(plan) if isinstance(plan.sampling, MinSep) else None
+    return plan if other is None else other.plan
+
+
+def _of_replicas(request: Request) -> Analysis:
+    """Moments of the remove direction, and what is known about the other without them."""
+    assert request.noise_multiplier is not None
+    moments = ReplicaMoments(request.plan, request.noise_multiplier, request.budget)
+    bound = MomentBound(moments)
+    known = gaussian.METHOD.analyse(request).source
+    coins = coin_bound(request.plan, request.noise_multiplier)
+    source = ByDirection(
+        remove={"moments": bound}, add={"poisson-reduction": coins, "gaussian": known}
+    )
+
+    def explain(
+        *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
+    ) -> dict[str, object]:
+        """The direction that decides, with the order or the method that bounds it."""
+        worst = source.worst(delta=delta, epsilon=epsilon, directions=directions)
+        if worst.direction == "remove":
+            return bound.explain(delta=delta, epsilon=epsilon, directions=("remove",))
+        return {"direction": worst.direction, "bounded_by": worst.name}
+
+    return Analysis(METHOD.name, METHOD.kind, source, tight=False, explain=explain)
+
+
+def _of_bins(request: Request) -> Analysis:
+    """Moments of a mixture over bins."""
+    mixture = bin_mixture(request.plan, request.noise_multiplier)
+    moments = BinMoments(mixture, request.budget)
+    bound = MomentBound(moments)
+
+    def explain(
+        *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
+    ) -> dict[str, object]:
+        """With what the order keeps of the Gram matrix; bins that idle change the question."""
+        if delta is not None:
+            delta = min(delta / mixture.share, 0.999)
+        if epsilon is not None:
+            epsilon = math.log1p(math.expm1(min(epsilon, 700.0)) / mixture.share)
+        found = bound.explain(delta=delta, epsilon=epsilon, directions=directions)
+        order = float(str(found["order"]))
+        if math.isfinite(order):
+            found |= moments.kept(math.ceil(order), str(found["direction"]))
+        return found
+
+    source = taking_part(bound, mixture.share)
+    return Analysis(METHOD.name, METHOD.kind, source, tight=False, explain=explain)
+
+
+_MIXTURES: dict[
+    type[Sampling], tuple[Callable[[Plan], str | None], Callable[[Request], Analysis]]
+] = {BallsInBins: (missing_mixture, _of_bins), MinSep: (missing_replicas, _of_replicas)}
+
+METHOD = Method(
+    name="renyi",
+    kind="proven",
+    summary="moments of the likelihood ratio, converted with the best order",
+    objection=_objection,
+    analyse=_analyse,
+    second_to="profile",
+)

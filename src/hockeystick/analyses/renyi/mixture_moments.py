@@ -1,0 +1,189 @@
+"""Moments of a uniform Gaussian mixture under a budget: the best of several bounds, by order.
+
+Every bound is valid for every order that it covers, so each order takes the smallest.
+
+- Orders 2 and 3 are sums over pairs and triples of bins: exact for every matrix, O(b^3).
+- The exact dynamic programme, as far as the budget goes.
+- The largest entries at each distance on the ring, truncated to p bands, what is outside charged as
+  a part common to all bins: K <= K^(p) + tau 11^T entry by entry. Wider bands reach lower orders.
+- The same for every s-th bin. Take q = floor(b / s) bins, at least s apart on the ring. LR is the
+  average over all rotations of the average over such a set, and x^a is convex, so the moment of LR
+  is at most the largest moment of one set: fewer bins, but a narrower band.
+
+One band covers every order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from hockeystick._numerics.law import FloatArray
+from hockeystick._numerics.moments import PowerMoments, rounded_up
+from hockeystick.analyses.renyi import ring
+from hockeystick.analyses.renyi.ring import Envelope
+
+__all__ = [
+    "DEFAULT_BUDGET",
+    "LARGEST_BANDED_ORDER",
+    "BandedMoments",
+    "Kept",
+    "best_of",
+    "mixture_moments",
+]
+
+# Products of weights; ten million take about a tenth of a second.
+DEFAULT_BUDGET = 1e8
+# Of the budget, the exact programme may use the first share and all bands of equal bins the second.
+EXACT_SHARE, OWN_SHARE = 0.2, 0.5
+# Bands that are tried, as far as the matrix has them; of every s-th bin only a few.
+BANDS = (1, 2, 3, 4, 5, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128)
+FEW_BANDS = 4
+SPACINGS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+# Larger orders are left to one band.
+LARGEST_BANDED_ORDER = 256
+# More different diagonal entries than these are rounded up.
+MOST_LENGTHS = 32
+# Triples of bins that are summed, in units of the budget: a product of matrices is fast.
+TRIPLES = 100.0
+
+
+class Kept(NamedTuple):
+    """What a bound keeps of the matrix: `bands` of every `spacing`-th bin, or all of it."""
+
+    bands: int
+    spacing: int = 1
+    exact: bool = False
+
+
+class BandedMoments(NamedTuple):
+    """Moments, and for each order what was kept."""
+
+    moments: PowerMoments
+    kept: tuple[Kept, ...]
+
+
+def mixture_moments(
+    kernel: FloatArray, largest: int, budget: float = DEFAULT_BUDGET
+) -> BandedMoments:
+    """Upper bounds on log E_Q[LR^a] for a up to `largest`; see ring.py for `kernel`."""
+    shape = ring.envelope(kernel)
+    own = ring.bandwidth(kernel)
+    best = _Best(largest)
+    if own == 1:
+        diagonal = np.diagonal(kernel)
+        few = np.unique(diagonal).size <= MOST_LENGTHS
+        moments = ring.independent_moments(diagonal if few else _rounded_up(diagonal), largest)
+        best.offer(moments, Kept(1, exact=few))
+        return best.result()
+    left = budget
+    order = _affordable(
+        lambda a: ring.exact_cost(shape.bins, own, a, cyclic=ring.is_cyclic(kernel, own)),
+        EXACT_SHARE * budget,
+        min(largest, LARGEST_BANDED_ORDER),
+    )
+    if order >= 4:
+        best.offer(ring.exact_moments(kernel, own, order), Kept(own, exact=True))
+        left -= EXACT_SHARE * budget
+    best.offer(_small_orders(kernel, budget), Kept(own, exact=True))
+    # All bands of all bins first; what that leaves is shared by the others.
+    order = _reach(shape, own, OWN_SHARE * budget, largest)
+    best.offer(_truncated(shape, own, order), Kept(own))
+    left -= ring.ring_cost(shape.bins, own, order)
+    others = list(_choices(own, shape.bins))
+    share = left / max(1, sum(choice.bands > 1 for choice in others))
+    for choice in others:
+        thinned = shape.thinned(choice.spacing)
+        order = _reach(thinned, choice.bands, share, largest)
+        best.offer(_truncated(thinned, choice.bands, order), choice)
+    return best.result()
+
+
+def best_of(*bounds: BandedMoments) -> BandedMoments:
+    """The smallest bound for each order; the longest decides how many orders there are."""
+    best = _Best(max(bound.moments.log.size for bound in bounds) - 1)
+    for bound in bounds:
+        for order, (log, kept) in enumerate(zip(bound.moments.log, bound.kept, strict=True)):
+            best.take(order, float(log), kept)
+    return best.result()
+
+
+class _Best:
+    """The smallest bound for each order, and where it came from."""
+
+    def __init__(self, largest: int) -> None:
+        self._log = np.full(largest + 1, np.inf)
+        self._kept = [Kept(1)] * (largest + 1)
+
+    def offer(self, moments: PowerMoments, kept: Kept) -> None:
+        """Take what is better; what is exact is taken whatever floating point makes of it."""
+        for order, log in enumerate(moments.log[: self._log.size].tolist()):
+            self.take(order, log, kept)
+
+    def take(self, order: int, log: float, kept: Kept) -> None:
+        """The same for one order."""
+        if self._kept[order].exact:
+            return
+        if log < self._log[order] or kept.exact:
+            self._log[order], self._kept[order] = log, kept
+
+    def result(self) -> BandedMoments:
+        """What was taken."""
+        return BandedMoments(PowerMoments(self._log), tuple(self._kept))
+
+
+def _choices(own: int, bins: int) -> Iterator[Kept]:
+    """Fewer bands of all bins, and a few bands of every s-th bin, the last of which keep all."""
+    for p in BANDS:
+        if p < own:
+            yield Kept(p)
+    for spacing in (*(s for s in SPACINGS if s < own), own):
+        if bins // spacing >= 2:
+            needed = -(-own // spacing)
+            yield from (Kept(p, spacing) for p in range(1, min(needed, FEW_BANDS) + 1))
+
+
+def _reach(shape: Envelope, bands: int, budget: float, largest: int) -> int:
+    """The largest order that is affordable and at which no cluster reaches around the ring."""
+    if bands == 1:
+        return largest
+    limit = min(largest, LARGEST_BANDED_ORDER, (shape.bins - 1) // (bands - 1))
+    return _affordable(lambda a: ring.ring_cost(shape.bins, bands, a), budget, limit)
+
+
+def _affordable(cost: Callable[[int], float], budget: float, limit: int) -> int:
+    """The largest order up to `limit` whose cost is within the budget; 1 if there is none."""
+    order = 1
+    while order < limit and cost(order + 1) <= budget:
+        order += 1
+    return order
+
+
+def _truncated(shape: Envelope, bands: int, largest: int) -> PowerMoments:
+    inside = shape.truncated(bands)
+    if bands == 1:
+        moments = ring.independent_moments(np.full(shape.bins, inside[0]), largest)
+    else:
+        moments = ring.ring_moments(float(inside[0]), inside[1:], shape.bins, largest)
+    return ring.with_common_part(moments, shape.common(bands))
+
+
+def _small_orders(kernel: FloatArray, budget: float) -> PowerMoments:
+    """E[LR^2] is the mean of e^K_ij, E[LR^3] that of e^(K_ij + K_jk + K_ik)."""
+    b = kernel.shape[0]
+    top = float(kernel.max())
+    scaled = np.exp(kernel - top)
+    log = [0.0, 0.0, top + np.log(scaled.mean())]
+    if b**3 <= TRIPLES * budget:
+        log.append(3 * top + np.log(float((scaled * (scaled @ scaled)).sum())) - 3 * np.log(b))
+    return PowerMoments(rounded_up(np.array(log) + ring.rounding(np.array(log), b)))
+
+
+def _rounded_up(diagonal: FloatArray) -> FloatArray:
+    """As many different entries as are affordable."""
+    grid = np.linspace(diagonal.min(), diagonal.max(), MOST_LENGTHS)
+    grid[-1] = diagonal.max()
+    rounded: FloatArray = grid[np.searchsorted(grid, diagonal)]
+    return rounded

@@ -1,0 +1,152 @@
+"""Numbers of a pair that is only a bound: its lower side would say nothing about the run.
+
+The excess of an upper law over its limit falls with the square of the grid step, so two steps show
+how much is left: the grid is refined until that is less than the accuracy asked for. Every number
+is valid whether or not it is reached.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from hockeystick import _validate as check
+from hockeystick._numerics.divergence import ROUNDING, delta_from_law, epsilon_from_law
+from hockeystick._numerics.law import Law, Resolution, Side
+from hockeystick.bounds.bound import Source
+from hockeystick.profile import Profile
+from hockeystick.profile.expressions.base import Expression
+from hockeystick.profile.expressions.discrete import Atoms
+from hockeystick.profile.refinement import (
+    DELTA_FACTOR,
+    DELTA_NATS,
+    EPSILON_NATS,
+    EPSILON_ROUNDING,
+    FIRST_LOOK,
+    FIRST_LOOK_TAILS,
+    NOTHING_LEFT,
+    SMALLEST_EPSILON,
+    TAIL_BELOW_DELTA,
+    Bounds,
+    Direction,
+    as_seen,
+    beyond_all_losses,
+    finest_step,
+    first_step,
+    tail_below,
+)
+
+__all__ = ["OneSided", "upper_side"]
+
+# The resolution of the law that stands for all.
+AS_PROFILE = Resolution(0.01, 1e-40, 12.0)
+# Each law is this much finer than the one before, and there are at most so many.
+REFINEMENT, MOST_LAWS = 0.7, 4
+# Of the difference between two laws, so much is still to come: r^2 / (1 - r^2).
+STILL_TO_COME = REFINEMENT**2 / (1 - REFINEMENT**2)
+
+
+def upper_side(profile: Profile, *, negligible: float = 0.0) -> Source:
+    """The profile itself if it has a formula, otherwise its upper laws alone."""
+    return profile if profile.has_formula else OneSided(profile, negligible=negligible)
+
+
+class OneSided:
+    """Upper bounds from the upper laws of a profile alone.
+
+    Values of delta below `negligible` need not be told apart: something of that size is added.
+    """
+
+    has_formula = False
+
+    def __init__(self, profile: Profile, *, negligible: float = 0.0) -> None:
+        self._profile = profile
+        self._negligible = negligible
+        self._known: tuple[Resolution, Law] | None = None
+
+    def epsilon_bounds(
+        self, delta: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> Bounds:
+        """Nothing is claimed from below."""
+        delta = check.small_probability("delta", delta)
+
+        def read(law: Law) -> float:
+            worst = max(
+                epsilon_from_law(as_seen(law, d), delta / (1 + ROUNDING)) for d in directions
+            )
+            return worst * (1 + EPSILON_ROUNDING)
+
+        def allowed(value: float) -> float:
+            return accuracy * max(value, SMALLEST_EPSILON)
+
+        return Bounds(0.0, self._settled(read, allowed, tail_below(delta), EPSILON_NATS, accuracy))
+
+    def delta_bounds(
+        self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> Bounds:
+        """Nothing is claimed from below."""
+        epsilon = check.real("epsilon", epsilon)
+        if beyond_all_losses(self._expression, epsilon, directions):
+            return Bounds(0.0, 0.0)
+
+        def read(law: Law) -> float:
+            # Losses are rounded too, which next to an atom may be all of delta.
+            at = epsilon - EPSILON_ROUNDING * abs(epsilon) if math.isfinite(epsilon) else epsilon
+            worst = max(delta_from_law(as_seen(law, d), at) for d in directions)
+            return min(1.0, worst * (1 + ROUNDING))
+
+        def allowed(value: float) -> float:
+            return DELTA_FACTOR * accuracy * max(value, self._negligible)
+
+        last = tail_below(self._negligible)
+        value = 1.0
+        for tail in (*(tail for tail in FIRST_LOOK_TAILS if tail > last), last):
+            # A coarse law shows whether the tail matters, before finer ones are computed.
+            value = min(value, read(self._law(first_step(self._expression, FIRST_LOOK), tail)))
+            if value <= NOTHING_LEFT:
+                break
+            if tail > max(last, TAIL_BELOW_DELTA * max(value, self._negligible)):
+                continue
+            value = min(value, self._settled(read, allowed, tail, DELTA_NATS, accuracy))
+            if tail <= TAIL_BELOW_DELTA * max(value, self._negligible):
+                break
+        return Bounds(0.0, value)
+
+    def as_profile(self) -> Profile:
+        """The upper law at one fine resolution: a pair of its own."""
+        return Profile(Atoms(self._profile.expression.law(Side.UPPER, AS_PROFILE)))
+
+    def _settled(
+        self,
+        read: Callable[[Law], float],
+        allowed: Callable[[float], float],
+        tail: float,
+        nats: float,
+        accuracy: float,
+    ) -> float:
+        """The smallest number that was read when refining stopped."""
+        coarse = first_step(self._expression, FIRST_LOOK)
+        finest = finest_step(self._law(coarse, tail, nats), coarse)
+        step = max(first_step(self._expression, accuracy), finest)
+        best = read(self._law(step, tail, nats))
+        for _ in range(MOST_LAWS - 1):
+            if step <= finest:
+                break
+            step *= REFINEMENT
+            finer = read(self._law(step, tail, nats))
+            settled = (best - finer) * STILL_TO_COME <= allowed(finer) or finer == best
+            best = min(best, finer)
+            if settled:
+                break
+        return float(best)
+
+    @property
+    def _expression(self) -> Expression:
+        return self._profile.expression
+
+    def _law(self, step: float, tail: float, nats: float = DELTA_NATS) -> Law:
+        """The upper law; the last one is remembered."""
+        resolution = Resolution(step, tail, nats)
+        if self._known is None or self._known[0] != resolution:
+            self._known = resolution, self._expression.law(Side.UPPER, resolution)
+        return self._known[1]

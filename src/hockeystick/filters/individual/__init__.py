@@ -1,0 +1,3 @@
+"""Budgets for each example."""
+
+from __future__ import annotations

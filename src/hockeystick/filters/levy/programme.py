@@ -1,0 +1,223 @@
+"""The cheapest Levy process that covers given curves: linear programmes, one after the other.
+
+The profile of a Levy pair is a smooth function of its Gaussian variance and jump rates t = (s^2,
+r_1, r_2, ...) and of the times k_i at which it has to cover the mechanisms. With F(x) = (x - g)+,
+
+    d/dr_j E F(LR) = time * E[F(LR e^x_j) - F(LR) - (e^x_j - 1) LR F'(LR)],
+
+and all three terms are numbers of the profile itself. What is minimised is the logarithm of a
+moment E_Q[LR^a] of the whole run, linear in t. Nothing here is part of a proof: whatever comes out
+is priced by filters/levy/domination.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hockeystick._numerics.law import FloatArray
+from hockeystick.filters.levy.domination import UNSEEN, Curve
+from hockeystick.filters.levy.expression import LevyPair
+
+__all__ = ["Lattice", "Solution", "Target", "solve"]
+
+MOST_ROUNDS, ENOUGH = 10, 3e-4
+# How far the programme may move at once, relative to each number, and to the largest rate.
+FIRST_RADIUS, SMALLEST_RADIUS, LARGEST_RADIUS, FLOOR_OF_RATES = 1.0, 0.02, 2.0, 0.05
+POINTS, LINEAR_POINTS = 45, 15
+WIDER, TIME_ACCURACY, LARGEST_TIME = 1.3, 2e-4, 1e4
+LARGEST_EXPONENT = 500.0
+GAUSSIAN_SHARE = 0.25
+
+
+class Lattice(NamedTuple):
+    """The jumps that are allowed."""
+
+    unit: float
+    sizes: tuple[int, ...]
+
+    @property
+    def jumps(self) -> FloatArray:
+        """Their sizes in the loss."""
+        return np.array(self.sizes) * self.unit
+
+
+class Target(NamedTuple):
+    """A mechanism beside its catalyst, how often it is expected, and what need not be covered.
+
+    `variance` is about the mechanism's own.
+    """
+
+    curves: tuple[Curve, Curve]
+    variance: float
+    catalyst: float
+    weight: float
+    floor: float
+
+
+class Solution(NamedTuple):
+    """Gaussian variance and jump rates, the times of the targets, and the cost of one round."""
+
+    parameters: FloatArray
+    times: FloatArray
+    cost: float
+
+
+def solve(
+    targets: Sequence[Target], lattice: Lattice, *, start: FloatArray, order: float
+) -> Solution:
+    """A process that covers all targets at little cost at the given order, from a first guess."""
+    programme = _Programme(targets, lattice, order)
+    variances = np.array([target.variance for target in targets])
+    best = programme.scaled(start, variances / variances[0])
+    radius = FIRST_RADIUS
+    for _ in range(MOST_ROUNDS):
+        found = programme.step(best, radius)
+        if found is None or not found.cost < best.cost:
+            radius *= 0.35
+            if radius < SMALLEST_RADIUS:
+                break
+            continue
+        gain = 1 - found.cost / best.cost if math.isfinite(best.cost) else 1.0
+        best = found
+        radius = min(1.5 * radius, LARGEST_RADIUS)
+        if gain < ENOUGH:
+            break
+    return best
+
+
+class _Programme:
+    def __init__(self, targets: Sequence[Target], lattice: Lattice, order: float) -> None:
+        self._targets, self._lattice = targets, lattice
+        self._points = [tuple(_thinned(c, t.floor) for c in t.curves) for t in targets]
+        self._weights = np.array([target.weight for target in targets])
+        jumps = lattice.jumps
+        high = np.exp(np.minimum(order * jumps, LARGEST_EXPONENT))
+        self._costs = np.append(order * (order - 1) / 2, high - 1 - order * np.expm1(jumps))
+
+    def scaled(self, parameters: FloatArray, guesses: FloatArray) -> Solution:
+        """The smallest times for these parameters, in units of the first one."""
+        times = np.array([self._time(parameters, n, guess) for n, guess in enumerate(guesses)])
+        if not np.all(np.isfinite(times)):
+            return Solution(parameters, np.ones(times.size), math.inf)
+        cost = float(self._weights @ times) * float(self._costs @ parameters)
+        return Solution(parameters * times[0], times / times[0], cost)
+
+    def step(self, at: Solution, radius: float) -> Solution | None:
+        """The best point nearby of the problem linearised here."""
+        from scipy.optimize import linprog
+
+        count, others = at.parameters.size, at.times.size
+        rows, sides = [], []
+        for n, time in enumerate(at.times):
+            value, slope = self._slopes(at.parameters, n, time)
+            in_time = slope @ at.parameters / time
+            row = np.zeros((value.size, count + others))
+            row[:, :count], row[:, count + n] = slope, in_time
+            rows.append(row)
+            sides.append(1 - value + slope @ at.parameters + in_time * time)
+        rows.append(self._gaussian_share(count + others))
+        sides.append(np.zeros(1))
+        total, cost = float(self._weights @ at.times), float(self._costs @ at.parameters)
+        gradient = np.concatenate((self._costs / cost, self._weights / total))
+        now = np.concatenate((at.parameters, at.times))
+        reach = radius * np.maximum(now, FLOOR_OF_RATES * at.parameters[1:].max(initial=0.0))
+        reach[count:] = 0.3 * radius * at.times
+        reach[count] = 0.0
+        unit = np.maximum(now, 0.01 * at.parameters.max())
+        bounds = np.stack((np.maximum(now - reach, 0.0), now + reach), axis=1) / unit[:, None]
+        found = linprog(
+            gradient * unit,
+            A_ub=-np.concatenate(rows) * unit,
+            b_ub=-np.concatenate(sides),
+            bounds=bounds,
+            method="highs",
+        )
+        if found.x is None:
+            return None
+        point = found.x * unit
+        return self.scaled(point[:count], point[count:])
+
+    def _gaussian_share(self, size: int) -> FloatArray:
+        """The row that keeps the Gaussian part at a share of the jumps' variance.
+
+        Tiny steps, which have only a tiny part of the catalyst, could not be covered otherwise.
+        """
+        row: FloatArray = np.zeros((1, size))
+        squares = np.expm1(self._lattice.jumps) ** 2
+        row[0, : squares.size + 1] = np.append(1.0, -GAUSSIAN_SHARE * squares)
+        row /= squares.max()
+        return row
+
+    def _pair(self, parameters: FloatArray, n: int, time: float) -> LevyPair:
+        return LevyPair(
+            variance=float(parameters[0]) * time + self._targets[n].catalyst,
+            unit=self._lattice.unit,
+            sizes=self._lattice.sizes,
+            rates=tuple((parameters[1:] * time).tolist()),
+        )
+
+    def _ratios(self, parameters: FloatArray, n: int, time: float) -> FloatArray:
+        """The profile over what has to be covered, at the points of both curves."""
+        pair, floor = self._pair(parameters, n, time), self._targets[n].floor
+        parts = [
+            (pair.calls(curve.loss, reverse=side == 1, unseen=floor * UNSEEN).call + floor)
+            / curve.price
+            for side, curve in enumerate(self._points[n])
+        ]
+        return np.concatenate(parts)
+
+    def _slopes(self, parameters: FloatArray, n: int, time: float) -> tuple[FloatArray, FloatArray]:
+        """The same, and its derivatives in the parameters."""
+        pair, jumps = self._pair(parameters, n, time), self._lattice.jumps
+        values, slopes = [], []
+        for side, curve in enumerate(self._points[n]):
+            back = side == 1
+            sign = 1.0 if back else -1.0
+            unseen = UNSEEN * self._targets[n].floor
+            here = pair.calls(curve.loss, reverse=back, unseen=unseen)
+            moved = (curve.loss[:, None] + sign * jumps).ravel()
+            there = pair.calls(moved, reverse=back, unseen=unseen).call.reshape(-1, jumps.size)
+            # LR F'(LR) is P(LR > g) for (P, Q), and -g P(LR < 1/g) for (Q, P).
+            level = -here.other if back else here.call + here.other
+            after = there if back else np.exp(jumps) * there
+            in_rates = after - here.call[:, None] - np.expm1(jumps) * level[:, None]
+            slope = np.concatenate((here.vega[:, None], in_rates), axis=1) * time
+            values.append((here.call + self._targets[n].floor) / curve.price)
+            slopes.append(slope / curve.price[:, None])
+        return np.concatenate(values), np.concatenate(slopes)
+
+    def _time(self, parameters: FloatArray, n: int, guess: float) -> float:
+        def enough(time: float) -> bool:
+            return bool(self._ratios(parameters, n, time).min() >= 1)
+
+        high = guess
+        while not enough(high):
+            high *= WIDER
+            if high > LARGEST_TIME * guess:
+                return math.inf
+        low = high / WIDER
+        while enough(low):
+            low, high = low / WIDER, low
+        while high > low * (1 + TIME_ACCURACY):
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if enough(middle) else (middle, high)
+        return high
+
+
+def _thinned(curve: Curve, floor: float) -> Curve:
+    """A few points: equal steps of the logarithm of the price, and of the loss."""
+    kept = curve.price > floor
+    loss, price = curve.loss[kept], curve.price[kept]
+    fall = -np.log(price)
+    chosen = np.concatenate(
+        (
+            np.searchsorted(fall, np.linspace(fall[0], fall[-1], POINTS)),
+            np.searchsorted(loss, np.linspace(0.0, loss[-1], LINEAR_POINTS)),
+        )
+    )
+    chosen = np.unique(np.minimum(chosen, loss.size - 1))
+    return Curve(loss[chosen], price[chosen], curve.end)

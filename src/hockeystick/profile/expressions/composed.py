@@ -1,0 +1,85 @@
+"""Composition: independent pairs side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hockeystick._numerics.law import Law, Resolution, Side
+from hockeystick._numerics.moments import PowerMoments, composed_moments
+from hockeystick._numerics.powers import product_of_powers, rounding_levels
+from hockeystick.profile.expressions.base import Expression, Factor
+from hockeystick.profile.expressions.operand import operand_law
+from hockeystick.profile.expressions.reversed import Reversed
+
+__all__ = ["Composed", "compose"]
+
+
+@dataclass(frozen=True)
+class Composed(Expression):
+    """The tensor product of powers of its members."""
+
+    members: tuple[Factor, ...]
+
+    @property
+    def lower_composes(self) -> bool:
+        """Only if it holds for every member."""
+        return all(member.lower_composes for member, _ in self.members)
+
+    def law(self, side: Side, resolution: Resolution) -> Law:
+        """O(log count) pairwise products of O(N^2); all members share their squarings."""
+        counts = [count for _, count in self.members]
+        share = resolution.scaled(tail=0.25 / sum(counts))
+        laws = [operand_law(member, side, share) for member, _ in self.members]
+        return product_of_powers(laws, counts, resolution, side)
+
+    def power_moments(self, largest: int, *, reverse: bool, resolution: Resolution) -> PowerMoments:
+        """Those of the members multiply."""
+        share = resolution.scaled(tail=0.25 / sum(count for _, count in self.members))
+        return composed_moments(
+            [
+                (member.power_moments(largest, reverse=reverse, resolution=share), count)
+                for member, count in self.members
+            ]
+        )
+
+    def largest_loss(self, *, reverse: bool) -> float:
+        """Losses add up."""
+        return sum(count * member.largest_loss(reverse=reverse) for member, count in self.members)
+
+    def levels(self) -> int:
+        """Of the deepest member, and of the powers and the tree over members.
+
+        One level of the tree, where single steps are multiplied, counts for about four squarings
+        (measured): those laws are the most heavy-tailed ones.
+        """
+        inner = max(member.levels() for member, _ in self.members)
+        powers = max(rounding_levels(count) for _, count in self.members)
+        return inner + 1 + powers + 4 * (len(self.members) - 1).bit_length()
+
+    def factors(self) -> Sequence[Factor]:
+        """Its members, so that products of products stay flat."""
+        return self.members
+
+
+def compose(factors: Sequence[Factor]) -> Expression:
+    """The composition in normal form: flat, equal members counted, families fused."""
+    if factors and all(type(member) is Reversed for member, _ in factors):
+        return compose([(member.reverse(), count) for member, count in factors]).reverse()
+    counts: dict[Expression, int] = {}
+    for factor, count in factors:
+        for member, inner in factor.factors():
+            counts[member] = counts.get(member, 0) + inner * count
+    members = _fuse_families(counts)
+    if len(members) == 1 and members[0][1] == 1:
+        return members[0][0]
+    return Composed(tuple(members))
+
+
+def _fuse_families(counts: dict[Expression, int]) -> list[Factor]:
+    families: dict[str, list[Factor]] = {}
+    alone: list[Factor] = []
+    for member, count in counts.items():
+        target = alone if member.family is None else families.setdefault(member.family, [])
+        target.append((member, count))
+    return alone + [(factors[0][0].fuse(factors), 1) for factors in families.values()]

@@ -1,0 +1,3 @@
+"""b-min-sep sampling of users, with participation-based exclusion (a conjecture)."""
+
+from __future__ import annotations

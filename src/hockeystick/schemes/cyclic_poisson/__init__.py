@@ -1,0 +1,3 @@
+"""Cyclic Poisson sampling: groups take turns."""
+
+from __future__ import annotations

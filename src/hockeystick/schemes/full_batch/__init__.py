@@ -1,0 +1,3 @@
+"""Every example in every step."""
+
+from __future__ import annotations

@@ -1,0 +1,47 @@
+"""Every example in every step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from hockeystick._validate import positive, positive_integer
+from hockeystick.errors import InvalidParameter
+from hockeystick.schemes.base import Indices, Sampling
+
+__all__ = ["FullBatch"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FullBatch(Sampling):
+    """Every example in every step: no randomness and no amplification."""
+
+    name: ClassVar[str] = "full-batch"
+
+    @classmethod
+    def for_batch_size(cls, batch_size: float, *, examples: int) -> Self:
+        """The full batch; `batch_size` must equal `examples`."""
+        examples = positive_integer("examples", examples)
+        if not positive("batch_size", batch_size) == examples:
+            raise InvalidParameter("batch_size", f"examples={examples} (full batch)", batch_size)
+        return cls()
+
+    def expected_batch_size(self, examples: int) -> float:
+        """All of the examples."""
+        return float(positive_integer("examples", examples))
+
+    def most_participations(self, steps: int) -> int:
+        """Every step."""
+        return self.check_steps(steps)
+
+    @property
+    def participation_known(self) -> bool:
+        """Every example joins every step."""
+        return True
+
+    def _draw(self, examples: int, steps: int, rng: np.random.Generator) -> Iterator[Indices]:
+        for _ in range(steps):
+            yield np.arange(examples, dtype=np.int64)

@@ -1,0 +1,3 @@
+"""b-min-sep sampling."""
+
+from __future__ import annotations

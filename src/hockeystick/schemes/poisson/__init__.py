@@ -1,0 +1,3 @@
+"""Poisson sampling."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""k-out-of-t random allocation."""
+
+from __future__ import annotations

@@ -1,0 +1,94 @@
+"""Losses of random allocation with independent noise, step by step.
+
+Random_allocation, Lemma D.1, and its counterpart for several picks and blocks: the likelihood ratio
+of a block is the average over all sets of `picks` steps of the product of their likelihood ratios.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from hockeystick._numerics.law import FloatArray
+from hockeystick.plan import Plan
+from hockeystick.schemes import RandomAllocation
+from hockeystick.schemes.simulation.registry import BLOCK, Drawn, Runner, Simulation, simulates
+
+__all__ = ["random_allocation"]
+
+
+def _objection(plan: Plan) -> str | None:
+    return "random allocation is simulated with independent noise only" if plan.correlated else None
+
+
+@simulates(RandomAllocation, objection=_objection)
+def random_allocation(run: Simulation) -> Runner:
+    """log LR, O(steps * picks) for each draw and noise level."""
+    scheme = cast("RandomAllocation", run.plan.sampling)
+    return _Run(scheme, run.plan.steps, run.noise_multipliers, run.present)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What is simulated: a run with or without the example."""
+
+    scheme: RandomAllocation
+    steps: int
+    noise: tuple[float, ...]
+    present: bool
+    takes_proposals: bool = False
+
+    def draws(self, count: int, rng: np.random.Generator) -> Iterator[Drawn]:
+        """log LR of whole runs, in groups of draws that fit into memory."""
+        out_of = self.scheme.out_of
+        size = max(1, BLOCK // out_of)
+        for start in range(0, count, size):
+            rows = min(size, count - start)
+            losses = np.zeros((len(self.noise), rows))
+            for begin in range(0, self.steps, out_of):
+                losses += self._block(min(out_of, self.steps - begin), rows, rng)
+            yield Drawn(losses)
+
+    def log_largest_payoff(self, epsilon: float) -> float:
+        """Draws come from the run itself, so that payoffs are hockey sticks."""
+        return 0.0
+
+    def shift_for(self, loss: float) -> float:
+        """There are no proposals."""
+        return 0.0
+
+    def _block(self, length: int, count: int, rng: np.random.Generator) -> FloatArray:
+        """log LR of the first `length` steps of one block, for each noise level."""
+        picks, out_of = self.scheme.picks, self.scheme.out_of
+        z = rng.standard_normal((count, length))
+        joins: FloatArray = np.zeros((count, length))
+        if self.present:
+            order = rng.random((count, out_of)).argsort(axis=1)[:, :length]
+            joins = (order < picks).astype(np.float64)
+        return np.array(
+            [_log_mean_of_products(z / s + (joins - 0.5) / s**2, picks, out_of) for s in self.noise]
+        )
+
+
+def _log_mean_of_products(losses: FloatArray, picks: int, out_of: int) -> FloatArray:
+    """log of the average over all sets of `picks` out of `out_of` of the product of e^loss.
+
+    Row by row: each step is taken with the chance that is right given how many are still needed;
+    `state[k]` is log of the average over the ways to have taken k. Steps beyond the row have e^0.
+    """
+    count, length = losses.shape
+    state = np.full((picks + 1, count), -np.inf)
+    state[0] = 0.0
+    taken = np.arange(picks + 1)
+    with np.errstate(divide="ignore"):
+        for j in range(length):
+            chance = np.clip((picks - taken) / (out_of - j), 0.0, 1.0)[:, None]
+            stay = state + np.log1p(-chance)
+            go = state[:-1] + np.log(chance[:-1]) + losses[:, j]
+            state = stay
+            state[1:] = np.logaddexp(stay[1:], go)
+    result: FloatArray = np.logaddexp.reduce(state, axis=0)
+    return result

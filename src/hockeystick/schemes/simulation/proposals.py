@@ -1,0 +1,218 @@
+"""Losses of runs in which an example takes part in random steps, at any number of noise levels.
+
+What the schemes share: outputs y enter the likelihood ratio through their inner products
+u_i = <c_i, y>/s^2 with the columns (columns.py); a participation in step i multiplies it by
+e^(u_i - h_i), h_i = |c_i|^2/2s^2; a recursion over the steps averages over all ways x to take part,
+LR = E_x[L_x]. If columns of participations may overlap, the products that the recursion cannot see
+are left out for a run with the example, which makes its likelihood ratio larger (b_min_sep, Lemma
+B.1), and bounded for a run without it, which makes it smaller: either way delta is not
+underestimated.
+
+Proposals. With m_x = C x, the expected mean m = E_x[m_x] and g_i = <c_i, m>/s^2, a proposal with
+scale t and shift r draws y = t m_x + r m + s z, where trajectories x have their probabilities
+multiplied by e^(sum of w_i over x)/Z. Its density over that of the noise alone is
+R/Q = e^(r<m,y>/s^2 - r^2|m|^2/2s^2) E_x[e^(sum over x of t u_i - t^2 h_i - t r g_i + w_i)] / Z, one
+more recursion; with w_i = t(t-1) h_i + t r g_i, where the law can be so weighted, the exponent is
+t (u_i - h_i), and without a shift R/Q = E_x[L_x^t]/Z.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick._numerics.law import FloatArray
+from hockeystick.errors import PrecisionError
+from hockeystick.schemes.simulation.columns import Columns, Trajectories
+from hockeystick.schemes.simulation.registry import BLOCK, Drawn, Proposal, Simulation
+
+__all__ = ["ParticipationLaw", "ParticipationRun", "half_norms", "log_ratios"]
+
+
+# The plain recursions lose nothing to underflow while staying out has at least e^-this probability.
+LARGEST_EXPONENT = 500.0
+
+
+class ParticipationLaw(Protocol):
+    """The law of the steps in which an example takes part, or a user's examples."""
+
+    @property
+    def log_staying_out(self) -> float:
+        """log of the probability of taking part in no step at all, or a bound from below."""
+
+    @property
+    def expected(self) -> FloatArray:
+        """The expected number of copies in each step."""
+
+    @property
+    def expected_squares(self) -> FloatArray:
+        """The expected square of the number of copies in each step."""
+
+    def trajectories(self, draws: int, rng: np.random.Generator) -> Trajectories:
+        """In which steps it takes part."""
+
+    def plain(self, factors: FloatArray, half: FloatArray) -> FloatArray:
+        """log LR of each row from the factors e^(u - h); what overflows is not finite."""
+
+    def logarithmic(self, exponents: FloatArray, half: FloatArray) -> FloatArray:
+        """log LR of each row from the exponents u - h."""
+
+    def weighted(self, log_weights: FloatArray) -> tuple[Self, float] | None:
+        """The law with participations weighted, and log Z; None if it cannot be."""
+
+
+class _Tilt(NamedTuple):
+    """A proposal, worked out: the law of its trajectories, and what its density needs."""
+
+    proposal: Proposal
+    law: ParticipationLaw
+    log_z: float
+    correction: FloatArray
+    half: FloatArray
+    moved: FloatArray
+    length: float
+
+
+@dataclass(frozen=True, eq=False)
+class ParticipationRun:
+    """A simulation together with the columns of its strategy and the law of participation.
+
+    `hidden` is at least the overlap of the column of each step with those of later participations.
+    Densities of proposals are known where participations do not overlap.
+    """
+
+    run: Simulation
+    columns: Columns
+    law: ParticipationLaw
+    takes_proposals: bool = True
+    hidden: FloatArray | float = 0.0
+
+    def draws(self, count: int, rng: np.random.Generator) -> Iterator[Drawn]:
+        """Draw the noise and, for a run with the example, the participations; then price them."""
+        from hockeystick.schemes.simulation.inner_product_kernels import put_together
+
+        run, norms = self.run, self.columns.squared_norms
+        size = min(count, max(1, BLOCK // norms.size))
+        tilt, reference = self._tilt(run.proposal), self._tilt(run.reference)
+        law = self.law if tilt is None else tilt.law
+        blocks = np.empty((2, size, norms.size))
+        signals = np.empty((size if run.present else 0, norms.size))
+        scale, moved = (1.0, 0.0) if tilt is None else (tilt.proposal.scale, tilt.moved)
+        for start in range(0, count, size):
+            rows = min(size, count - start)
+            noise, exponents, signal = blocks[0, :rows], blocks[1, :rows], signals[:rows]
+            self.columns.noise(rng, noise)
+            if run.present:
+                self.columns.signal(law.trajectories(rows, rng), signal)
+            losses = np.empty((len(run.noise_multipliers), rows))
+            for level, deviation in enumerate(run.noise_multipliers):
+                half = half_norms(norms, deviation)
+                less = half + self.hidden / deviation**2 - moved
+                put_together(noise, 1 / deviation, signal, scale / deviation**2, less, exponents)
+                losses[level] = log_ratios(self.law, exponents, half)
+            sign = 1.0 if run.present else -1.0
+            wanted = np.flatnonzero(sign * losses[-1] > run.least_loss)
+            yield Drawn(
+                losses,
+                self._log_weights(tilt, exponents, losses, wanted),
+                self._log_weights(reference, exponents, losses, wanted),
+            )
+
+    def log_largest_payoff(self, epsilon: float) -> float:
+        """A proven bound, for scaling alone with the example and for shifting alone without it.
+
+        With: P/R = Z LR / E_x[L_x^t] <= Z LR^(1-t) by Jensen's inequality, so that the payoff
+        (1 - e^epsilon/LR) P/R is at most Z e^((1-t) epsilon) (t-1)^(t-1) / t^t. Without: by Jensen
+        <m,y>/s^2 <= log LR + E|m_x|^2/2s^2, and with r = -shift the payoff (1 - e^epsilon LR) Q/R
+        is at most e^(-r epsilon + r E|m_x|^2/2s^2 + r^2 |m|^2/2s^2) r^r / (1+r)^(1+r).
+        """
+        tilt = self._tilt(self.run.proposal)
+        if tilt is None:
+            return 0.0
+        if self.run.present:
+            t = tilt.proposal.scale
+            if tilt.proposal.shift != 0 or not t > 1 or np.any(tilt.correction):
+                return math.inf
+            return tilt.log_z - (t - 1) * epsilon + (t - 1) * math.log(t - 1) - t * math.log(t)
+        r = -tilt.proposal.shift
+        if not r > 0:
+            return math.inf
+        squares = float(self.law.expected_squares @ tilt.half)
+        payoff = -r * epsilon + r * squares + r * r * tilt.length / 2
+        return payoff + r * math.log(r) - (1 + r) * math.log1p(r)
+
+    def shift_for(self, loss: float) -> float:
+        """Moving along the expected mean m by a shift r changes <m, y>/s^2 by r |m|^2/s^2."""
+        (deviation,) = self.run.noise_multipliers
+        expected = self.law.expected
+        squared = float(expected @ self.columns.products(expected))
+        return loss * deviation**2 / squared if squared > 0 else 0.0
+
+    def _tilt(self, proposal: Proposal | None) -> _Tilt | None:
+        """A proposal for the run's only noise level, worked out."""
+        if proposal is None:
+            return None
+        (deviation,) = self.run.noise_multipliers
+        half = half_norms(self.columns.squared_norms, deviation)
+        expected = self.law.expected
+        means = self.columns.products(expected) / deviation**2
+        t, r = proposal
+        wanted = t * (t - 1) * half + t * r * means
+        found = self.law.weighted(wanted) if self.run.present else None
+        law, log_z = (self.law, 0.0) if found is None else found
+        correction = -wanted if found is None else np.zeros_like(half)
+        length = float(expected @ means)
+        return _Tilt(proposal, law, log_z, correction, half, r * means, length)
+
+    def _log_weights(
+        self,
+        tilt: _Tilt | None,
+        exponents: FloatArray,
+        losses: FloatArray,
+        wanted: NDArray[np.int64],
+    ) -> FloatArray | None:
+        """log of the run's density over that of the proposal, for the wanted draws."""
+        if tilt is None:
+            return None
+        log_weights = np.zeros(exponents.shape[0])
+        t, r = tilt.proposal
+        rows = exponents[wanted]
+        along = (rows + tilt.half) @ self.law.expected
+        log_density = r * along - r * r * tilt.length / 2 - tilt.log_z
+        if self.run.present:
+            # Copies of an example take t^2 h for half their square.
+            log_density += log_ratios(self.law, t * rows + tilt.correction, t * t * tilt.half)
+            log_density -= losses[0, wanted]
+        log_weights[wanted] = -log_density
+        return log_weights
+
+
+def half_norms(squared_norms: FloatArray, deviation: float) -> FloatArray:
+    """Half the squared length of each column over the variance of the noise."""
+    with np.errstate(over="ignore", divide="ignore"):
+        half: FloatArray = squared_norms / deviation / deviation / 2
+    if np.isfinite(half).all():
+        return half
+    raise PrecisionError(
+        f"Noise multiplier {deviation:g} is too small beside the strategy for floating point: "
+        "nothing was drawn.",
+        lower=0.0,
+        upper=math.inf,
+    )
+
+
+def log_ratios(law: ParticipationLaw, exponents: FloatArray, half: FloatArray) -> FloatArray:
+    """log LR of each row; in logarithms throughout where plain numbers do not suffice."""
+    if law.log_staying_out < -LARGEST_EXPONENT:
+        return law.logarithmic(exponents, half)
+    with np.errstate(all="ignore"):
+        losses = law.plain(np.exp(exponents), half)
+    lost = ~np.isfinite(losses)
+    if lost.any():
+        losses[lost] = law.logarithmic(exponents[lost], half)
+    return losses

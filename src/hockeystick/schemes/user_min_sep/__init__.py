@@ -1,0 +1,3 @@
+"""b-min-sep sampling of users with several examples."""
+
+from __future__ import annotations

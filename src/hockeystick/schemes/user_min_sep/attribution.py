@@ -1,0 +1,163 @@
+"""Whose data an example is: the public graph between examples and users."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+
+from hockeystick._validate import positive_integer
+from hockeystick.errors import InvalidParameter
+from hockeystick.schemes.base import Indices
+
+__all__ = ["Attribution"]
+
+PAIRS = 4_000_000
+"""Pairs of neighbours that are held at a time."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Attribution:
+    """Examples and the users they belong to, as a sparse structure.
+
+    Made by `from_pairs`, `from_sparse` or `one_user_each`; the users of example i are
+    `members[starts[i]:starts[i + 1]]`. Every example has a user, or it would not be protected; a
+    user may have no example. The graph is public: a guarantee is about the contents of a user's
+    examples, not about who has which (fixed-graph adjacency).
+    """
+
+    starts: Indices
+    members: Indices
+    users: int
+
+    @classmethod
+    def from_pairs(
+        cls, *, examples: Any, users: Any, number_of_examples: int, number_of_users: int
+    ) -> Self:
+        """From two arrays of the same length: example `examples[j]` belongs to user `users[j]`.
+
+        Pairs that are named twice count once.
+        """
+        count = positive_integer("number_of_examples", number_of_examples)
+        people = positive_integer("number_of_users", number_of_users)
+        of, who = _index_array("examples", examples, count), _index_array("users", users, people)
+        if of.shape != who.shape:
+            raise InvalidParameter("users", f"as many as examples, {of.size}", who.size)
+        return cls._from_edges(of, who, (count, people))
+
+    @classmethod
+    def from_sparse(cls, matrix: Any) -> Self:
+        """From a SciPy sparse matrix with a row for each example and a column for each user.
+
+        Entries that are not zero mark whose an example is; their values do not matter.
+        """
+        shape: Any = getattr(matrix, "shape", ())
+        if not (hasattr(matrix, "tocoo") and len(shape) == 2 and min(shape) >= 1):
+            allowed = "a SciPy sparse matrix with a row per example and a column per user"
+            raise InvalidParameter("matrix", allowed, matrix)
+        entries = matrix.tocoo()
+        if np.isnan(entries.data).any():
+            raise InvalidParameter("matrix", "free of NaN", matrix)
+        of, who = (a[entries.data != 0].astype(np.int64) for a in (entries.row, entries.col))
+        return cls._from_edges(of, who, shape)
+
+    @classmethod
+    def one_user_each(cls, examples: int) -> Self:
+        """Every example belongs to a user of its own."""
+        count = positive_integer("examples", examples)
+        return cls(starts=np.arange(count + 1), members=np.arange(count), users=count)
+
+    @classmethod
+    def _from_edges(cls, of: Indices, who: Indices, shape: tuple[int, int]) -> Self:
+        order = np.lexsort((who, of))
+        of, who = of[order], who[order]
+        new = np.ones(of.size, dtype=np.bool_)
+        new[1:] = (np.diff(of) != 0) | (np.diff(who) != 0)
+        counts = np.bincount(of[new], minlength=shape[0])
+        if not counts.all():
+            allowed = "attributed to one user or more, each of them"
+            raise InvalidParameter("examples", allowed, f"none for example {counts.argmin()}")
+        return cls(starts=_offsets(counts), members=who[new], users=shape[1])
+
+    def __repr__(self) -> str:
+        return f"Attribution({self.examples} examples, {self.users} users)"
+
+    @property
+    def examples(self) -> int:
+        """The number of examples."""
+        return self.starts.size - 1
+
+    @cached_property
+    def examples_per_user(self) -> Indices:
+        """How many examples each user has."""
+        return np.bincount(self.members, minlength=self.users).astype(np.int64, copy=False)
+
+    @cached_property
+    def most_examples_per_user(self) -> int:
+        """The largest number of examples that one user has."""
+        return int(self.examples_per_user.max())
+
+    @property
+    def shares_users(self) -> bool:
+        """Whether two examples have a user in common."""
+        return self.most_examples_per_user > 1
+
+    @property
+    def has_shared_examples(self) -> bool:
+        """Whether an example belongs to more than one user."""
+        return self.members.size > self.examples
+
+    @cached_property
+    def neighbourhood_sizes(self) -> Indices:
+        """|N(e)| for each example: how many examples share a user with it, itself included."""
+        from scipy.sparse import csr_array
+
+        marks = np.ones(self.members.size, dtype=np.bool_)
+        graph = csr_array((marks, self.members, self.starts), shape=(self.examples, self.users))
+        by_user = graph.T.tocsr()
+        # The product has an entry for each pair of neighbours; blocks of rows bound its size.
+        pairs = np.cumsum(self.examples_per_user[self.members])[self.starts[1:] - 1]
+        ends = np.searchsorted(pairs, np.arange(PAIRS, pairs[-1], PAIRS), side="right")
+        cuts = np.unique(np.concatenate([[0], ends, [self.examples]]))
+        parts = [np.diff((graph[a:b] @ by_user).indptr) for a, b in pairwise(cuts)]
+        return np.concatenate(parts).astype(np.int64, copy=False)
+
+    @cached_property
+    def by_user(self) -> tuple[Indices, Indices]:
+        """The graph from the other side: offsets for the users, and their examples."""
+        owner = np.repeat(np.arange(self.examples), np.diff(self.starts))
+        return _offsets(self.examples_per_user), owner[np.argsort(self.members, kind="stable")]
+
+    def users_of(self, example: int) -> Indices:
+        """The users of one example."""
+        return self.members[self.starts[example] : self.starts[example + 1]]
+
+    def edges_of(self, chosen: Indices) -> tuple[Indices, Indices]:
+        """The users of the chosen examples one after the other, and which of these each is of."""
+        counts = self.starts[chosen + 1] - self.starts[chosen]
+        owner = np.repeat(np.arange(chosen.size), counts)
+        within = np.arange(owner.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        return self.members[self.starts[chosen][owner] + within], owner
+
+    def restricted_to(self, kept: Indices) -> Self:
+        """The graph of these examples alone, numbered in their order; all users stay."""
+        counts = self.starts[kept + 1] - self.starts[kept]
+        members, _ = self.edges_of(kept)
+        return type(self)(starts=_offsets(counts), members=members, users=self.users)
+
+
+def _offsets(counts: Indices) -> Indices:
+    """Where each of several runs starts, and the end."""
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+
+
+def _index_array(name: str, values: Any, limit: int) -> Indices:
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu" or array.ndim != 1:
+        raise InvalidParameter(name, "a vector of integers", values)
+    if array.size and not (array.min() >= 0 and array.max() < limit):
+        raise InvalidParameter(name, f"integers in [0, {limit - 1}]", values)
+    return array.astype(np.int64)

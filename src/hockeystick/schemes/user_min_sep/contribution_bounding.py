@@ -1,0 +1,102 @@
+"""Fewer examples, so that no user has too many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hockeystick._validate import positive_integer
+from hockeystick.errors import InvalidParameter
+from hockeystick.randomness import RandomSource, generator
+from hockeystick.schemes.base import Indices
+from hockeystick.schemes.user_min_sep.attribution import Attribution
+
+__all__ = ["BoundedContributions", "bound_contributions"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BoundedContributions:
+    """The graph that is left, and what was dropped from the original one and why."""
+
+    attribution: Attribution
+    """The examples that are left, numbered from 0 in the order of `kept`; users keep theirs."""
+    kept: Indices
+    """Their numbers in the original graph, sorted."""
+    dropped_for_users: Indices
+    """Examples with a user who had enough already, in the original numbers, sorted."""
+    dropped_for_neighbourhood: Indices
+    """Examples that shared users with too many others, in the original numbers, sorted."""
+    users_without_data: Indices
+    """Users of whose examples none is left."""
+
+    def describe(self) -> dict[str, int]:
+        """How many of each, ready for JSON."""
+        return {
+            "examples_kept": self.kept.size,
+            "dropped_for_users": self.dropped_for_users.size,
+            "dropped_for_neighbourhood": self.dropped_for_neighbourhood.size,
+            "users_without_data": self.users_without_data.size,
+        }
+
+
+def bound_contributions(
+    attribution: Attribution,
+    *,
+    examples_per_user: int,
+    neighbourhood: int | None = None,
+    rng: RandomSource = None,
+) -> BoundedContributions:
+    """Drop examples until every user has at most `examples_per_user` of them.
+
+    Examples are visited in random order, and kept if each of their users has fewer so far; a seed
+    as `rng` fixes the order. With `neighbourhood` those are dropped afterwards that share a user
+    with too many: the largest neighbourhood first, until none of the examples left has more than
+    that number in it, itself included (k_e in b_min_sep, Appendix C; one that exceeds about
+    1 / (separation * rate) costs more than it adds). The graph is public, so this costs no privacy.
+    """
+    if not isinstance(attribution, Attribution):
+        raise InvalidParameter("attribution", "an Attribution", attribution)
+    most = positive_integer("examples_per_user", examples_per_user)
+    if neighbourhood is not None:
+        neighbourhood = positive_integer("neighbourhood", neighbourhood)
+    order = generator(rng).permutation(attribution.examples)
+    kept = _fitting_users(attribution, most, order)
+    bounded = attribution.restricted_to(kept)
+    crowded = np.empty(0, dtype=np.int64)
+    if neighbourhood is not None:
+        rank = np.empty_like(order)
+        rank[order] = np.arange(order.size)
+        small = _in_small_neighbourhoods(bounded, neighbourhood, np.argsort(rank[kept]))
+        crowded, kept = kept[~small], kept[small]
+        bounded = bounded.restricted_to(np.flatnonzero(small))
+    lost = np.ones(attribution.examples, dtype=np.bool_)
+    lost[kept] = lost[crowded] = False
+    return BoundedContributions(
+        attribution=bounded,
+        kept=kept,
+        dropped_for_users=np.flatnonzero(lost),
+        dropped_for_neighbourhood=crowded,
+        users_without_data=np.flatnonzero(
+            (attribution.examples_per_user > 0) & (bounded.examples_per_user == 0)
+        ),
+    )
+
+
+def _fitting_users(attribution: Attribution, most: int, order: Indices) -> Indices:
+    """The examples that are kept for the sake of the users, sorted."""
+    from hockeystick.schemes.user_min_sep.contribution_kernels import keep_by_users
+
+    starts, members = attribution.starts, attribution.members
+    return np.flatnonzero(keep_by_users(order, starts, members, attribution.users, most))
+
+
+def _in_small_neighbourhoods(
+    attribution: Attribution, most: int, order: Indices
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which examples are left when the largest neighbourhoods are gone."""
+    from hockeystick.schemes.user_min_sep.contribution_kernels import thin_neighbourhoods
+
+    graph = (attribution.starts, attribution.members)
+    sizes = attribution.neighbourhood_sizes.copy()
+    return thin_neighbourhoods(order, sizes, most, graph, attribution.by_user)

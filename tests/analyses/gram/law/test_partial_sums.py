@@ -1,0 +1,324 @@
+"""Laws of partial sums: both sides against closed forms, quadrature and simulation."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from hockeystick._numerics.law import Side
+from hockeystick.analyses.gram.law import sum_grid
+from hockeystick.analyses.gram.law.chain_mixture import ChainMixture, Task
+from hockeystick.analyses.gram.law.chain_parts import own_parts
+from hockeystick.analyses.gram.law.partial_sums import sum_law
+from references.sum_law import band, enclosed, exact, payoff, ratios
+from references.sum_law import bounds as law_bounds
+
+DIRECTIONS = [True, False]
+EPSILONS = [-0.5, 0.0, 0.1, 0.5, 1.0, 2.0]
+
+
+def mixture(*, common=0.0, chain=1.0, own=0.0, rho=0.5, bins=3, amplitudes=None, ring=False):
+    """A mixture with equal amplitudes unless others are given."""
+    amplitudes = np.ones(bins) if amplitudes is None else np.array(amplitudes, dtype=float)
+    return ChainMixture(common, chain, own, rho, amplitudes, ring)
+
+
+def bounds(pair, epsilons, *, remove, fineness=1.0, tail=1e-12):
+    """One row (lower, upper) for each epsilon."""
+    return law_bounds(sum_law, pair, epsilons, remove=remove, fineness=fineness, tail=tail)
+
+
+# One and two bins.
+
+
+@pytest.mark.parametrize("remove", DIRECTIONS)
+@pytest.mark.parametrize("fineness", [3.0, 1.0, 0.3])
+def test_one_bin_encloses_the_gaussian(remove, fineness):
+    """A single term is a Gaussian mechanism; chain, own part and common factor add up."""
+    pair = mixture(common=0.2, chain=0.5, own=0.3, amplitudes=[0.9])
+    total = 0.2 + 0.81 * 0.8
+    expected = [float(payoff(0.0, 1.0, total, e, remove=remove)) for e in EPSILONS]
+    assert enclosed(bounds(pair, EPSILONS, remove=remove, fineness=fineness), expected)
+
+
+TWO_BINS = {
+    "line": mixture(bins=2),
+    "far apart": mixture(bins=2, rho=0.001, chain=0.3),
+    "close": mixture(bins=2, rho=0.97, chain=2.0),
+    "own": mixture(bins=2, own=0.7, rho=0.3),
+    "fading": mixture(amplitudes=[1.0, 0.2], chain=1.5, own=0.1),
+    "rising": mixture(amplitudes=[0.1, 1.0], chain=2.0, rho=0.9),
+    "rising ring": mixture(amplitudes=[0.2, 0.9], chain=1.5, own=0.1, ring=True, rho=0.6),
+    "common": mixture(bins=2, common=0.3, chain=0.4),
+    "ring": mixture(bins=2, ring=True, rho=0.3),
+    "everything": mixture(amplitudes=[0.9, 0.6], common=0.1, own=0.2, ring=True, rho=0.4),
+    "small": mixture(bins=2, chain=1e-3, own=1e-3),
+    "large": mixture(bins=2, chain=6.0, own=3.0),
+}
+
+
+@pytest.mark.parametrize("remove", DIRECTIONS)
+@pytest.mark.parametrize("name", TWO_BINS)
+@pytest.mark.parametrize("fineness", [3.0, 0.7])
+def test_two_bins_are_enclosed(name, fineness, remove):
+    """Whatever the steps: lower <= quadrature <= upper to nine digits."""
+    pair = TWO_BINS[name]
+    scale = math.sqrt(pair.gram().max())
+    epsilons = [scale * e for e in (-1.0, 0.0, 0.3, 1.0, 2.0)]
+    expected = [exact(pair.gram(), e, remove=remove, step=0.004) for e in epsilons]
+    assert enclosed(bounds(pair, epsilons, remove=remove, fineness=fineness), expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("remove", DIRECTIONS)
+def test_two_bins_are_tight(remove):
+    """At fineness 0.05 both sides agree with quadrature to three digits."""
+    pair = TWO_BINS["common"]
+    expected = [exact(pair.gram(), e, remove=remove, step=0.004) for e in EPSILONS]
+    values = bounds(pair, EPSILONS, remove=remove, fineness=0.05)
+    assert enclosed(values, expected)
+    np.testing.assert_allclose(values / np.array(expected)[:, None], 1.0, rtol=2e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("remove", DIRECTIONS)
+def test_tiny_divergences_are_relatively_accurate(remove):
+    """Where delta is about 1e-12 or 1e-33 and the tail smaller still, within a third."""
+    pair = mixture(bins=2, chain=0.05, own=0.02)
+    epsilons = [1.4, 2.6]
+    expected = np.array(
+        [exact(pair.gram(), e, remove=remove, step=0.004, reach=25.0) for e in epsilons]
+    )
+    assert np.all(expected < [1e-11, 1e-32])
+    values = bounds(pair, epsilons, remove=remove, fineness=0.12, tail=1e-45)
+    assert enclosed(values, expected)
+    np.testing.assert_allclose(np.log(values / expected[:, None]), 0.0, atol=0.35)
+
+
+EDGES = [
+    pytest.param(mixture(common=0.1, own=0.2, rho=0.0), 1.0, id="independent"),
+    pytest.param(mixture(common=0.1, own=0.2, rho=0.0, ring=True), 1.0, id="independent ring"),
+    pytest.param(mixture(common=0.1, own=0.2, amplitudes=[1, 1, 1e-9]), 1.0, id="faded"),
+    pytest.param(mixture(chain=2.0, rho=0.9, amplitudes=[1e-9, 0.5, 1]), 1.0, id="grown"),
+    pytest.param(mixture(common=0.1, own=0.2, rho=0.3), 20.0, id="very coarse"),
+    pytest.param(mixture(common=0.1, own=0.2, rho=0.9, ring=True), 20.0, id="very coarse ring"),
+    pytest.param(mixture(own=1e-9, chain=0.3), 1.0, id="hardly any own parts"),
+    pytest.param(mixture(chain=1e-12), 1.0, id="hardly any signal"),
+    pytest.param(mixture(chain=0.0, own=0.2), 1.0, id="no chain"),
+    pytest.param(mixture(chain=0.0, own=0.2, ring=True), 1.0, id="no ring"),
+    pytest.param(mixture(bins=1, ring=True), 1.0, id="ring of one"),
+    pytest.param(mixture(own=0.2, rho=1 - 1e-6), 1.0, id="hardly moves"),
+    pytest.param(mixture(own=0.2, rho=0.9, bins=3), 5.0, id="coarse"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("remove", DIRECTIONS)
+@pytest.mark.parametrize(("pair", "fineness"), EDGES)
+def test_limiting_cases_are_enclosed(pair, fineness, remove):
+    """Ingredients that vanish, states that do not move, lattices that say nothing."""
+    scale = math.sqrt(pair.gram().max())
+    epsilons = [-0.5 * scale, 0.0, 0.5 * scale, 1.5 * scale]
+    expected = [exact(pair.gram(), e, remove=remove) for e in epsilons]
+    values = bounds(pair, epsilons, remove=remove, fineness=fineness)
+    assert enclosed(values, expected, slack=1e-5)
+
+
+@pytest.mark.parametrize("wrong", [{"rho": 1.0}, {"rho": -0.1}, {"amplitudes": [0.5, 1.1, 0.6]}])
+def test_other_mixtures_are_refused(wrong):
+    """Chains that stand still, and amplitudes above 1."""
+    with pytest.raises(ValueError, match="Correlations are below 1"):
+        mixture(own=0.2, **wrong)
+
+
+def test_amplitudes_may_vanish_when_adding():
+    """A term without noise is the constant 1/b."""
+    pair = mixture(common=0.1, own=0.2, amplitudes=[1.0, 0.5, 0.0])
+    expected = [exact(pair.gram(), e, remove=False) for e in EPSILONS]
+    assert enclosed(bounds(pair, EPSILONS, remove=False), expected, slack=1e-5)
+
+
+# Random mixtures.
+
+
+def random_mixture(rng):
+    """Two to six bins on a line or a ring, with or without every other ingredient."""
+    bins = int(rng.integers(2, 7))
+    fading = rng.uniform(0.1, 1.0, bins)
+    return mixture(
+        common=float(rng.choice([0.0, rng.uniform(0.01, 0.5)])),
+        chain=float(10 ** rng.uniform(-1.5, 0.6)),
+        own=float(rng.choice([0.0, 10 ** rng.uniform(-2.0, 0.3)])),
+        rho=float(rng.uniform(0.01, 0.99)),
+        amplitudes=rng.choice([0, 1]) * (1 - fading) + fading,
+        ring=bool(rng.random() < 0.5),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("remove", DIRECTIONS)
+def test_random_mixtures_agree_with_simulation(remove):
+    """Fifty of them, steps from moderate to absurd: no bound on the wrong side of the band."""
+    rng = np.random.default_rng(7)
+    draws, which = rng.standard_normal((100_000, 6)), rng.random(100_000)
+    for index in range(50):
+        pair = random_mixture(rng)
+        epsilons = rng.uniform([-1.0, 0.0, 0.5], [0.0, 0.5, 2.0])
+        ratio = ratios(pair.gram(), draws, which, remove=remove)
+        low, high = np.array([band(ratio, e, remove=remove) for e in epsilons]).T
+        for fineness in (3.0, (0.8, 1.2, 1.8)[index % 3]):
+            values = bounds(pair, epsilons, remove=remove, fineness=fineness, tail=1e-6)
+            assert np.all(values[:, 0] <= high), (pair, fineness)
+            assert np.all(values[:, 1] >= low), (pair, fineness)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("remove", DIRECTIONS)
+def test_random_mixtures_of_three_agree_with_quadrature(remove):
+    """The same without noise; three bins are the fewest where a ring's chain has to turn back."""
+    rng = np.random.default_rng(8)
+    for index in range(12):
+        pair = random_mixture(rng)
+        pair = mixture(
+            common=pair.common,
+            chain=pair.chain,
+            own=0.1 + pair.own,
+            rho=0.9 * pair.rho,
+            amplitudes=[1.0, 0.8, 0.5] if index % 3 else [1.0, 1.0, 1.0],
+            ring=index % 2 == 0,
+        )
+        epsilons = rng.uniform([-1.0, 0.0, 0.5], [0.0, 0.5, 2.0])
+        expected = [exact(pair.gram(), e, remove=remove) for e in epsilons]
+        values = bounds(pair, epsilons, remove=remove, fineness=(2.5, 1.0)[index % 2])
+        assert enclosed(values, expected, slack=1e-5), pair
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("remove", DIRECTIONS)
+@pytest.mark.parametrize("ring", [False, True])
+@pytest.mark.parametrize("tail", [0.3, 1e-2, 1e-4])
+def test_short_lattices_are_charged(tail, ring, remove):
+    """However much lies beyond the ends, the bounds stay on their sides; the charge is needed."""
+    pair = mixture(chain=0.8, own=0.3, amplitudes=[1.0, 0.9, 0.7], ring=ring)
+    epsilons = [-0.5, 0.0, 0.5, 1.5, 3.0]
+    expected = [exact(pair.gram(), e, remove=remove) for e in epsilons]
+    values = bounds(pair, epsilons, remove=remove, tail=tail)
+    assert enclosed(values, expected, slack=1e-5)
+    law = sum_law(pair, remove=remove, side=Side.UPPER, fineness=1.0, tail=tail)
+    assert tail / 10 < law.charge < 100 * tail
+    if remove:
+        assert values[-1, 1] - law.charge < expected[-1] or tail < 1e-3
+        assert law.q @ law.s + law.charge >= 1.0
+    else:
+        assert law.q.sum() + law.charge == pytest.approx(1.0, rel=1e-12)
+
+
+# The roundings.
+
+
+@pytest.mark.parametrize("remove", DIRECTIONS)
+@pytest.mark.parametrize("tail", [0.3, 1e-3, 1e-12])
+def test_independent_factors_keep_mass_and_mean(tail, remove):
+    """However short their lattice: what lies below it is split with 0, what lies above charged."""
+    task = Task(mixture(own=0.7), remove, Side.UPPER, 1.0, tail)
+    parts = own_parts(task, 0.8)
+    assert parts.weights.sum() == pytest.approx(1.0, rel=1e-13)
+    assert parts.factor @ parts.weights + parts.over == pytest.approx(1.0, rel=1e-12)
+    assert parts.weights.min() >= 0.0
+
+
+@pytest.mark.slow
+def test_low_sums_are_told_apart_when_adding():
+    """At very low noise nearly all sums are far below their mean, and grids must follow them."""
+    pair = mixture(chain=20.0, own=2.0, bins=60)
+    found = bounds(pair, [2.0, 4.0, 6.0], remove=False, tail=1e-9)
+    assert np.all(found[:, 1] < 1.3 * found[:, 0])
+
+
+@pytest.mark.slow
+def test_rounding_states_by_their_mean_is_unsound_when_adding(monkeypatch):
+    """It reports less than the proven lower bound: LR is convex in x, and F decreases."""
+    pair = mixture(bins=40, chain=1.5, rho=0.6)
+    ((lower, _),) = bounds(pair, [0.1], remove=False, fineness=0.5, tail=1e-9)
+    # Coarse states, fine sums: what the sums add on top must not hide it.
+    monkeypatch.setattr(sum_grid, "SUM_STEP", 0.05)
+    ((_, sound),) = bounds(pair, [0.1], remove=False, fineness=2.0, tail=1e-9)
+    monkeypatch.setattr(Task, "exponent", lambda self, amplitude: None)
+    ((_, naive),) = bounds(pair, [0.1], remove=False, fineness=2.0, tail=1e-9)
+    assert naive < 0.95 * lower
+    assert sound > lower
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("remove", DIRECTIONS)
+@pytest.mark.parametrize("ring", [False, True])
+def test_both_sides_converge_with_order_two(ring, remove):
+    """Halving the steps divides the errors by nearly four, and no error grows."""
+    pair = mixture(common=0.1, chain=0.8, ring=ring, rho=0.6, amplitudes=[1.0, 0.8, 0.5])
+    epsilons = [0.3, 1.5]
+    expected = np.array([exact(pair.gram(), e, remove=remove) for e in epsilons])
+    steps = (1.6, 0.8, 0.4) if ring else (0.8, 0.4, 0.2)
+    errors = [
+        np.abs(bounds(pair, epsilons, remove=remove, fineness=f, tail=1e-9) / expected[:, None] - 1)
+        for f in steps
+    ]
+    for coarse, fine in pairwise(errors):
+        assert np.all(fine < coarse)
+    order = np.log(errors[0] / errors[-1]) / math.log(steps[0] / steps[-1])
+    assert np.all(order >= 1.8), order
+
+
+# A hundred bins.
+
+
+def simulated_far_below(pair, epsilon, *, draws, pull):
+    """delta when adding, and its standard error: all states are drawn with a lower mean.
+
+    The density of the proposal relative to that of the chain is e^(lX - lKl/2), l = -pull/b.
+    """
+    rng = np.random.default_rng(3)
+    gram, bins = pair.gram(), pair.bins
+    shift = -pull * gram.mean(axis=0)
+    x = math.sqrt(pair.chain) * rng.standard_normal(draws)
+    total, state_sum = np.zeros(draws), np.zeros(draws)
+    for i in range(bins):
+        if i:
+            fresh = math.sqrt(pair.chain * (1 - pair.rho**2)) * rng.standard_normal(draws)
+            x = pair.rho * x + fresh
+        total += np.exp(x + shift[i] - pair.chain / 2)
+        state_sum += x + shift[i]
+    weight = np.exp(pull * state_sum / bins + pull**2 * gram.mean() / 2)
+    gain = np.maximum(1 - math.exp(epsilon) * total / bins, 0.0) * weight
+    return gain.mean(), gain.std() / math.sqrt(draws)
+
+
+HUNDRED = mixture(chain=1.48828125, rho=0.597, bins=100)
+
+
+@pytest.mark.slow
+def test_hundred_bins_removing():
+    """Limits of ever finer steps, which importance sampling confirms: between close bounds."""
+    limits = np.array([3.80e-2, 8.905e-3, 3.184e-4, 1.079e-6])
+    values = bounds(HUNDRED, [0.25, 0.5, 1.0, 2.0], remove=True, fineness=0.17, tail=1e-10)
+    assert enclosed(values, limits, slack=1e-3)
+    np.testing.assert_allclose(values.mean(axis=1) / limits, 1.0, rtol=0.005)
+    np.testing.assert_allclose(values[:2] / limits[:2, None], 1.0, rtol=0.02)
+    np.testing.assert_allclose(values / limits[:, None], 1.0, rtol=0.04)
+
+
+@pytest.mark.slow
+def test_hundred_bins_adding():
+    """The same; at epsilon 1 also against draws made here."""
+    limits = np.array([3.379e-2, 5.397e-3, 1.481e-5])
+    values = bounds(HUNDRED, [0.25, 0.5, 1.0], remove=False, fineness=0.17, tail=1e-10)
+    assert enclosed(values, limits, slack=1e-3)
+    np.testing.assert_allclose(values.mean(axis=1) / limits, 1.0, rtol=0.005)
+    np.testing.assert_allclose(values[:2] / limits[:2, None], 1.0, rtol=0.02)
+    np.testing.assert_allclose(values / limits[:, None], 1.0, rtol=0.04)
+    mean, error = simulated_far_below(HUNDRED, 1.0, draws=100_000, pull=14.0)
+    assert values[-1, 0] <= mean + 5 * error
+    assert values[-1, 1] >= mean - 5 * error
+    assert error < 0.02 * mean

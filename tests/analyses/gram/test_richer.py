@@ -1,0 +1,178 @@
+"""`gram` with few bands and with two chains: sound, closing in, and never worse."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick._numerics.law import Side
+from hockeystick.analyses.gram.bound import GramBound
+from hockeystick.analyses.gram.search import best_first as gram_race
+from hockeystick.analyses.gram.search.question import Question
+from hockeystick.analyses.gram.search.targets import candidates
+from references.sum_law import band, ratios
+
+BANDS = {
+    "line": (hs.strategies.bsr(5, 2), 5),
+    "ring": (hs.strategies.bsr(15, 2), 5),
+    "ring, cut off": (hs.strategies.from_coefficients([1.0, 0.3], steps=11), 4),
+    "far apart": (hs.strategies.from_coefficients([1.0, 0.0, 0.0, 0.9], steps=48), 48),
+    "three bands": (hs.strategies.bsr(5, 3), 5),
+    "three bands, ring": (hs.strategies.bsr(36, 3), 12),
+    "four bands": (hs.strategies.bsr(6, 4), 6),
+}
+
+
+def plan_of(name):
+    """The plan, and a noise multiplier near the longest mean."""
+    strategy, bins = BANDS[name]
+    plan = hs.Plan(sampling=hs.BallsInBins(bins=bins), steps=strategy.steps, strategy=strategy)
+    return plan, math.sqrt(float(np.diagonal(strategy.gram(spacing=bins)).max()))
+
+
+def answer_of(name, *, budget, direction="both", **asked):
+    """What the method says."""
+    plan, noise = plan_of(name)
+    claim = hs.account(
+        plan, noise_multiplier=noise, method="gram", budget=budget, direction=direction
+    )
+    return claim.answer(**asked)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("budget", [1e4, 1e6])
+@pytest.mark.parametrize("direction", ["remove", "add"])
+@pytest.mark.parametrize("name", BANDS)
+def test_few_bands_against_simulated_runs(name, direction, budget):
+    """Neither bound is on the wrong side of a band that misses with less than a chance of 1e-7."""
+    plan, noise = plan_of(name)
+    answer = answer_of(name, budget=budget, direction=direction, epsilon=0.3)
+    found = hs.estimate_profile(
+        plan, noise_multiplier=noise, epsilons=[0.3], direction=direction,
+        draws=20_000, miss=1e-7, seed=1,
+    )  # fmt: skip
+    (seen,) = found[direction]
+    assert 0 < seen.low <= answer.value
+    assert answer.lower <= seen.high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "width", "majorant"),
+    [
+        ("line", 0.012, "two bands"),
+        ("ring", 0.06, "two bands"),
+        ("three bands", 0.03, "line, 3 bands"),
+    ],
+)
+def test_the_interval_closes(name, width, majorant):
+    """With few bands nothing is enlarged: both bounds go to the same number as budgets grow."""
+    answers = [answer_of(name, budget=budget, delta=1e-3) for budget in (1e5, 1e6, 1e7)]
+    uppers, lowers = [one.value for one in answers], [one.lower for one in answers]
+    assert uppers == sorted(uppers, reverse=True)
+    assert lowers == sorted(lowers)
+    gaps = [upper / lower - 1 for upper, lower in zip(uppers, lowers, strict=True)]
+    assert gaps[2] < gaps[0] / 3
+    assert 0 < gaps[2] < width
+    assert answers[2].details["majorant"] == majorant
+
+
+def test_classes_with_two_bands_decide_somewhere():
+    """Bins three apart share much and others nothing: every second bin has none of it left."""
+    answer = answer_of("far apart", budget=1e4, delta=1e-3)
+    assert answer.details["majorant"] == "every 2 bins, two bands"
+    assert answer.details["common"] == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("direction", "remove"), [("remove", True), ("add", False)])
+@pytest.mark.parametrize("name", ["three bands", "three bands, ring", "four bands"])
+def test_exact_bands_are_above_simulated_runs(name, direction, remove):
+    """The candidates with the matrix itself, on a line and on an arc, on a coarse lattice."""
+    plan, noise = plan_of(name)
+    kernel, rng = (
+        plan.strategy.gram(spacing=plan.sampling.bins) / noise**2,
+        np.random.default_rng(3),
+    )
+    draws, which = rng.standard_normal((40_000, len(kernel))), rng.random(40_000)
+    low, _ = band(ratios(kernel, draws, which, remove=remove), 0.3, remove=remove)
+    (found,) = [one for one in candidates(kernel) if one.dear]
+    law = found.reading(direction, side=Side.UPPER, fineness=1.5, tail=1e-6)
+    assert law.delta(0.3) >= low > 0
+
+
+def test_exact_bands_wait_for_their_budget():
+    """Three or four bands are tried where a coarse look at them is quick."""
+    for name, budget in (("three bands", 1e4), ("four bands", 1e6)):
+        assert "bands" not in answer_of(name, budget=budget, delta=1e-3).details["majorant"]
+
+
+def wide_kernel(bins=12):
+    """A wide band with a peak, positive definite."""
+    d = np.abs(np.subtract.outer(np.arange(bins), np.arange(bins)))
+    return 0.5 * 0.4**d + 0.5 * np.exp(-((d / 8) ** 2)) + 0.1 * np.eye(bins)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("remove", [True, False])
+def test_second_chains_are_above_simulated_runs(remove):
+    """Every majorant with two chains that is found for a kernel, on a coarse lattice."""
+    kernel, rng = wide_kernel(), np.random.default_rng(2)
+    draws, which = rng.standard_normal((40_000, len(kernel))), rng.random(40_000)
+    low, _ = band(ratios(kernel, draws, which, remove=remove), 0.5, remove=remove)
+    found = [richer for one in candidates(kernel) if (richer := one.richer()) is not None]
+    assert found
+    for candidate, gain in found:
+        reading = candidate.reading(
+            "remove" if remove else "add", side=Side.UPPER, fineness=1.5, tail=1e-6
+        )
+        assert reading.delta(0.5) >= low > 0
+        assert gain > 0
+        assert candidate.name.endswith("two chains")
+
+
+@pytest.mark.slow
+def test_trying_a_second_chain_never_hurts(monkeypatch):
+    """The smallest number is kept, and equal calls give equal answers."""
+    kernel = wide_kernel()
+
+    def asked():
+        bound = GramBound(kernel, 1e6)
+        return bound.epsilon_bounds(1e-3, directions=("remove", "add"), accuracy=1e-3).upper
+
+    monkeypatch.setattr(gram_race, "PAYS", 0.0)
+    without = asked()
+    monkeypatch.setattr(gram_race, "PAYS", 10.0)
+    assert asked() == asked() <= without
+
+
+@pytest.mark.slow
+def test_a_second_chain_that_promises_most_is_computed(monkeypatch):
+    """And what it comes to decides, not what it promised."""
+    computed, number = [], Question.at
+
+    def noted(question, candidate, direction, fineness):
+        computed.append(candidate.name)
+        return number(question, candidate, direction, fineness)
+
+    monkeypatch.setattr(Question, "at", noted)
+    monkeypatch.setattr(gram_race, "PAYS", 10.0)
+    plain = GramBound(wide_kernel(), 1e6)
+    monkeypatch.setattr(gram_race, "WORTH_OF_SCORE", 1e5)
+    hoping = GramBound(wide_kernel(), 1e6)
+    asked = {"directions": ("remove",), "accuracy": 1e-3}
+    upper = hoping.epsilon_bounds(1e-3, **asked).upper
+    assert any(name.endswith("two chains") for name in computed)
+    assert upper <= 1.01 * plain.epsilon_bounds(1e-3, **asked).upper
+
+
+def test_a_second_chain_waits_for_its_budget(monkeypatch):
+    """Where its lattice would be coarse it is not even tried."""
+    bound = GramBound(wide_kernel(40), 1e4)
+    monkeypatch.setattr(gram_race, "PAYS", 10.0)
+    bound.epsilon_bounds(1e-3, directions=("remove",), accuracy=1e-3)
+    explained = bound.explain(delta=1e-3, epsilon=None, directions=("remove",))
+    assert "two chains" not in str(explained["majorant"])

@@ -1,0 +1,87 @@
+"""Hypothesis strategies shared by the property tests."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+from hockeystick._numerics.law import Law, Resolution, Side
+from hockeystick.profile.expressions.constructors import from_pmfs
+
+__all__ = [
+    "brief",
+    "epsilons",
+    "law_of",
+    "narrow_pairs",
+    "pairs",
+    "quick",
+    "rates",
+    "thorough",
+    "wild_pairs",
+]
+
+# Property tests take the same examples in every run.
+quick = settings(
+    max_examples=25,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+brief = settings(parent=quick, max_examples=8)
+thorough = settings(parent=quick, max_examples=250)
+
+
+def law_of(pair: tuple[list[float], list[float]]) -> Law:
+    """The law of a pair of probability vectors, without any rounding."""
+    return from_pmfs(*pair).law(Side.UPPER, Resolution(0.1, 1e-10, 10.0))
+
+
+def _normalised(weights: list[float]) -> list[float]:
+    total = math.fsum(weights)
+    return [weight / total for weight in weights]
+
+
+@st.composite
+def wild_pairs(draw: st.DrawFn, max_size: int = 5) -> tuple[list[float], list[float]]:
+    """Two probability vectors with masses from 1e-60 to 1, some of them zero."""
+    size = draw(st.integers(2, max_size))
+    exponents = st.floats(-60, 0) | st.floats(-3, 0)
+    weight = st.one_of(
+        st.just(0.0), exponents.map(lambda e: 10.0**e), exponents.map(lambda e: 10.0**e)
+    )
+    vectors = []
+    for _ in range(2):
+        weights = draw(st.lists(weight, min_size=size, max_size=size))
+        weights[draw(st.integers(0, size - 1))] = 1.0
+        vectors.append(_normalised(weights))
+    return vectors[0], vectors[1]
+
+
+@st.composite
+def narrow_pairs(draw: st.DrawFn, max_size: int = 5) -> tuple[list[float], list[float]]:
+    """Two probability vectors that are nearly equal: losses from 1e-6 to 1."""
+    size = draw(st.integers(2, max_size))
+    spread = 10.0 ** draw(st.floats(-6, 0))
+    q = _normalised(draw(st.lists(st.floats(0.05, 1.0), min_size=size, max_size=size)))
+    tilt = draw(st.lists(st.floats(-1.0, 1.0), min_size=size, max_size=size))
+    p = _normalised([mass * math.exp(spread * t) for mass, t in zip(q, tilt, strict=True)])
+    return p, q
+
+
+def pairs(max_size: int = 5) -> st.SearchStrategy[tuple[list[float], list[float]]]:
+    """Any small discrete pair: infinite, huge, ordinary and tiny losses."""
+    return wild_pairs(max_size) | narrow_pairs(max_size)
+
+
+def epsilons() -> st.SearchStrategy[float]:
+    """Orders of magnitude around one, both signs, and zero."""
+    size = st.floats(-6, 2).map(lambda e: 10.0**e)
+    return st.one_of(st.just(0.0), size, size.map(lambda e: -e))
+
+
+def rates() -> st.SearchStrategy[float]:
+    """Sampling rates over six orders of magnitude, one included."""
+    return st.just(1.0) | st.floats(-6, -0.01).map(lambda e: float(np.power(10.0, e)))
