@@ -6,14 +6,14 @@ BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test torch lint check bench docs clean venv
+.PHONY: help demo test test-long browser lint check bench docs clean venv
 
 help:
 	@echo "make demo    calibrated noise for one realistic run; prints a table, writes demo.png"
-	@echo "make test    the whole test suite"
-	@echo "make torch   PyTorch for make test, which skips some tests without it"
+	@echo "make test    the whole test suite, PyTorch and a browser included; says what it skipped and why"
+	@echo "make test-long  the long sweeps: more cases of the same claims"
 	@echo "make lint    formatting, lint, types, import direction"
-	@echo "make check   lint, then the quick tests"
+	@echo "make check   lint, then the quick tests, in under two minutes"
 	@echo "make bench   speed, memory and accuracy against other accountants; some: CASES=\"poisson steps\""
 	@echo "make docs    the documentation, into site/"
 	@echo "make clean   remove everything that was generated"
@@ -21,10 +21,18 @@ help:
 demo: $(VENV)/.installed-plot
 	$(BIN)/python -m hockeystick.report.demo
 
-test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 2 --durations=10
+test: $(VENV)/.installed-test browser
+	$(BIN)/python -m pytest -n 2 --durations=10 -m "not long"
 
-torch: $(VENV)/.installed-train
+test-long: $(VENV)/.installed-test browser
+	$(BIN)/python -m pytest -n 2 --durations=10 -m long
+
+# Chromium for the tests of the report, where it can be had; without it they skip and say so.
+browser:
+	@command -v chromium >/dev/null || { \
+	  if [ "$$(id -u)" -eq 0 ]; then as_root=; else as_root="sudo -n"; fi; \
+	  { $$as_root apt-get update && $$as_root apt-get install -y chromium; } >/dev/null 2>&1 || \
+	  echo "chromium could not be installed: the tests of the report in a browser will skip"; }
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
@@ -33,7 +41,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
 check: lint
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 -m "not slow and not long"
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/run.py $(CASES)
@@ -55,7 +63,9 @@ $(VENV)/.created:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-# One stamp for each extra; changing pyproject.toml installs again.
-$(VENV)/.installed-%: pyproject.toml $(VENV)/.created
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+# One stamp for each extra; changing pyproject.toml installs again. constraints.txt says which
+# versions our own runs use.
+$(VENV)/.installed-%: pyproject.toml constraints.txt $(VENV)/.created
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint constraints.txt --editable '.[$*]'
 	@touch $@
