@@ -6,35 +6,15 @@ import ast
 import importlib
 import re
 import types
-from importlib.util import find_spec
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
-import hockeystick as hs
 from documentation.pages import DOCS
+from documentation.public import HAS_TORCH, MODULES, SOURCE, public_names
 
 PAGE = (DOCS / "api.md").read_text()
 ENTRIES = re.findall(r"^::: (\S+)$", PAGE, re.MULTILINE)
-SOURCE = Path(hs.__file__).parent
-HAS_TORCH = find_spec("torch") is not None and find_spec("opacus") is not None
-# Modules that are named on the page, one for each package whose names users import.
-MODULES = ["hockeystick"] + [
-    f"hockeystick.{name}"
-    for name in ("torch", *(n for n in hs.__all__ if n[0].islower()))
-    if (SOURCE / name).is_dir() or name == "errors"
-]
-
-
-def public_names(module):
-    """`__all__`, read from the source: PyTorch need not be installed."""
-    path = SOURCE / module.removeprefix("hockeystick").lstrip(".").replace(".", "/")
-    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    for node in ast.parse(file.read_text()).body:
-        if isinstance(node, ast.Assign) and node.targets[0].id == "__all__":
-            return ast.literal_eval(node.value)
-    raise AssertionError(f"{module} has no __all__")
 
 
 def resolved(entry):

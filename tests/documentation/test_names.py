@@ -13,6 +13,11 @@ import hockeystick as hs
 from documentation.pages import PAGES, ROOT, SPAN, blocks, name_of, prose
 
 HAS_TORCH = find_spec("torch") is not None and find_spec("opacus") is not None
+SCHEMES = [
+    name
+    for name, found in vars(hs.schemes).items()
+    if isinstance(found, type) and issubclass(found, hs.schemes.Sampling)
+]
 FILES = {
     path.relative_to(folder).as_posix()
     for folder in (ROOT, ROOT / "src" / "hockeystick", ROOT / "src" / "hockeystick" / "_numerics")
@@ -35,6 +40,13 @@ def test_names_of_the_library_exist(page):
         if parts[0] == "torch" and not HAS_TORCH:
             continue
         reduce(getattr, parts, hs)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_spelled_schemes_can_be_typed(page):
+    """`BallsInBins(bins=100)`, not `BallsInBins(bins)`: what a reader copies runs."""
+    for call in found_in_code(page, rf"^`(?:hs\.)?((?:{'|'.join(SCHEMES)})\(.*\))`$"):
+        assert isinstance(eval(call, dict(vars(hs.schemes))), hs.schemes.Sampling)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -1,0 +1,253 @@
+"""Examples in docstrings run, and public docstrings say what goes in and what comes out."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import re
+import time
+
+import pytest
+
+import hockeystick as hs
+from documentation.public import public_objects
+
+OBJECTS = public_objects()
+# Without all sections yet; this becomes empty.
+UNWRITTEN = {
+    "hs.Attribution",
+    "hs.BallsInBins",
+    "hs.Calibration",
+    "hs.Compared",
+    "hs.ConjecturedUserMinSep",
+    "hs.CyclicPoisson",
+    "hs.DrawPlan",
+    "hs.Estimate",
+    "hs.EstimatedNoise",
+    "hs.Execution",
+    "hs.FullBatch",
+    "hs.Guarantee",
+    "hs.MinSep",
+    "hs.Plan",
+    "hs.Poisson",
+    "hs.Profile",
+    "hs.RandomAllocation",
+    "hs.Shuffle",
+    "hs.UserMinSep",
+    "hs.account",
+    "hs.bound_contributions",
+    "hs.calibrate",
+    "hs.compare",
+    "hs.draws_to_verify",
+    "hs.estimate_delta",
+    "hs.estimate_noise",
+    "hs.estimate_profile",
+    "hs.estimate_profiles",
+    "hs.fdp.CalibrationPoints",
+    "hs.fdp.ChainTest",
+    "hs.fdp.Counterexample",
+    "hs.fdp.Estimate",
+    "hs.fdp.FirstStage",
+    "hs.fdp.GaussianTradeOff",
+    "hs.fdp.LimitQuantities",
+    "hs.fdp.LossMoments",
+    "hs.fdp.Order",
+    "hs.fdp.PrivacyCurve",
+    "hs.fdp.Selection",
+    "hs.fdp.SideMoments",
+    "hs.fdp.Stretch",
+    "hs.fdp.TightestMu",
+    "hs.fdp.TradeOff",
+    "hs.fdp.Witness",
+    "hs.fdp.adaptive_height",
+    "hs.fdp.adaptive_tradeoff",
+    "hs.fdp.approximate_moments",
+    "hs.fdp.blackwell_chain",
+    "hs.fdp.blackwell_order",
+    "hs.fdp.calibration_points",
+    "hs.fdp.delta_divergence",
+    "hs.fdp.distance",
+    "hs.fdp.estimate",
+    "hs.fdp.from_densities",
+    "hs.fdp.from_pmfs",
+    "hs.fdp.from_profile",
+    "hs.fdp.gdp",
+    "hs.fdp.greatest_lower_bound",
+    "hs.fdp.limit_quantities",
+    "hs.fdp.loss_moments",
+    "hs.fdp.tightest_mu",
+    "hs.fdp.true_positive_rate",
+    "hs.fdp.worst_selection",
+    "hs.filters.ApproximateGaussian",
+    "hs.filters.Audit",
+    "hs.filters.Filter",
+    "hs.filters.Gaussian",
+    "hs.filters.Individual",
+    "hs.filters.IndividualReport",
+    "hs.filters.IndividualStep",
+    "hs.filters.Levy",
+    "hs.filters.LevyProcess",
+    "hs.filters.NaturalFDP",
+    "hs.filters.Permit",
+    "hs.filters.Renyi",
+    "hs.ledger.Audit",
+    "hs.ledger.BudgetRecord",
+    "hs.ledger.Entry",
+    "hs.ledger.EntryRecord",
+    "hs.ledger.MemoryStore",
+    "hs.ledger.OpenEntry",
+    "hs.ledger.Realised",
+    "hs.ledger.Store",
+    "hs.ledger.adopt",
+    "hs.ledger.audit",
+    "hs.ledger.open_store",
+    "hs.ledger.read_ledger",
+    "hs.methods",
+    "hs.schemes.BoundedContributions",
+    "hs.schemes.Sampling",
+    "hs.schemes.generator",
+    "hs.strategies.NoiseStream",
+    "hs.strategies.Sensitivity",
+    "hs.strategies.Strategy",
+    "hs.strategies.band_inv_mf",
+    "hs.strategies.band_mf",
+    "hs.strategies.bisr",
+    "hs.strategies.blt",
+    "hs.strategies.bsr",
+    "hs.strategies.from_coefficients",
+    "hs.strategies.from_matrix",
+    "hs.strategies.identity",
+    "hs.strategies.momentum",
+    "hs.strategies.prefix_sums",
+    "hs.torch.BatchSampler",
+    "hs.torch.Collate",
+    "hs.torch.NoiseStream",
+    "hs.torch.PlanLoader",
+    "hs.torch.PlanOptimizer",
+    "hs.torch.PrivateCriterion",
+    "hs.torch.PrivateLoss",
+    "hs.torch.PrivateRun",
+    "hs.torch.ProbeReport",
+    "hs.torch.make_private",
+    "hs.training.Fitted",
+    "hs.training.JaxPrivacyExport",
+    "hs.training.LinearRegression",
+    "hs.training.LogisticRegression",
+    "hs.training.PrivateRun",
+    "hs.training.Recheck",
+    "hs.training.RunRecord",
+    "hs.training.Statement",
+    "hs.training.check_statement",
+    "hs.training.describe_filter",
+    "hs.training.fit_linear",
+    "hs.training.fit_logistic",
+    "hs.training.rate_for_filters",
+    "hs.training.statement",
+    "hs.training.to_jax_privacy",
+    "hs.training.versions_of",
+    "hs.verify",
+}
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+# Examples are read by people and run by everybody: each docstring's together, in seconds.
+LONGEST = 3.0
+
+
+def examples_of(name, entry):
+    """The doctests of a function, or of a class and its methods."""
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    found = finder.find(entry, name, globs={"hs": hs})
+    return [test for test in found if test.examples]
+
+
+def arguments(entry):
+    """What a caller of a function or class has to know: names of its parameters."""
+    if inspect.isclass(entry) and issubclass(entry, BaseException):
+        return []
+    try:
+        signature = inspect.signature(entry)
+    except (TypeError, ValueError):
+        return []
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [n for n, p in signature.parameters.items() if p.kind not in kinds and n != "self"]
+
+
+def section(entry, title):
+    """The text below a heading of a numpy docstring; nothing without it."""
+    text = inspect.cleandoc(entry.__doc__ or "")
+    match = re.search(rf"^{title}\n-+\n(.*?)(?=^\w[\w ]*\n-+\n|\Z)", text, re.DOTALL | re.MULTILINE)
+    return match[1] if match else ""
+
+
+@pytest.mark.parametrize("name", sorted(OBJECTS))
+def test_examples_run(name, tmp_path, monkeypatch):
+    """What the docstring shows is what is printed, quickly."""
+    monkeypatch.chdir(tmp_path)
+    runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
+    start = time.process_time()
+    for test in examples_of(name, OBJECTS[name]):
+        printed = []
+        runner.run(test, out=printed.append)
+        assert not runner.failures, "".join(printed)
+    assert time.process_time() - start < LONGEST
+
+
+def is_error(entry):
+    """Whether this is an exception class: its message is its documentation."""
+    return inspect.isclass(entry) and issubclass(entry, BaseException)
+
+
+def is_result(entry):
+    """A class that the library makes and users read: its docstring lists `Attributes`."""
+    return inspect.isclass(entry) and bool(section(entry, "Attributes"))
+
+
+def gives_something(entry):
+    """Whether a function returns a value."""
+    return inspect.isfunction(entry) and inspect.signature(entry).return_annotation not in (
+        "None",
+        None,
+    )
+
+
+def gaps(name):
+    """What the docstring of a public function or class does not say."""
+    entry = OBJECTS[name]
+    if is_error(entry):
+        return []
+    explained = section(entry, "Attributes" if is_result(entry) else "Parameters")
+    found = [
+        f"parameter {argument}"
+        for argument in ([] if is_result(entry) else arguments(entry))
+        if not re.search(rf"^(\*{{0,2}}\w+, )*\*{{0,2}}{argument}\b", explained, re.MULTILINE)
+    ]
+    if gives_something(entry) and not (section(entry, "Returns") or section(entry, "Yields")):
+        found.append("returns")
+    if not is_result(entry) and not examples_of(name, entry):
+        found.append("example")
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(OBJECTS))
+def test_docstrings_are_complete(name):
+    """Parameters, what is returned, and an example; of results, their attributes."""
+    assert name in UNWRITTEN or not gaps(name)
+
+
+def test_gaps_are_noticed():
+    """An argument that is not explained, a value that is not, and a missing example."""
+
+    def half(first: int, second: int) -> int:
+        """Half.
+
+        Parameters
+        ----------
+        first
+            Explained.
+        """
+        return first + second
+
+    OBJECTS["half"] = half
+    try:
+        assert gaps("half") == ["parameter second", "returns", "example"]
+    finally:
+        del OBJECTS["half"]
