@@ -34,8 +34,8 @@ def draw(small: bool) -> Drawing:
 
     def baseline(name):
         def epsilon(noise):
-            source = BASELINES[name].price(plan, noise)
-            return source.epsilon_bounds(DELTA, directions=BOTH, accuracy=1e-3).upper
+            bound = BASELINES[name].bound(plan, noise)
+            return bound.epsilon(DELTA, directions=BOTH, accuracy=1e-3).value
 
         return epsilon
 

@@ -56,7 +56,7 @@ def panel(bands: int, bins: int, noise: float) -> Drawing:
     seconds = time.perf_counter() - began
     name = f"BSR({bands})" if bands > 1 else "DP-SGD"
     curves = [
-        posterior_curve(OURS, library_shares(ConditionalBound(levels)), bins, seconds / 3),
+        posterior_curve(OURS, library_shares(ConditionalBound(lambda: levels)), bins, seconds / 3),
         posterior_curve(PER_EPOCH, hybrid, bins, seconds / 3),
         posterior_curve(UNION, union, bins, seconds / 3),
         posterior_curve(MAX, whole, bins, seconds / 3),

@@ -50,7 +50,7 @@ def panel(name: str, levels: FloatArray, noise: float) -> Drawing:
     for label, (families, by_bin) in CHOICES.items():
         began = time.perf_counter()
         shares = library_shares(
-            ConditionalBound(levels, families=families, by_bin=by_bin), BAD_EVENT
+            ConditionalBound(lambda: levels, families=families, by_bin=by_bin), BAD_EVENT
         )
         curves.append(posterior_curve(label, shares, bins, time.perf_counter() - began))
     return posterior_drawing(name, bins, noise, curves, BAD_EVENT)

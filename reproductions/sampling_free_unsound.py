@@ -128,7 +128,7 @@ def epsilons(bins: int, noises: Sequence[float]) -> Drawing:
     levels = plan.strategy.summed_columns(spacing=bins)
 
     def sound(noise: float) -> float:
-        bound = ConditionalBound(levels / noise)
+        bound = ConditionalBound(lambda scaled=levels / noise: scaled)
         both = (bound.epsilon_at(DELTA / 2, DELTA, d, 0.01) for d in ("remove", "add"))
         return max(both)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.errors import InvalidParameter, PrecisionError, UnsupportedPlan
 from hockeystick.guarantee import Analysis, Guarantee
 
@@ -106,8 +107,8 @@ def test_composition_requires_the_same_meaning():
 def test_composition_takes_the_weakest_kind():
     """A composition is only as established as its weakest part."""
     profile = hs.Profile.gaussian(noise_multiplier=2.0)
-    proven = Guarantee(analyses=(Analysis("profile", "proven", profile, True),))
-    asymptotic = Guarantee(analyses=(Analysis("clt", "asymptotic", profile, False),))
+    proven = Guarantee(analyses=(Analysis("profile", "proven", ProfileBound(profile, exact=True)),))
+    asymptotic = Guarantee(analyses=(Analysis("clt", "asymptotic", ProfileBound(profile)),))
     composed = proven.compose(asymptotic)
     assert composed.kind == "asymptotic"
     assert composed.method == "profile + clt"
@@ -127,8 +128,8 @@ def test_falls_back_when_precision_is_out_of_reach():
         pure = hs.Profile.from_epsilon_delta(epsilon)
         return Guarantee(
             analyses=(
-                Analysis("coarse", "proven", coarse, True),
-                Analysis("pure", "proven", pure, False),
+                Analysis("coarse", "proven", ProfileBound(coarse, exact=True)),
+                Analysis("pure", "proven", ProfileBound(pure)),
             )
         ).answer(delta=0.01)
 
@@ -143,7 +144,10 @@ def test_several_analyses_give_their_minimum():
     weak = hs.Profile.gaussian(noise_multiplier=1.0)
     strong = hs.Profile.gaussian(noise_multiplier=2.0)
     guarantee = Guarantee(
-        analyses=(Analysis("a", "proven", weak, False), Analysis("b", "proven", strong, False))
+        analyses=(
+            Analysis("a", "proven", ProfileBound(weak)),
+            Analysis("b", "proven", ProfileBound(strong)),
+        )
     )
     assert guarantee.epsilon(1e-5) == strong.epsilon(1e-5)
     assert guarantee.method == "b"

@@ -1,94 +1,43 @@
-"""Guarantee: the answer to "what does this run guarantee?"."""
+"""`Guarantee`: what a run guarantees, as a set of analyses that answer for any epsilon or delta."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple
 
 from hockeystick import _validate as check
-from hockeystick.bounds.bound import Source
-from hockeystick.errors import InvalidParameter, PrecisionError
+from hockeystick.bounds.analysis import KINDS, Analysis, Evaluated, Kind, Query, evaluate
+from hockeystick.bounds.profiles import ProfileBound
+from hockeystick.errors import InvalidParameter
 from hockeystick.profile import DEFAULT_ACCURACY, Profile
-from hockeystick.profile.refinement import BOTH, Bounds, Direction
+from hockeystick.profile.refinement import BOTH, Direction
 
-__all__ = [
-    "ADJACENCY",
-    "KINDS",
-    "Analysis",
-    "Answer",
-    "Explain",
-    "Guarantee",
-    "Kind",
-    "directions_for",
-]
+__all__ = ["ADJACENCY", "KINDS", "Analysis", "Answer", "Guarantee", "Kind", "directions_for"]
 
-Kind = Literal["proven", "verified", "confidence", "asymptotic", "conjectured"]
-# From the strongest to the weakest.
-KINDS: tuple[Kind, ...] = ("proven", "verified", "confidence", "asymptotic", "conjectured")
 ADJACENCY = "zero-out / add-remove"
 # What is said about a composition of confidence bounds.
 FAILURES_ADD_UP = "the failure probabilities of the parts add up"
-# At which delta `Guarantee.method` compares analyses when several could answer.
+# The delta of `Guarantee.method` before any number was requested: common in the literature.
 REFERENCE_DELTA = 1e-6
-# A preview this many times above the best epsilon so far is far off; smaller epsilons count as one.
-FAR_OFF, SMALLEST_EPSILON = 2.0, 1e-3
-
-
-class Point(NamedTuple):
-    """What is proved: the run is (epsilon, delta)-DP."""
-
-    epsilon: float
-    delta: float
-
-
-class Explain(Protocol):
-    """How an analysis found a number, as plain values."""
-
-    def __call__(
-        self, *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
-    ) -> dict[str, object]:
-        """For the question with the one of delta and epsilon that is not None."""
-
-
-class Below(Protocol):
-    """A number that the run's own is never below."""
-
-    def __call__(
-        self, *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
-    ) -> float:
-        """For the question with the one of delta and epsilon that is not None."""
-
-
-# A rough epsilon(delta), of the order of the source's own.
-Preview = Callable[[float, Sequence[Direction]], float]
-
-
-@dataclass(frozen=True)
-class Analysis:
-    """One analysis of a plan: a source of numbers, its method, and whether it is exact.
-
-    `tight` says that the source is the profile of the mechanism's dominating pair itself, so that
-    its lower bound is a lower bound on the truth as well. `preview` is a rough and quick epsilon of
-    a slow source: one that is far from the best number so far is not asked. `explain` says how a
-    number was found, as plain values. `below` is a proven lower bound on the truth of a source that
-    is not exact.
-    """
-
-    method: str
-    kind: Kind
-    source: Source
-    tight: bool
-    preview: Preview | None = None
-    explain: Explain | None = None
-    below: Below | None = None
 
 
 class Answer(NamedTuple):
-    """A number with its origin. `lower` is a proven lower bound, or None where none is known.
+    """A number with its origin.
 
-    `details` say how the analysis found it: the Renyi order, for instance.
+    Attributes
+    ----------
+    value : float
+        The upper bound on epsilon or delta.
+    lower : float or None
+        A proven lower bound on the truth, or None where none is known.
+    method : str
+        The analysis that gave the number.
+    kind : str
+        How far the claim is established, one of `KINDS`.
+    details : mapping
+        How the analysis found the number, as plain values: the Renyi order, for instance.
     """
 
     value: float
@@ -100,9 +49,37 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Guarantee:
-    """Privacy of a run, as a whole profile: ask it for any epsilon or delta.
+    """Privacy of a run, for any epsilon or delta.
 
-    With several analyses the smallest answer is given; all of them are valid, so their minimum is.
+    With several analyses the smallest answer is given: all of them are valid, so their minimum is.
+    An answer depends on the request alone, not on what was requested before.
+
+    Parameters
+    ----------
+    analyses
+        Analyses of the same run, the best first. One that is tight is not compared with others.
+    directions
+        Which directions the numbers cover: "remove", "add" or both.
+    accuracy
+        How far an upper bound may be above what its analysis can reach, relatively.
+    adjacency, unit
+        The neighbouring relation, and whether it is about an example or a user.
+    plans
+        Descriptions of the runs, as plain values.
+    note
+        Something to know about every answer.
+    reserve
+        Makes more analyses, which are asked only where the others miss their accuracy.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> plan = hs.Plan(sampling=hs.Poisson(rate=0.01), steps=100)
+    >>> guarantee = hs.account(plan, noise_multiplier=1.0)
+    >>> round(guarantee.epsilon(delta=1e-5), 2)
+    0.86
+    >>> guarantee.method, guarantee.kind
+    ('profile', 'proven')
     """
 
     analyses: tuple[Analysis, ...]
@@ -111,63 +88,157 @@ class Guarantee:
     adjacency: str = ADJACENCY
     unit: str = "example"
     plans: tuple[dict[str, object], ...] = field(default=())
-    # Something to know about every answer.
     note: str | None = None
-    # More analyses, never better than the others but where these miss their accuracy.
     reserve: Callable[[], Sequence[Analysis]] = tuple
+    # Everything that was computed, the last request at the end.
+    _answers: dict[Query, Evaluated] = field(default_factory=dict, init=False, repr=False)
 
     def epsilon(self, delta: float) -> float:
-        """An upper bound on the smallest epsilon for which the run is (epsilon, delta)-DP."""
-        return self._best_epsilon(check.small_probability("delta", delta)).value
+        """An upper bound on the smallest epsilon for which the run is (epsilon, delta)-DP.
+
+        Parameters
+        ----------
+        delta
+            In (0, 1).
+
+        Returns
+        -------
+        float
+            At least the truth, for the stated `kind`.
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> plan = hs.Plan(sampling=hs.FullBatch(), steps=1)
+        >>> round(hs.account(plan, noise_multiplier=1.0).epsilon(delta=1e-5), 3)
+        4.377
+        """
+        return self._evaluated(delta=check.small_probability("delta", delta)).best.value
 
     def delta(self, epsilon: float) -> float:
-        """An upper bound on the smallest delta for which the run is (epsilon, delta)-DP."""
-        return self._best_delta(check.at_least("epsilon", epsilon, 0.0)).value
+        """An upper bound on the smallest delta for which the run is (epsilon, delta)-DP.
+
+        Parameters
+        ----------
+        epsilon
+            At least 0.
+
+        Returns
+        -------
+        float
+            At least the truth, for the stated `kind`.
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> plan = hs.Plan(sampling=hs.FullBatch(), steps=1)
+        >>> round(hs.account(plan, noise_multiplier=1.0).delta(epsilon=1.0), 4)
+        0.1269
+        """
+        return self._evaluated(epsilon=check.at_least("epsilon", epsilon, 0.0)).best.value
 
     def answer(self, *, delta: float | None = None, epsilon: float | None = None) -> Answer:
-        """The number together with its lower bound, the analysis that gave it and its kind."""
+        """The number together with its lower bound, the analysis that gave it and its kind.
+
+        Parameters
+        ----------
+        delta, epsilon
+            Exactly one of the two: epsilon is bounded at the given delta, or delta at the given
+            epsilon.
+
+        Returns
+        -------
+        Answer
+            Its value is that of `epsilon` or `delta`. The lower bound may cost as much again where
+            no analysis is tight.
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> plan = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=10)
+        >>> answer = hs.account(plan, noise_multiplier=1.0).answer(delta=1e-5)
+        >>> answer.lower <= answer.value <= 1.001 * answer.lower
+        True
+        """
         if (delta is None) == (epsilon is None):
             raise InvalidParameter("delta, epsilon", "exactly one of the two", (delta, epsilon))
         if delta is not None:
-            at_delta = check.small_probability("delta", delta)
-            return self._explained(self._best_epsilon(at_delta), delta=at_delta, epsilon=None)
-        at_epsilon = check.at_least("epsilon", epsilon, 0.0)
-        return self._explained(self._best_delta(at_epsilon), delta=None, epsilon=at_epsilon)
+            delta = check.small_probability("delta", delta)
+        else:
+            epsilon = check.at_least("epsilon", epsilon, 0.0)
+        found = self._evaluated(delta=delta, epsilon=epsilon)
+        analysis, bound = found.analysis, found.best
+        details = dict(bound.details)
+        if bound.direction is not None:
+            details = {"direction": bound.direction, **details}
+        if self.note is not None:
+            details["note"] = self.note
+        return Answer(bound.value, found.lower, analysis.method, analysis.kind, details)
 
     @property
     def kind(self) -> Kind:
         """How far the claim is established; the weakest of the analyses that take part."""
         return max((analysis.kind for analysis in self.analyses), key=KINDS.index)
 
-    @cached_property
+    @property
     def method(self) -> str:
-        """The analysis behind the numbers; with several, the best one at delta = 1e-6."""
+        """The analysis behind the numbers.
+
+        With several that compete, the one behind the number that was given last, and before any the
+        one that is best at delta = 1e-6, which costs as much as `epsilon(1e-6)`. `answer` has the
+        method that belongs to its number.
+        """
         if len(self.analyses) == 1 or self.analyses[0].tight:
             return self.analyses[0].method
-        return self.answer(delta=REFERENCE_DELTA).method
+        if not self._answers:
+            self.epsilon(REFERENCE_DELTA)
+        return next(reversed(self._answers.values())).analysis.method
 
     @property
     def profile(self) -> Profile:
         """The profile H(P || Q) in the remove direction; `reverse()` of it is the add direction."""
         if self.analyses[0].tight:
-            return self.analyses[0].source.as_profile()
-        profiles = (analysis.source.as_profile() for analysis in self.analyses)
+            return self.analyses[0].bound.as_profile()
+        profiles = (analysis.bound.as_profile() for analysis in self.analyses)
         return reduce(Profile.minimum, profiles)
 
     def compose(self, other: Guarantee) -> Guarantee:
-        """The guarantee of both runs together, on the same data."""
+        """The guarantee of both runs together, on the same data.
+
+        Parameters
+        ----------
+        other
+            A guarantee for the same directions, adjacency and unit.
+
+        Returns
+        -------
+        Guarantee
+            Its numbers come from the composition of both profiles.
+
+        Raises
+        ------
+        InvalidParameter
+            If the two mean different things.
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> once = hs.account(hs.Plan(sampling=hs.FullBatch(), steps=1), noise_multiplier=2.0)
+        >>> twice = hs.account(hs.Plan(sampling=hs.FullBatch(), steps=2), noise_multiplier=2.0)
+        >>> abs(once.compose(once).epsilon(1e-5) / twice.epsilon(1e-5) - 1) < 1e-6
+        True
+        """
         for name in ("directions", "adjacency", "unit"):
             mine, theirs = getattr(self, name), getattr(other, name)
             if mine != theirs:
                 raise InvalidParameter(name, f"the same in both guarantees ({mine!r})", theirs)
-        method = self.method if self.method == other.method else f"{self.method} + {other.method}"
+        names = self._behind_profile, other._behind_profile
         kind = max((self.kind, other.kind), key=KINDS.index)
-        analysis = Analysis(
-            method=method,
-            kind=kind,
-            source=self.profile.compose(other.profile),
-            tight=self.analyses[0].tight and other.analyses[0].tight,
+        both = ProfileBound(
+            self.profile.compose(other.profile),
+            exact=self.analyses[0].tight and other.analyses[0].tight,
         )
+        analysis = Analysis(names[0] if names[0] == names[1] else " + ".join(names), kind, both)
         return replace(
             self,
             analyses=(analysis,),
@@ -181,82 +252,24 @@ class Guarantee:
         names = ", ".join(analysis.method for analysis in self.analyses)
         return f"Guarantee(method={names!r}, kind={self.kind!r}, unit={self.unit!r})"
 
-    def _best_epsilon(self, delta: float) -> Answer:
-        return self._best(
-            lambda source: source.epsilon_bounds(
-                delta, directions=self.directions, accuracy=self.accuracy
-            ),
-            lambda value: Point(value, delta),
-        )
+    @property
+    def _behind_profile(self) -> str:
+        """The analyses that `profile` is made of."""
+        names = [analysis.method for analysis in self.analyses]
+        return names[0] if len(names) == 1 or self.analyses[0].tight else f"min({', '.join(names)})"
 
-    def _best_delta(self, epsilon: float) -> Answer:
-        return self._best(
-            lambda source: source.delta_bounds(
-                epsilon, directions=self.directions, accuracy=self.accuracy
-            ),
-            lambda value: Point(epsilon, value),
-        )
-
-    def _explained(self, answer: Answer, *, delta: float | None, epsilon: float | None) -> Answer:
-        """With what its analysis says about it, and a bound from below if one is known."""
-        if answer.lower is None:
-            known = [
-                one.below(delta=delta, epsilon=epsilon, directions=self.directions)
-                for one in self.analyses
-                if one.below is not None
-            ]
-            answer = answer._replace(lower=min(max(known), answer.value) if known else None)
-        known_by_name = (*self.analyses, *self._reserve)
-        analysis = next(one for one in known_by_name if one.method == answer.method)
-        found: dict[str, object] = {}
-        if analysis.explain is not None:
-            found |= analysis.explain(delta=delta, epsilon=epsilon, directions=self.directions)
-        if self.note is not None:
-            found["note"] = self.note
-        return answer._replace(details=found) if found else answer
-
-    def _best(self, ask: Callable[[Source], Bounds], point: Callable[[float], Point]) -> Answer:
-        """The smallest answer; an exact analysis needs no second opinion unless it fails.
-
-        One that fails still contributes the upper bound that it reached, if another one answers;
-        then those in reserve are asked as well. Nothing is better than 0.
-        """
-        answers: list[Answer] = []
-        failures: list[PrecisionError] = []
-
-        def collect(analyses: Sequence[Analysis]) -> None:
-            for analysis in analyses:
-                reached = point(min(answer.value for answer in answers)) if answers else None
-                try:
-                    if reached is not None and _hopeless(analysis, reached, self.directions):
-                        continue
-                    bounds = ask(analysis.source)
-                except PrecisionError as error:
-                    failures.append(error)
-                    bounds = Bounds(error.lower, error.upper)
-                lower = bounds.lower if analysis.tight else None
-                answers.append(Answer(bounds.upper, lower, analysis.method, analysis.kind))
-                if (analysis.tight and not failures) or bounds.upper == 0:
-                    break
-
-        collect(self.analyses)
-        if failures and min(answer.value for answer in answers) > 0:
-            collect(self._reserve)
-        if len(failures) == len(answers):
-            raise failures[0]
-        return min(answers, key=lambda answer: answer.value)
+    def _evaluated(self, *, delta: float | None = None, epsilon: float | None = None) -> Evaluated:
+        """What the analyses say; computed once for each request."""
+        query = Query(delta, epsilon, self.directions, self.accuracy)
+        found = self._answers.pop(query, None)
+        if found is None:
+            found = evaluate(query, self.analyses, lambda: self._reserve)
+        self._answers[query] = found
+        return found
 
     @cached_property
     def _reserve(self) -> tuple[Analysis, ...]:
         return tuple(self.reserve())
-
-
-def _hopeless(analysis: Analysis, point: Point, directions: Sequence[Direction]) -> bool:
-    """Whether the analysis is far from a point (epsilon, delta) that another one has proved."""
-    if analysis.preview is None or not 0 < point.delta < 1:
-        return False
-    rough = analysis.preview(point.delta, directions)
-    return rough > FAR_OFF * max(point.epsilon, SMALLEST_EPSILON)
 
 
 def directions_for(direction: str) -> tuple[Direction, ...]:

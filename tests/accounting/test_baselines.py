@@ -1,4 +1,4 @@
-"""Yardsticks: what they say, and that they are not mistaken for guarantees."""
+"""Baselines: what they say, and that they are not mistaken for guarantees."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ ONE_BLOCK = hs.Plan(sampling=hs.RandomAllocation(picks=1, out_of=1000), steps=10
 
 def epsilon(name, plan, noise, delta):
     """What a baseline says about epsilon."""
-    source = BASELINES[name].price(plan, noise)
-    return source.epsilon_bounds(delta, directions=BOTH, accuracy=1e-3).upper
+    bound = BASELINES[name].bound(plan, noise)
+    return bound.epsilon(delta, directions=BOTH, accuracy=1e-3).value
 
 
 def test_poisson_has_the_same_expected_batches():
@@ -47,9 +47,9 @@ def test_shuffling_is_between_the_truth_and_no_amplification(noise):
 @pytest.mark.parametrize("at", [0.02, 0.05])
 def test_shuffling_answers_for_delta_too(at):
     """Delta at the epsilon of a delta is that delta."""
-    source = BASELINES["shuffling"].price(ONE_BLOCK, 4.0)
-    delta = source.delta_bounds(at, directions=BOTH, accuracy=1e-3).upper
-    found = source.epsilon_bounds(delta, directions=BOTH, accuracy=1e-3).upper
+    bound = BASELINES["shuffling"].bound(ONE_BLOCK, 4.0)
+    delta = bound.delta(at, directions=BOTH, accuracy=1e-3).value
+    found = bound.epsilon(delta, directions=BOTH, accuracy=1e-3).value
     assert found == pytest.approx(at, rel=1e-2)
     assert delta >= hs.account(ONE_BLOCK, noise_multiplier=4.0).delta(at)
 

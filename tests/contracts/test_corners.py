@@ -7,12 +7,14 @@ import time
 import pytest
 
 import hockeystick as hs
+from hockeystick.bounds.bound import UpperBound
+from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.errors import PrecisionError
 from hockeystick.guarantee import Analysis, Guarantee
-from hockeystick.profile.refinement import Bounds
 
 # Seconds of one process, after compilation.
 LONGEST = 10.0
+STEP = hs.Profile.gaussian(noise_multiplier=1.0)
 
 
 def seconds_of(ask):
@@ -66,34 +68,30 @@ def test_bins_at_little_noise(method):
     assert found.guarantee.epsilon(2.6e-5) <= 0.55
 
 
-class Failing:
-    """A source that misses its accuracy."""
+class Failing(ProfileBound):
+    """A tight bound that misses its accuracy."""
 
-    has_formula = False
-
-    def epsilon_bounds(self, delta, *, directions, accuracy):
+    def epsilon(self, delta, *, directions, accuracy):
         """Known up to a factor."""
         raise PrecisionError("not reached", lower=1.0, upper=5.0)
 
-    delta_bounds = epsilon_bounds
+    delta = epsilon
 
 
-class Answering:
-    """A source with an answer."""
+class Answering(ProfileBound):
+    """A bound with an answer."""
 
-    has_formula = False
-
-    def epsilon_bounds(self, delta, *, directions, accuracy):
+    def epsilon(self, delta, *, directions, accuracy):
         """A number."""
-        return Bounds(0.0, 3.0)
+        return UpperBound(3.0)
 
-    delta_bounds = epsilon_bounds
+    delta = epsilon
 
 
 def test_methods_in_reserve_answer_where_others_fail():
     """The reserve is asked only after a failure, and never inherited by a composition."""
-    failing = Analysis("profile", "proven", Failing(), tight=True)
-    reserve = Analysis("renyi", "proven", Answering(), tight=False)
+    failing = Analysis("profile", "proven", Failing(STEP, exact=True))
+    reserve = Analysis("renyi", "proven", Answering(STEP))
     alone = Guarantee((failing,))
     with pytest.raises(PrecisionError):
         alone.epsilon(1e-5)
@@ -102,7 +100,7 @@ def test_methods_in_reserve_answer_where_others_fail():
     assert helped.epsilon(1e-5) == 3.0
     assert helped.answer(delta=1e-5).value == 3.0
     exact = Guarantee(
-        (Analysis("profile", "proven", hs.Profile.gaussian(noise_multiplier=1.0), tight=True),),
+        (Analysis("profile", "proven", ProfileBound(STEP, exact=True)),),
         reserve=lambda: pytest.fail("asked without need"),
     )
     assert exact.epsilon(1e-5) > 3

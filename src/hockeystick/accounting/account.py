@@ -199,7 +199,7 @@ def _best_first(analyses: list[Analysis]) -> tuple[Analysis, ...]:
     """Exact analyses first, closed forms before numerics; the rest are fallbacks or competitors."""
 
     def rank(analysis: Analysis) -> tuple[bool, bool, int]:
-        slow = analysis.tight and not analysis.source.has_formula
+        slow = analysis.tight and not analysis.bound.closed_form
         return (not analysis.tight, slow, KINDS.index(analysis.kind))
 
     return tuple(sorted(analyses, key=rank))

@@ -71,9 +71,9 @@ def calibrate(
     a good one saves evaluations, a bad one costs some.
 
     The method "monte-carlo" verifies candidates by about `draws` draws of the run, from the
-    noisiest down (montecarlo/verified_noise.py); its guarantee is of kind "verified". By default there are
-    100/delta; with far fewer the answer is the proven noise. `seed` and `execution` are those of
-    `verify`.
+    noisiest down (montecarlo/verified_noise.py); its guarantee is of kind "verified". By default
+    there are 100/delta; with far fewer the answer is the proven noise. `seed` and `execution` are
+    those of `verify`.
     """
     require_plan(plan)
     target = check.wanted_epsilon("epsilon", epsilon)

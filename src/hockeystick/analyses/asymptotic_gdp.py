@@ -12,6 +12,7 @@ import math
 from typing import cast
 
 from hockeystick.analyses.method import Method, Request
+from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.errors import PrecisionError
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
@@ -25,6 +26,7 @@ __all__ = ["METHOD"]
 LARGEST_MU, LARGEST_EXPONENT = 1e3, 600.0
 # A mu that would underflow counts as this one.
 SMALLEST_MU = 1e-100
+WARNING = "a limit of many steps that often reports too little, no guarantee"
 
 
 def _objection(plan: Plan) -> str | None:
@@ -51,13 +53,8 @@ def _analyse(request: Request) -> Analysis:
             lower=0.0,
             upper=math.inf,
         )
-    source = Profile(Gaussian(max(mu, SMALLEST_MU)))
-    return Analysis(METHOD.name, METHOD.kind, source, tight=False, explain=_warning)
-
-
-def _warning(**_: object) -> dict[str, object]:
-    """For whoever reads the number."""
-    return {"warning": "a limit of many steps that often reports too little, no guarantee"}
+    limit = ProfileBound(Profile(Gaussian(max(mu, SMALLEST_MU))), details={"warning": WARNING})
+    return Analysis(METHOD.name, METHOD.kind, limit)
 
 
 METHOD = Method(

@@ -24,7 +24,7 @@ from typing import cast
 from hockeystick._numerics.mixed_ratio import rate_of_counts
 from hockeystick.analyses.allocation import needs_allocation
 from hockeystick.analyses.method import Method, Request
-from hockeystick.bounds.one_sided import upper_side
+from hockeystick.bounds.profiles import upper_side
 from hockeystick.guarantee import Analysis
 from hockeystick.profile import Profile
 from hockeystick.schemes import RandomAllocation
@@ -58,7 +58,7 @@ def _analyse(request: Request) -> Analysis:
         cast("RandomAllocation", request.plan.sampling), request.plan.steps
     )
     profile = reduce(Profile.compose, (_profile(step, allocation) for allocation in draws))
-    return Analysis(METHOD.name, METHOD.kind, upper_side(profile), tight=False)
+    return Analysis(METHOD.name, METHOD.kind, upper_side(profile))
 
 
 def _profile(step: Profile, draws: Allocation) -> Profile:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hockeystick.analyses.method import Method, Request
+from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
 from hockeystick.schemes import MinSep, Sampling
@@ -36,7 +37,7 @@ def _analyse(request: Request) -> Analysis:
     steps = range(sensitivity.pattern[0], sensitivity.pattern[-1] + 1, scheme.least_gap)
     regular = sensitivity.pattern in (steps, tuple(steps[:1]))
     tight = _attains(scheme, sensitivity.pattern) and sensitivity.exact and regular
-    return Analysis(METHOD.name, METHOD.kind, profile, tight=tight)
+    return Analysis(METHOD.name, METHOD.kind, ProfileBound(profile, exact=tight))
 
 
 def _attains(scheme: Sampling, pattern: Sequence[int]) -> bool:

@@ -11,6 +11,7 @@ from functools import reduce
 from typing import cast
 
 from hockeystick.analyses.method import Method, Request
+from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
@@ -69,7 +70,7 @@ def _analyse(request: Request) -> Analysis:
         )
         for one in participants
     ]
-    return Analysis(METHOD.name, METHOD.kind, reduce(Profile.maximum, pairs), tight=False)
+    return Analysis(METHOD.name, METHOD.kind, ProfileBound(reduce(Profile.maximum, pairs)))
 
 
 def _examples(plan: Plan) -> Iterator[Participant]:

@@ -46,15 +46,11 @@ class Yardsticks:
         return found
 
     def _value(self, baseline: Baseline, plan: Plan) -> float:
-        source = baseline.price(plan, self.noise_multiplier)
+        bound = baseline.bound(plan, self.noise_multiplier)
         directions = directions_for(self.direction)
         if self.delta is not None:
-            bounds = source.epsilon_bounds(
-                self.delta, directions=directions, accuracy=self.accuracy
-            )
+            found = bound.epsilon(self.delta, directions=directions, accuracy=self.accuracy)
         else:
             assert self.epsilon is not None
-            bounds = source.delta_bounds(
-                self.epsilon, directions=directions, accuracy=self.accuracy
-            )
-        return bounds.upper
+            found = bound.delta(self.epsilon, directions=directions, accuracy=self.accuracy)
+        return found.value

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from hockeystick import _validate as check
+from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.filters.base import ROUNDING, Filter
 from hockeystick.filters.regimes import RegimeName, chosen_regime, require_admitted
 from hockeystick.filters.request import Sampled
@@ -57,8 +58,8 @@ class ApproximateGaussian(Filter):
 
     def guarantee(self) -> Guarantee:
         """mu-GDP as if the limit were reached: kind "asymptotic"."""
-        source = Profile.gaussian(noise_multiplier=1 / self.mu)
-        analysis = Analysis("approximate gaussian filter", self.kind, source, tight=False)
+        bound = ProfileBound(Profile.gaussian(noise_multiplier=1 / self.mu))
+        analysis = Analysis("approximate gaussian filter", self.kind, bound)
         return Guarantee((analysis,), note=UNDER_REPORTS)
 
     def _price_sampled(self, step: Sampled) -> float:

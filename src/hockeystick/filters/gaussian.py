@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 
 from hockeystick import _validate as check
+from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.filters.base import ROUNDING, Filter
 from hockeystick.filters.request import Sampled
 from hockeystick.guarantee import Analysis, Guarantee
@@ -38,8 +39,8 @@ class Gaussian(Filter):
 
     def guarantee(self) -> Guarantee:
         """mu-GDP: the profile of one Gaussian mechanism with noise multiplier 1/mu."""
-        source = Profile.gaussian(noise_multiplier=1 / self.mu)
-        return Guarantee((Analysis("gaussian filter", self.kind, source, tight=False),))
+        bound = ProfileBound(Profile.gaussian(noise_multiplier=1 / self.mu))
+        return Guarantee((Analysis("gaussian filter", self.kind, bound),))
 
     def _price_sampled(self, step: Sampled) -> float:
         return step.square * (1 + ROUNDING)

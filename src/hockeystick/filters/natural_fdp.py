@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hockeystick import _validate as check
+from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.fdp.chain import ChainTest, blackwell_chain
 from hockeystick.filters.base import ROUNDING, Filter
@@ -76,7 +77,7 @@ class NaturalFDP(Filter):
 
     def guarantee(self) -> Guarantee:
         """The budget's own profile."""
-        analysis = Analysis("natural f-DP filter", self.kind, self._profile, tight=False)
+        analysis = Analysis("natural f-DP filter", self.kind, ProfileBound(self._profile))
         return Guarantee((analysis,))
 
     def _price_sampled(self, step: Sampled) -> float:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hockeystick.bounds.bound import Bound, UpperBound
 from hockeystick.errors import InvalidParameter
 from hockeystick.montecarlo.bounded import tightest_run
 from hockeystick.montecarlo.claimed import profile_of_point
@@ -15,54 +16,52 @@ from hockeystick.montecarlo.payoff import Payoff
 from hockeystick.montecarlo.verifier import ROUNDING, Claim
 from hockeystick.montecarlo.work import Job
 from hockeystick.profile import Profile
-from hockeystick.profile.refinement import Bounds, Direction
+from hockeystick.profile.refinement import Direction
 from hockeystick.schemes.simulation import simulation_remark
 
 __all__ = ["ConfidencePoint", "confidence_point"]
 
 
 @dataclass(frozen=True)
-class ConfidencePoint:
-    """delta(epsilon) <= delta, unless the draws were misleading: with `failure_probability`.
+class ConfidencePoint(Bound):
+    """delta(drawn_epsilon) <= bounded_delta, except with `failure_probability`.
 
     delta falls with epsilon, so the bound holds at larger epsilons as well. It says nothing about
     smaller ones.
     """
 
-    epsilon: float
-    delta: float
+    drawn_epsilon: float
+    bounded_delta: float
     failure_probability: float
     estimate: float
     draws: int
     directions: tuple[Direction, ...]
     remark: str | None = None
-    has_formula: bool = False
 
-    def epsilon_bounds(
+    def epsilon(
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
-    ) -> Bounds:
-        """The epsilon of the bound, for deltas that are not below its delta."""
-        if not delta >= self.delta:
-            raise InvalidParameter("delta", f">= {self.delta:.6g}, the bound that was found", delta)
-        return Bounds(0.0, self.epsilon)
+    ) -> UpperBound:
+        """The epsilon of the draws, for deltas that are not below the bound."""
+        if not delta >= self.bounded_delta:
+            allowed = f">= {self.bounded_delta:.6g}, the bound that was found"
+            raise InvalidParameter("delta", allowed, delta)
+        return UpperBound(self.drawn_epsilon, details=self._details)
 
-    def delta_bounds(
+    def delta(
         self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
-    ) -> Bounds:
-        """The bound, at its epsilon and beyond."""
-        if not epsilon >= self.epsilon:
-            allowed = f">= {self.epsilon:g}, where the draws were made"
+    ) -> UpperBound:
+        """The bound, at the epsilon of the draws and beyond."""
+        if not epsilon >= self.drawn_epsilon:
+            allowed = f">= {self.drawn_epsilon:g}, where the draws were made"
             raise InvalidParameter("epsilon", allowed, epsilon)
-        return Bounds(0.0, self.delta)
+        return UpperBound(self.bounded_delta, details=self._details)
 
     def as_profile(self) -> Profile:
         """The pair of every (epsilon, delta)-DP mechanism."""
-        return profile_of_point(self.epsilon, self.delta, self.directions)
+        return profile_of_point(self.drawn_epsilon, self.bounded_delta, self.directions)
 
-    def explain(
-        self, *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
-    ) -> dict[str, object]:
-        """What stands beside the number."""
+    @property
+    def _details(self) -> dict[str, object]:
         found: dict[str, object] = {
             "failure_probability": self.failure_probability,
             "draws": self.draws,

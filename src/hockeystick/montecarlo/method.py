@@ -68,4 +68,4 @@ def analyse(
         point = confidence_point(
             drawer, claim, noise=noise, draws=asked.draws, failure=asked.failure_probability
         )
-    return Analysis(MONTE_CARLO, kind, point, tight=False, explain=point.explain)
+    return Analysis(MONTE_CARLO, kind, point)

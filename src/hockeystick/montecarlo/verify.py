@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from hockeystick import _validate as check
@@ -16,7 +14,6 @@ from hockeystick.montecarlo.execution import Execution
 from hockeystick.montecarlo.session import check_simulated, open_drawer
 from hockeystick.montecarlo.verifier import Claim, Outcome, Verifier
 from hockeystick.plan import Plan, require_plan
-from hockeystick.profile.refinement import Direction
 from hockeystick.schemes.simulation import simulation_remark
 
 __all__ = ["checked_claim", "draws_to_verify", "verified_guarantee", "verify"]
@@ -103,9 +100,7 @@ def verified_guarantee(claim: Claim, noise: float, details: dict[str, object]) -
     analysis = Analysis(
         MONTE_CARLO,
         "conjectured" if plan.sampling.conjectured else "verified",
-        ClaimedPoint(claim.epsilon, claim.delta, claim.directions),
-        tight=False,
-        explain=_Told(details),
+        ClaimedPoint(claim.epsilon, claim.delta, claim.directions, details),
     )
     return Guarantee(
         analyses=(analysis,),
@@ -113,18 +108,6 @@ def verified_guarantee(claim: Claim, noise: float, details: dict[str, object]) -
         unit=plan.sampling.unit,
         plans=({**plan.describe(), "noise_multiplier": noise},),
     )
-
-
-@dataclass(frozen=True)
-class _Told:
-    """The same explanation for every question."""
-
-    details: dict[str, object]
-
-    def __call__(
-        self, *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
-    ) -> dict[str, object]:
-        return dict(self.details)
 
 
 def _details(claim: Claim, outcome: Outcome) -> dict[str, object]:

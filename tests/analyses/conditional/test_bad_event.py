@@ -20,7 +20,7 @@ STRATEGIES = {
 def bound_for(strategy: str, bins: int, noise: float, epochs: int = 3) -> ConditionalBound:
     """The bound of a run of whole epochs, and its levels."""
     columns = STRATEGIES[strategy](epochs * bins).summed_columns(spacing=bins)
-    return ConditionalBound(columns / noise)
+    return ConditionalBound(lambda: columns / noise)
 
 
 def by_step(bound: ConditionalBound, thresholds: list[float]) -> np.ndarray:
@@ -54,7 +54,8 @@ def test_the_bad_event_is_within_its_budget_on_a_small_run(direction):
         hs.strategies.from_coefficients([1.0, 1.0, 0.5], steps=20),
         hs.strategies.from_matrix(dense),
     ):
-        bound = ConditionalBound(strategy.summed_columns(spacing=8) / 3.0)
+        levels = strategy.summed_columns(spacing=8) / 3.0
+        bound = ConditionalBound(lambda levels=levels: levels)
         thresholds = by_step(bound, bound.thresholds(direction, 0.2))
         frequency = bad_event_frequency(
             bound.levels, thresholds, present=direction == "remove", runs=20_000, seed=1

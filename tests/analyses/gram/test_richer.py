@@ -141,7 +141,7 @@ def test_trying_a_second_chain_never_hurts(monkeypatch):
 
     def asked():
         bound = GramBound(kernel, 1e6)
-        return bound.epsilon_bounds(1e-3, directions=("remove", "add"), accuracy=1e-3).upper
+        return bound.epsilon(1e-3, directions=("remove", "add"), accuracy=1e-3).value
 
     monkeypatch.setattr(gram_race, "PAYS", 0.0)
     without = asked()
@@ -164,15 +164,14 @@ def test_a_second_chain_that_promises_most_is_computed(monkeypatch):
     monkeypatch.setattr(gram_race, "WORTH_OF_SCORE", 1e5)
     hoping = GramBound(wide_kernel(), 1e6)
     asked = {"directions": ("remove",), "accuracy": 1e-3}
-    upper = hoping.epsilon_bounds(1e-3, **asked).upper
+    upper = hoping.epsilon(1e-3, **asked).value
     assert any(name.endswith("two chains") for name in computed)
-    assert upper <= 1.01 * plain.epsilon_bounds(1e-3, **asked).upper
+    assert upper <= 1.01 * plain.epsilon(1e-3, **asked).value
 
 
 def test_a_second_chain_waits_for_its_budget(monkeypatch):
     """Where its lattice would be coarse it is not even tried."""
     bound = GramBound(wide_kernel(40), 1e4)
     monkeypatch.setattr(gram_race, "PAYS", 10.0)
-    bound.epsilon_bounds(1e-3, directions=("remove",), accuracy=1e-3)
-    explained = bound.explain(delta=1e-3, epsilon=None, directions=("remove",))
-    assert "two chains" not in str(explained["majorant"])
+    found = bound.epsilon(1e-3, directions=("remove",), accuracy=1e-3)
+    assert "two chains" not in str(found.details["majorant"])

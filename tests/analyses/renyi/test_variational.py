@@ -63,7 +63,7 @@ def test_both_bounds_are_above_the_integral(case):
     """The variational bound, and the best of it and of bins far apart."""
     kernel = SMALL[case]
     variational = reversed_moments(kernel, LARGEST).log
-    best = BinMoments(Mixture(kernel), 1e6)(LARGEST, reverse=True, resolution=RESOLUTION)
+    best = BinMoments(Mixture(kernel), 1e6)(LARGEST, reverse=True, resolution=RESOLUTION).power
     apart = best.apart
     assert apart <= 1e-18
     for order in (2, 3, LARGEST):
@@ -79,7 +79,7 @@ def test_bins_far_apart_are_the_better_bound_without_correlation(case):
     """With independent bins of equal length the bound is as exact as the law it comes from."""
     kernel = SMALL[case]
     equal = np.eye(kernel.shape[0]) * kernel.max()
-    found = BinMoments(Mixture(equal), 1e6)(LARGEST, reverse=True, resolution=RESOLUTION).log
+    found = BinMoments(Mixture(equal), 1e6)(LARGEST, reverse=True, resolution=RESOLUTION).power.log
     loose = reversed_moments(equal, LARGEST).log
     for order in (2, LARGEST):
         truth = integrated(equal, order)
@@ -157,7 +157,7 @@ def test_simulated_moments_are_not_above(bands):
     xi = rng.standard_normal((draws, bins)) @ root.T - np.diagonal(kernel) / 2
     inverse = 1 / np.exp(xi).mean(axis=1)
     variational = reversed_moments(kernel, 4).log
-    best = BinMoments(Mixture(kernel), 1e6)(4, reverse=True, resolution=RESOLUTION).log
+    best = BinMoments(Mixture(kernel), 1e6)(4, reverse=True, resolution=RESOLUTION).power.log
     for order in (2, 3, 4):
         powers = inverse ** (order - 1)
         lower = powers.mean() - 6 * powers.std() / math.sqrt(draws)
@@ -172,8 +172,8 @@ def test_remove_direction_of_the_same_object(case):
     """Also not below the sum over tuples, with and without orders beyond the banded ones."""
     kernel = SMALL[case]
     moments = BinMoments(Mixture(kernel), 1e6)
-    short = moments(LARGEST, reverse=False, resolution=RESOLUTION).log
-    long = moments(300, reverse=False, resolution=RESOLUTION).log
+    short = moments(LARGEST, reverse=False, resolution=RESOLUTION).power.log
+    long = moments(300, reverse=False, resolution=RESOLUTION).power.log
     assert short.size == LARGEST + 1
     assert long.size == 301
     assert long[: LARGEST + 1] == pytest.approx(short, rel=1e-12)

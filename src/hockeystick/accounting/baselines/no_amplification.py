@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from hockeystick.accounting.baselines.baseline import Baseline, correlated_noise
+from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.plan import Plan
-from hockeystick.profile import Profile
 from hockeystick.schemes.pairs import step_of
 
 __all__ = ["BASELINE"]
 
 
-def _price(plan: Plan, noise_multiplier: float | None) -> Profile:
+def _bound(plan: Plan, noise_multiplier: float | None) -> ProfileBound:
     """As many participations as the scheme allows."""
     step = step_of(plan, noise_multiplier)(1.0)
-    return step.self_compose(plan.sampling.most_participations(plan.steps))
+    return ProfileBound(step.self_compose(plan.sampling.most_participations(plan.steps)))
 
 
 BASELINE = Baseline(
     name="no-amplification",
     summary="the steps of each example known to all: what sampling buys is the difference",
     objection=correlated_noise,
-    price=_price,
+    bound=_bound,
 )

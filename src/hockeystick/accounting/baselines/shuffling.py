@@ -18,9 +18,10 @@ from hockeystick._numerics.law import Side
 from hockeystick._numerics.search import bracket, minimize_on_interval
 from hockeystick.accounting.baselines.baseline import Baseline
 from hockeystick.accounting.baselines.clones import clones_delta
+from hockeystick.bounds.bound import Bound, UpperBound
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
-from hockeystick.profile.refinement import BOTH, Bounds, Direction
+from hockeystick.profile.refinement import BOTH, Direction
 from hockeystick.schemes import RandomAllocation
 from hockeystick.schemes.pairs import step_of
 
@@ -33,18 +34,16 @@ SMALLEST_DELTA = 1e-30
 LARGEST_LOCAL = 500.0
 
 
-class ShufflingBound:
+class ShufflingBound(Bound):
     """The clones bound for one block of reports."""
-
-    has_formula = False
 
     def __init__(self, step: Profile, reports: int) -> None:
         self._step = step
         self._reports = reports
 
-    def epsilon_bounds(
+    def epsilon(
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
-    ) -> Bounds:
+    ) -> UpperBound:
         """The best cut-off; at most the epsilon of the report itself."""
         alone = self._step.epsilon_bounds(delta, directions=BOTH, accuracy=accuracy).upper
 
@@ -56,11 +55,11 @@ class ShufflingBound:
             )[1]
 
         share = minimize_on_interval(epsilon, *SHARES, tolerance=0.05)
-        return Bounds(0.0, min(alone, epsilon(share)))
+        return UpperBound(min(alone, epsilon(share)))
 
-    def delta_bounds(
+    def delta(
         self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
-    ) -> Bounds:
+    ) -> UpperBound:
         """The best cut-off for this epsilon."""
         alone = self._step.delta_bounds(epsilon, directions=BOTH, accuracy=accuracy).upper
 
@@ -71,7 +70,7 @@ class ShufflingBound:
 
         low, high = math.log(SMALLEST_DELTA), math.log(max(alone, 1e-20))
         best = minimize_on_interval(log_delta, low, high, tolerance=0.05)
-        return Bounds(0.0, min(alone, math.exp(log_delta(best))))
+        return UpperBound(min(alone, math.exp(log_delta(best))))
 
     def as_profile(self) -> Profile:
         """The report itself, which dominates."""
@@ -93,7 +92,7 @@ def _objection(plan: Plan) -> str | None:
     return None
 
 
-def _price(plan: Plan, noise_multiplier: float | None) -> ShufflingBound:
+def _bound(plan: Plan, noise_multiplier: float | None) -> ShufflingBound:
     scheme = cast("RandomAllocation", plan.sampling)
     return ShufflingBound(step_of(plan, noise_multiplier)(1.0), scheme.out_of)
 
@@ -102,5 +101,5 @@ BASELINE = Baseline(
     name="shuffling",
     summary="the clones bound for shuffled reports, applied to the step's (epsilon, delta)",
     objection=_objection,
-    price=_price,
+    bound=_bound,
 )

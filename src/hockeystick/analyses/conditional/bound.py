@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -16,14 +17,15 @@ from hockeystick._numerics.search import bracket, minimize_around_grid, minimize
 from hockeystick.analyses.conditional.dominating_levels import dominating_levels
 from hockeystick.analyses.conditional.odds_bounds import FAMILIES
 from hockeystick.analyses.conditional.posterior_tails import Tails, posterior_tails
+from hockeystick.bounds.bound import Bound, UpperBound, largest
 from hockeystick.bounds.delta_curve import Prices, profile_of_prices
-from hockeystick.bounds.one_sided import upper_side
+from hockeystick.bounds.profiles import upper_side
 from hockeystick.guarantee import REFERENCE_DELTA
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.base import Expression, Factor
 from hockeystick.profile.expressions.composed import compose
 from hockeystick.profile.expressions.shifts import random_shift
-from hockeystick.profile.refinement import Bounds, Direction
+from hockeystick.profile.refinement import Direction
 
 __all__ = ["ConditionalBound", "Segment"]
 
@@ -38,6 +40,8 @@ QUANTILES = (1.0, 3.0, 5.5, 9.0, 14.0, 20.0)
 SEARCH_ACCURACY, SEARCH_TOLERANCE, DELTA_TOLERANCE = 0.02, 0.7, 0.05
 SHARES = (-7.0, -4.0, -2.0, -0.7, -0.1)
 FAILURES = (-1.5, -4.0, -7.0, -10.0, -14.0, -19.0, -26.0, -36.0, -50.0, -75.0, -110.0)
+# The accuracy of an estimate that tells whether the bound can compete.
+COARSE_ACCURACY = 0.1
 # A bad event that is this small beside delta has nothing left to give.
 NEGLIGIBLE = 0.02
 # The profile that stands for all: bad events of these probabilities, laws of this resolution.
@@ -52,37 +56,53 @@ class Segment(NamedTuple):
     last: int
 
 
-class ConditionalBound:
+class ConditionalBound(Bound):
     """The best bound over all probabilities of the bad event."""
 
-    has_formula = False
-
     def __init__(
-        self, levels: FloatArray, *, families: Collection[str] = FAMILIES, by_bin: bool = False
+        self,
+        levels: Callable[[], FloatArray],
+        *,
+        families: Collection[str] = FAMILIES,
+        by_bin: bool = False,
     ) -> None:
-        """`levels` holds what each bin adds in each step, in units of the noise.
+        """`levels` gives what each bin adds in each step, in units of the noise.
 
-        `families` and `by_bin` are those of `posterior_tails`.
+        It is called when the bound is evaluated for the first time. `families` and `by_bin` are
+        those of `posterior_tails`.
         """
-        self.levels = levels
+        self._make_levels = levels
         self._families, self._by_bin = families, by_bin
-        self.segments = _segments(*levels.shape)
         # Not `functools.cache`: it would keep large arrays alive in a cycle.
         self._tails: dict[tuple[Direction, float], Tails] = {}
         self._composed: dict[tuple[Direction, float], Expression] = {}
-        self._found: dict[Direction, tuple[float, float]] = {}
 
-    def epsilon_bounds(
+    @cached_property
+    def levels(self) -> FloatArray:
+        """What each bin (a column) adds in each step (a row), in units of the noise."""
+        return self._make_levels()
+
+    @cached_property
+    def segments(self) -> tuple[Segment, ...]:
+        """Steps that share a threshold."""
+        return _segments(*self.levels.shape)
+
+    def epsilon(
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
-    ) -> Bounds:
+    ) -> UpperBound:
         """The best share of delta for the bad event, in each direction."""
-        return Bounds(0.0, max(self._epsilon(delta, d, accuracy) for d in directions))
+        return largest(self._epsilon(delta, d, accuracy) for d in directions)
 
-    def delta_bounds(
+    def delta(
         self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
-    ) -> Bounds:
+    ) -> UpperBound:
         """The best probability of the bad event, in each direction."""
-        return Bounds(0.0, max(self._delta(epsilon, d, accuracy) for d in directions))
+        return largest(self._delta(epsilon, d, accuracy) for d in directions)
+
+    def coarse_epsilon(self, delta: float, *, directions: Sequence[Direction]) -> float:
+        """One direction, a tenth of delta for the bad event, at low accuracy."""
+        delta = min(delta, 0.5)
+        return self.epsilon_at(delta / 10, delta, directions[0], COARSE_ACCURACY)
 
     def as_profile(self) -> Profile:
         """The convex envelope of the bounds for several bad events, in both directions."""
@@ -101,17 +121,16 @@ class ConditionalBound:
         self, failure: float, delta: float, direction: Direction, accuracy: float
     ) -> float:
         """epsilon(delta) with a bad event of the given probability."""
-        source = upper_side(Profile(self.composed(direction, failure)))
-        left = delta - failure
-        return source.epsilon_bounds(left, directions=(direction,), accuracy=accuracy).upper
+        run = upper_side(Profile(self.composed(direction, failure)))
+        return run.epsilon(delta - failure, directions=(direction,), accuracy=accuracy).value
 
     def delta_at(
         self, failure: float, epsilon: float, direction: Direction, accuracy: float
     ) -> float:
         """delta(epsilon) with a bad event of the given probability."""
-        source = upper_side(Profile(self.composed(direction, failure)), negligible=failure)
-        bounds = source.delta_bounds(epsilon, directions=(direction,), accuracy=accuracy)
-        return min(1.0, bounds.upper + failure)
+        run = upper_side(Profile(self.composed(direction, failure)), negligible=failure)
+        found = run.delta(epsilon, directions=(direction,), accuracy=accuracy)
+        return min(1.0, found.value + failure)
 
     def best_failure(self, delta: float, direction: Direction, accuracy: float) -> float:
         """The probability of the bad event that suits this delta."""
@@ -123,23 +142,12 @@ class ConditionalBound:
         )
         return delta * math.exp(share)
 
-    def explain(
-        self, *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
-    ) -> dict[str, object]:
-        """The direction and the probability of the bad event behind the number just given."""
-        found = {d: self._found.pop(d) for d in directions if d in self._found}
-        if not found:
-            return {}
-        worse = max(found, key=lambda direction: found[direction][0])
-        return {"direction": worse, "bad_event": found[worse][1], "segments": len(self.segments)}
-
-    def _epsilon(self, delta: float, direction: Direction, accuracy: float) -> float:
+    def _epsilon(self, delta: float, direction: Direction, accuracy: float) -> UpperBound:
         failure = self.best_failure(delta, direction, accuracy)
         epsilon = self.epsilon_at(failure, delta, direction, accuracy)
-        self._found[direction] = (epsilon, failure)
-        return epsilon
+        return self._answer(epsilon, direction, failure)
 
-    def _delta(self, epsilon: float, direction: Direction, accuracy: float) -> float:
+    def _delta(self, epsilon: float, direction: Direction, accuracy: float) -> UpperBound:
         coarse = max(SEARCH_ACCURACY, accuracy)
         tried: list[tuple[float, float]] = []
         for log_failure in FAILURES:
@@ -160,8 +168,11 @@ class ConditionalBound:
         if self.delta_at(math.exp(refined), epsilon, direction, coarse) < value:
             log_failure = refined
         delta = self.delta_at(math.exp(log_failure), epsilon, direction, accuracy)
-        self._found[direction] = (delta, math.exp(log_failure))
-        return delta
+        return self._answer(delta, direction, math.exp(log_failure))
+
+    def _answer(self, value: float, direction: Direction, failure: float) -> UpperBound:
+        details = {"bad_event": failure, "segments": len(self.segments)}
+        return UpperBound(value, direction, details)
 
     def composed(self, direction: Direction, failure: float) -> Expression:
         """The product of all steps outside a bad event of the given probability."""

@@ -4,30 +4,25 @@ Sampling_free_matrix_allocation, Algorithm 4 and Lemma 4.1, with the errata. Out
 output so far says much about the bin of the example, and each step is dominated by a fixed random
 shift with Gaussian noise; those are composed like any mechanisms, and the probability of the bad
 event is added to delta. It is bounded by a sum over the steps and over the bins above the lowest
-level. (The paper takes the largest bound of
-an epoch for all its steps and charges its probability once; that is refuted, not only unproven.)
+level. (The paper takes the largest bound of an epoch for all its steps and charges its probability
+once; that is refuted, not only unproven.)
 
 All steps of a segment share one threshold for the odds, the largest for which the sum of the tails
 is within the segment's part of the bad event. The first epoch, in which odds grow quickly, has
 several segments, every later one is a single one. Which part of delta the bad event gets is
-searched for every question. Both directions have thresholds of their own: the earlier outputs are
+searched for every request. Both directions have thresholds of their own: the earlier outputs are
 those of the run with the example for remove, and of the run without it for add.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import cast
 
 from hockeystick.analyses.conditional.bound import ConditionalBound
 from hockeystick.analyses.method import Method, Request
-from hockeystick.bounds.subsampled import taking_part
+from hockeystick.bounds.subsampled import subsampled
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
-from hockeystick.profile import Profile
-from hockeystick.profile.refinement import Bounds, Direction
 from hockeystick.schemes import BallsInBins
 from hockeystick.schemes.balls_in_bins.mixture import bin_mixture, missing_mixture
 
@@ -35,43 +30,6 @@ __all__ = ["METHOD"]
 
 # Products with a Gram matrix, in units of the budget: they are fast, and there are five of each.
 PRODUCTS = 0.02
-PREVIEW_ACCURACY = 0.1
-
-
-class Deferred:
-    """The bound, made when it is first asked."""
-
-    has_formula = False
-
-    def __init__(self, make: Callable[[], ConditionalBound]) -> None:
-        self._make = make
-
-    @cached_property
-    def source(self) -> ConditionalBound:
-        """What answers."""
-        return self._make()
-
-    def epsilon_bounds(
-        self, delta: float, *, directions: Sequence[Direction], accuracy: float
-    ) -> Bounds:
-        """Those of the bound."""
-        return self.source.epsilon_bounds(delta, directions=directions, accuracy=accuracy)
-
-    def delta_bounds(
-        self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
-    ) -> Bounds:
-        """Those of the bound."""
-        return self.source.delta_bounds(epsilon, directions=directions, accuracy=accuracy)
-
-    def as_profile(self) -> Profile:
-        """That of the bound."""
-        return self.source.as_profile()
-
-    def explain(
-        self, *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
-    ) -> dict[str, object]:
-        """What the bound says."""
-        return self.source.explain(delta=delta, epsilon=epsilon, directions=directions)
 
 
 def _cost(plan: Plan) -> float:
@@ -83,22 +41,8 @@ def _cost(plan: Plan) -> float:
 def _analyse(request: Request) -> Analysis:
     """O(steps b^2) for each bin above the lowest level, and about thirty compositions."""
     mixture = bin_mixture(request.plan, request.noise_multiplier)
-    bound = Deferred(lambda: ConditionalBound(mixture.levels))
-
-    def preview(delta: float, directions: Sequence[Direction]) -> float:
-        """One direction, a tenth of delta for the bad event, at low accuracy."""
-        inside = min(delta / mixture.share, 0.5)
-        rough = bound.source.epsilon_at(inside / 10, inside, directions[0], PREVIEW_ACCURACY)
-        return math.log1p(mixture.share * math.expm1(min(rough, 700.0)))
-
-    return Analysis(
-        METHOD.name,
-        METHOD.kind,
-        taking_part(bound, mixture.share),
-        tight=False,
-        preview=preview,
-        explain=bound.explain,
-    )
+    bound = ConditionalBound(lambda: mixture.levels)
+    return Analysis(METHOD.name, METHOD.kind, subsampled(bound, mixture.share))
 
 
 METHOD = Method(

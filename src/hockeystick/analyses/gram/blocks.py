@@ -17,8 +17,10 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.mixed_ratio import rate_of_counts
 from hockeystick.analyses.gram.bound import GramBound
 from hockeystick.analyses.gram.order.separated_blocks import highest_block, separated_blocks
+from hockeystick.bounds.bound import Bound, UpperBound
+from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.profile import Profile
-from hockeystick.profile.refinement import Bounds, Direction
+from hockeystick.profile.refinement import Direction
 
 __all__ = ["BlockBound"]
 
@@ -28,29 +30,27 @@ SHARE_OF_BUDGET = 0.3
 FEW_BLOCKS = 3
 
 
-class BlockBound:
+class BlockBound(Bound):
     """Upper bounds for one pick in each block of `length` columns with the given inner products."""
-
-    has_formula = False
 
     def __init__(self, kernel: FloatArray, length: int, budget: float) -> None:
         self._kernel = kernel
         self._length = length
         self._budget = SHARE_OF_BUDGET * budget
 
-    def epsilon_bounds(
+    def epsilon(
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
-    ) -> Bounds:
-        """Of the composition; nothing is claimed from below."""
-        found = self._profile.epsilon_bounds(delta, directions=directions, accuracy=accuracy)
-        return Bounds(0.0, found.upper)
+    ) -> UpperBound:
+        """Of the composition."""
+        run = ProfileBound(self._profile)
+        return run.epsilon(delta, directions=directions, accuracy=accuracy)
 
-    def delta_bounds(
+    def delta(
         self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
-    ) -> Bounds:
-        """Of the composition; nothing is claimed from below."""
-        found = self._profile.delta_bounds(epsilon, directions=directions, accuracy=accuracy)
-        return Bounds(0.0, found.upper)
+    ) -> UpperBound:
+        """Of the composition."""
+        run = ProfileBound(self._profile)
+        return run.delta(epsilon, directions=directions, accuracy=accuracy)
 
     def as_profile(self) -> Profile:
         """The composition of all blocks."""

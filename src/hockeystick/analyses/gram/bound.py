@@ -1,6 +1,6 @@
 """Bounds from mixtures with Markov structure above and below a mixture over bins.
 
-One search for a majorant serves both directions, and every question of a plan: laws that were
+One search for a majorant serves both directions, and every request of a plan: laws that were
 computed are kept.
 """
 
@@ -17,10 +17,11 @@ from hockeystick.analyses.gram.lower import GramBelow
 from hockeystick.analyses.gram.search.question import Found, Question
 from hockeystick.analyses.gram.search.search import GramSearch, no_worse
 from hockeystick.analyses.gram.search.targets import candidates
+from hockeystick.bounds.bound import Bound, UpperBound
 from hockeystick.bounds.delta_curve import Prices, profile_of_prices
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.gaussian import Gaussian
-from hockeystick.profile.refinement import Bounds, Direction
+from hockeystick.profile.refinement import Direction
 
 __all__ = ["GramBound"]
 
@@ -37,31 +38,28 @@ PROFILE_ACCURACY = 0.01
 KNOWN_BIN = "known bin"
 
 
-class GramBound:
+class GramBound(Bound):
     """Both directions, upper and lower, of a uniform mixture of Gaussians with the given kernel."""
-
-    has_formula = False
 
     def __init__(self, kernel: FloatArray, budget: float) -> None:
         self._kernel = kernel
         self._budget = budget * min(max(1.0, kernel.shape[0] / PLAIN_BINS), MOST_OF_BUDGET)
-        self._deciding: dict[tuple[float | None, float | None], Found] = {}
 
-    def epsilon_bounds(
+    def epsilon(
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
-    ) -> Bounds:
-        """From the best majorant for this delta; `below` answers from below."""
-        return self._bounds(Question(delta, None, TAIL * delta), directions, accuracy)
+    ) -> UpperBound:
+        """From the best majorant for this delta."""
+        return self._answer(Question(delta, None, TAIL * delta), directions, accuracy)
 
-    def delta_bounds(
+    def delta(
         self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
-    ) -> Bounds:
-        """From the best majorant for this epsilon; `below` answers from below."""
+    ) -> UpperBound:
+        """From the best majorant for this epsilon."""
         for tail in FIRST_TAILS:
-            bounds = self._bounds(Question(None, epsilon, tail), directions, accuracy)
-            if tail <= 10 * TAIL * bounds.upper:
+            found = self._answer(Question(None, epsilon, tail), directions, accuracy)
+            if tail <= 10 * TAIL * found.value:
                 break
-        return bounds
+        return found
 
     def as_profile(self) -> Profile:
         """The convex envelope of the bounds at many epsilons, in both directions."""
@@ -69,42 +67,21 @@ class GramBound:
             return self._known_bin
         return profile_of_prices(self._prices("remove"), self._prices("add"))
 
-    def explain(
-        self, *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
-    ) -> dict[str, object]:
-        """The majorant that decided, from what was computed for the answer."""
-        worst = self._deciding.get((delta, epsilon))
-        if worst is None:
-            return {"majorant": KNOWN_BIN}
-        mixture = worst.candidate.mixture
-        return {
-            "direction": worst.direction,
-            "majorant": worst.candidate.name,
-            **mixture.memory,
-            "common": mixture.common,
-            "fineness": worst.fineness,
-        }
-
-    def below(
-        self, *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
-    ) -> float:
-        """The best bound from below of the worst direction."""
-        tail = TAIL * delta if delta is not None else FIRST_TAILS[1]
-        question = Question(delta, epsilon, tail)
-        if self._is_loud:
-            return 0.0
-        return self._below.number(question, directions)
-
-    def _bounds(
+    def _answer(
         self, question: Question, directions: Sequence[Direction], accuracy: float
-    ) -> Bounds:
+    ) -> UpperBound:
         """The worst direction; one that is below another already is not looked at closely.
 
         Never above what is known if the bin were revealed.
         """
         known = question.bounds_of(self._known_bin, directions).upper
         if self._is_loud:
-            return Bounds(0.0, known)
+            return UpperBound(known, details={"majorant": KNOWN_BIN}, find_lower=lambda: 0.0)
+
+        def lower() -> float:
+            tail = question.tail if question.delta is not None else FIRST_TAILS[1]
+            return self._below.number(question._replace(tail=tail), directions)
+
         worst: Found | None = None
         for direction in directions:
             found = None if worst is None else no_worse(question, direction, worst)
@@ -113,9 +90,8 @@ class GramBound:
             worst = found if worst is None else max(worst, found, key=lambda one: one.value)
         assert worst is not None
         if worst.value > known:
-            return Bounds(0.0, known)
-        self._deciding[question[:2]] = worst
-        return Bounds(0.0, worst.value)
+            return UpperBound(known, details={"majorant": KNOWN_BIN}, find_lower=lower)
+        return UpperBound(worst.value, worst.direction, _details(worst), lower)
 
     @cached_property
     def _known_bin(self) -> Profile:
@@ -158,3 +134,14 @@ class GramBound:
             for at in loss.tolist()
         ]
         return loss, np.array(delta)
+
+
+def _details(found: Found) -> dict[str, object]:
+    """The majorant that decided."""
+    mixture = found.candidate.mixture
+    return {
+        "majorant": found.candidate.name,
+        **mixture.memory,
+        "common": mixture.common,
+        "fineness": found.fineness,
+    }

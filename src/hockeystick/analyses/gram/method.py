@@ -11,6 +11,7 @@ import math
 
 from hockeystick.analyses.gram.schemes import SCHEMES
 from hockeystick.analyses.method import Method, Request
+from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
 from hockeystick.schemes.pairs import dominating_pair, missing_pair, step_of
@@ -40,16 +41,8 @@ def _analyse(request: Request) -> Analysis:
     plan = request.plan
     if missing_pair(plan) is None:
         pair = dominating_pair(plan, step_of(plan, request.noise_multiplier))
-        return Analysis(METHOD.name, METHOD.kind, pair.profile, tight=pair.tight)
-    found = SCHEMES[type(plan.sampling)].bounded(request)
-    return Analysis(
-        METHOD.name,
-        METHOD.kind,
-        found.source,
-        tight=False,
-        explain=found.explain,
-        below=found.below,
-    )
+        return Analysis(METHOD.name, METHOD.kind, ProfileBound(pair.profile, exact=pair.tight))
+    return Analysis(METHOD.name, METHOD.kind, SCHEMES[type(plan.sampling)].bound(request))
 
 
 METHOD = Method(

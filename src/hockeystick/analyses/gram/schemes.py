@@ -8,26 +8,17 @@ from typing import NamedTuple, cast
 from hockeystick.analyses.gram.blocks import BlockBound
 from hockeystick.analyses.gram.bound import GramBound
 from hockeystick.analyses.method import Request
-from hockeystick.bounds.bound import Source
-from hockeystick.bounds.subsampled import taking_part
-from hockeystick.guarantee import Below, Explain
+from hockeystick.bounds.bound import Bound
+from hockeystick.bounds.subsampled import subsampled
 from hockeystick.plan import Plan
 from hockeystick.schemes import BallsInBins, RandomAllocation, Sampling
 from hockeystick.schemes.balls_in_bins.mixture import bin_mixture, finite_kernel, missing_mixture
 
-__all__ = ["SCHEMES", "Bounded"]
+__all__ = ["SCHEMES"]
 
 MOST_BINS = 4_000
 # All inner products of columns are looked at: an eighth of a gigabyte.
 MOST_STEPS = 4_000
-
-
-class Bounded(NamedTuple):
-    """A source of numbers, with how it found them and a bound from below where they are known."""
-
-    source: Source
-    explain: Explain | None = None
-    below: Below | None = None
 
 
 class _Scheme(NamedTuple):
@@ -35,7 +26,7 @@ class _Scheme(NamedTuple):
 
     objection: Callable[[Plan], str | None]
     terms: Callable[[Plan], int]
-    bounded: Callable[[Request], Bounded]
+    bound: Callable[[Request], Bound]
 
 
 def _objection_to_bins(plan: Plan) -> str | None:
@@ -51,10 +42,10 @@ def _bins(plan: Plan) -> int:
     return min(cast("BallsInBins", plan.sampling).bins, plan.steps)
 
 
-def _bounded_bins(request: Request) -> Bounded:
+def _bound_of_bins(request: Request) -> Bound:
     """One mixture over the bins that take part."""
     mixture = bin_mixture(request.plan, request.noise_multiplier)
-    return _single(GramBound(mixture.kernel, request.budget), mixture.share)
+    return subsampled(GramBound(mixture.kernel, request.budget), mixture.share)
 
 
 def _objection_to_blocks(plan: Plan) -> str | None:
@@ -75,25 +66,18 @@ def _block(plan: Plan) -> int:
     return min(cast("RandomAllocation", plan.sampling).out_of, plan.steps)
 
 
-def _bounded_blocks(request: Request) -> Bounded:
+def _bound_of_blocks(request: Request) -> Bound:
     """One mixture over the steps of a block for each of them; a single one is one of bins."""
     plan, noise = request.plan, request.noise_multiplier
     assert noise is not None
     length = cast("RandomAllocation", plan.sampling).out_of
     kernel = finite_kernel(plan.strategy, spacing=plan.steps, noise_multiplier=noise)
     if plan.steps <= length:
-        return _single(GramBound(kernel, request.budget), plan.steps / length)
-    return Bounded(BlockBound(kernel, length, request.budget))
-
-
-def _single(bound: GramBound, share: float) -> Bounded:
-    """One mixture, of which the example is a part with the given chance."""
-    if share < 1:
-        return Bounded(taking_part(bound, share))
-    return Bounded(bound, bound.explain, bound.below)
+        return subsampled(GramBound(kernel, request.budget), plan.steps / length)
+    return BlockBound(kernel, length, request.budget)
 
 
 SCHEMES: dict[type[Sampling], _Scheme] = {
-    BallsInBins: _Scheme(_objection_to_bins, _bins, _bounded_bins),
-    RandomAllocation: _Scheme(_objection_to_blocks, _block, _bounded_blocks),
+    BallsInBins: _Scheme(_objection_to_bins, _bins, _bound_of_bins),
+    RandomAllocation: _Scheme(_objection_to_blocks, _block, _bound_of_blocks),
 }

@@ -14,7 +14,7 @@ D^(1/2) x' + z. That is the composition of all steps, each Poisson sampled with 
 sqrt(D_jj), which for a Toeplitz strategy is at most the sum of its coefficients.
 
 The bound is good at high noise, where no more than the means count, and poor at low noise, where it
-counts participations together that the rest keeps apart; there, see analyses/poisson_reduction/blocks.py.
+counts participations together that the rest keeps apart; there, see blocks.py.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ import numpy as np
 from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.series import multiply, padded
 from hockeystick.analyses.poisson_reduction.blocks import block_profile, block_sizes
-from hockeystick.bounds.best_of import BestOf
-from hockeystick.bounds.bound import Source
-from hockeystick.bounds.one_sided import upper_side
+from hockeystick.bounds.bound import Bound
+from hockeystick.bounds.combined import BestOf
+from hockeystick.bounds.profiles import upper_side
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
 from hockeystick.schemes import ConjecturedUserMinSep, MinSep, Poisson, Sampling, UserMinSep
@@ -69,7 +69,7 @@ def missing_coins(plan: Plan) -> str | None:
 
 
 @lru_cache(maxsize=4)
-def coin_bound(plan: Plan, noise_multiplier: float | None) -> Source:
+def coin_bound(plan: Plan, noise_multiplier: float | None) -> Bound:
     """Upper bounds for a plan to which `missing_coins` has no objection.
 
     The best of single steps and blocks, in each direction. Remembered, with its laws, because two

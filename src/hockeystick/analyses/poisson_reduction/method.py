@@ -14,7 +14,7 @@ bound on it, so it is never worse. What is left to choose, the share of delta, i
 is too small for the noise the rate would come near 1; then the steps of the example may as well be
 known, and that is the bound.
 
-b-min-sep sampling, of examples and of users, needs no raised rate: see analyses/poisson_reduction/coins.py.
+b-min-sep sampling, of examples and of users, needs no raised rate: see coins.py.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ from hockeystick.analyses.allocation import needs_allocation
 from hockeystick.analyses.method import Method, Request
 from hockeystick.analyses.poisson_reduction.coins import COIN_SCHEMES, coin_bound, missing_coins
 from hockeystick.analyses.poisson_reduction.posterior import excess_at_failure
-from hockeystick.bounds.one_sided import upper_side
+from hockeystick.bounds.bound import Bound, UpperBound
+from hockeystick.bounds.profiles import upper_side
 from hockeystick.guarantee import REFERENCE_DELTA, Analysis
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
-from hockeystick.profile.refinement import BOTH, Bounds, Direction
+from hockeystick.profile.refinement import BOTH, Direction
 from hockeystick.schemes import RandomAllocation
 from hockeystick.schemes.pairs import step_of
 from hockeystick.schemes.random_allocation.allocations import Allocation, parallel_allocations
@@ -59,10 +60,8 @@ class Reduced(NamedTuple):
     failure: float
 
 
-class ReductionBound:
+class ReductionBound(Bound):
     """Poisson sampling at a raised rate, plus a probability of failure, the best of all."""
-
-    has_formula = False
 
     def __init__(self, step: Profile, draws: Sequence[Allocation]) -> None:
         self._step = step
@@ -70,41 +69,41 @@ class ReductionBound:
         self._law: Law = step.expression.sampled().law(Side.UPPER, STEP_RESOLUTION)
         self._known = upper_side(step.self_compose(sum(each.count for each in draws)))
 
-    def epsilon_bounds(
+    def epsilon(
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
-    ) -> Bounds:
+    ) -> UpperBound:
         """The best share of delta for the failure."""
 
         def epsilon(log_share: float, at_accuracy: float) -> float:
             reduced = self.reduced(math.log(delta) + log_share)
             left = delta - reduced.failure
-            source = upper_side(reduced.profile)
-            return source.epsilon_bounds(left, directions=directions, accuracy=at_accuracy).upper
+            run = upper_side(reduced.profile)
+            return run.epsilon(left, directions=directions, accuracy=at_accuracy).value
 
         coarse = max(SEARCH_ACCURACY, accuracy)
         share = minimize_around_grid(
             lambda x: epsilon(x, coarse), SHARES, tolerance=SEARCH_TOLERANCE
         )
-        known = self._known.epsilon_bounds(delta, directions=directions, accuracy=accuracy)
-        return Bounds(0.0, min(known.upper, epsilon(share, accuracy)))
+        known = self._known.epsilon(delta, directions=directions, accuracy=accuracy)
+        return UpperBound(min(known.value, epsilon(share, accuracy)))
 
-    def delta_bounds(
+    def delta(
         self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
-    ) -> Bounds:
+    ) -> UpperBound:
         """The best probability of failure."""
 
         def delta(log_failure: float, at_accuracy: float) -> float:
             reduced = self.reduced(log_failure)
-            source = upper_side(reduced.profile)
-            bounds = source.delta_bounds(epsilon, directions=directions, accuracy=at_accuracy)
-            return min(1.0, bounds.upper + reduced.failure)
+            run = upper_side(reduced.profile)
+            found = run.delta(epsilon, directions=directions, accuracy=at_accuracy)
+            return min(1.0, found.value + reduced.failure)
 
         coarse = max(SEARCH_ACCURACY, accuracy)
         failure = minimize_around_grid(
             lambda x: delta(x, coarse), FAILURES, tolerance=SEARCH_TOLERANCE
         )
-        known = self._known.delta_bounds(epsilon, directions=directions, accuracy=accuracy)
-        return Bounds(0.0, min(known.upper, delta(failure, accuracy)))
+        known = self._known.delta(epsilon, directions=directions, accuracy=accuracy)
+        return UpperBound(min(known.value, delta(failure, accuracy)))
 
     def as_profile(self) -> Profile:
         """The reduction that suits delta = 1e-6, as a pair, or the participations known.
@@ -115,7 +114,7 @@ class ReductionBound:
         known = self._known.as_profile()
         reduced = self.reduced(math.log(REFERENCE_DELTA / 100))
         run = upper_side(reduced.profile)
-        most = run.delta_bounds(0.0, directions=BOTH, accuracy=0.01).upper
+        most = run.delta(0.0, directions=BOTH, accuracy=0.01).value
         if most > MOST_OF_ALL:
             return known
         failure = reduced.failure / (1 - most)
@@ -150,12 +149,12 @@ def _analyse(request: Request) -> Analysis:
     """
     if isinstance(request.plan.sampling, COIN_SCHEMES):
         coins = coin_bound(request.plan, request.noise_multiplier)
-        return Analysis(METHOD.name, METHOD.kind, coins, tight=False)
+        return Analysis(METHOD.name, METHOD.kind, coins)
     step = step_of(request.plan, request.noise_multiplier)(1.0)
     draws = parallel_allocations(
         cast("RandomAllocation", request.plan.sampling), request.plan.steps
     )
-    return Analysis(METHOD.name, METHOD.kind, ReductionBound(step, draws), tight=False)
+    return Analysis(METHOD.name, METHOD.kind, ReductionBound(step, draws))
 
 
 def _objection(plan: Plan) -> str | None:

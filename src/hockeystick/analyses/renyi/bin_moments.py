@@ -13,6 +13,7 @@ Remove: mixture_moments.py. Add: the smaller of two bounds on E_Q[LR^(1 - a)].
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Protocol
 
@@ -24,9 +25,11 @@ from hockeystick.analyses.renyi import ring
 from hockeystick.analyses.renyi.mixture_moments import (
     LARGEST_BANDED_ORDER,
     BandedMoments,
+    Kept,
     best_of,
     mixture_moments,
 )
+from hockeystick.analyses.renyi.moment_bound import RunMoments
 from hockeystick.analyses.renyi.variational import reversed_moments
 from hockeystick.profile import Profile
 
@@ -54,26 +57,26 @@ class BinMoments:
     def __init__(self, mixture: Mixture, budget: float) -> None:
         self._mixture = mixture
         self._budget = budget
-        self._distance: dict[int, int] = {}
 
-    def __call__(self, largest: int, *, reverse: bool, resolution: Resolution) -> PowerMoments:
+    def __call__(self, largest: int, *, reverse: bool, resolution: Resolution) -> RunMoments:
         """Upper bounds on the moments up to the order `largest`.
 
         When adding, each order takes the smaller bound, and the mass that a law has cut off is
         charged to all of them: a bound on all of LR is one on its finite part.
         """
         if not reverse:
-            return self.banded(largest).moments
+            banded = self.banded(largest)
+            return RunMoments(banded.moments, lambda order: _of_bands(banded.kept[order]))
         best = reversed_moments(self._kernel, largest, PRODUCTS * self._budget)
-        self._distance = {}
+        distances: dict[int, int] = {}
         for distance in self._distances():
             apart = self._far_apart(distance, largest, resolution)
             if apart.apart > CUT_OFF * resolution.tail:
                 continue
             better = apart.log < best.log
-            self._distance |= dict.fromkeys(np.flatnonzero(better).tolist(), distance)
+            distances |= dict.fromkeys(np.flatnonzero(better).tolist(), distance)
             best = PowerMoments(np.where(better, apart.log, best.log), max(best.apart, apart.apart))
-        return best
+        return RunMoments(best, lambda order: _of_distance(distances.get(order)))
 
     @property
     def _kernel(self) -> FloatArray:
@@ -88,14 +91,6 @@ class BinMoments:
             return best_of(self._banded, mixture_moments(self._kernel, largest, 0.0))
         moments, kept = self._banded
         return BandedMoments(PowerMoments(moments.log[: largest + 1]), kept[: largest + 1])
-
-    def kept(self, order: int, direction: str) -> dict[str, object]:
-        """What is kept of the matrix at this order, as plain values."""
-        if direction == "add":
-            distance = self._distance.get(order)
-            return {"weights": "optimised"} if distance is None else {"every_nth_bin": distance}
-        bands, spacing, exact = self.banded(order).kept[order]
-        return {"effective_bandwidth": bands, "every_nth_bin": spacing, "exact_moments": exact}
 
     @cached_property
     def _banded(self) -> BandedMoments:
@@ -120,3 +115,17 @@ class BinMoments:
                 largest, reverse=True, resolution=resolution
             )
         return ring.with_common_part(moments, common)
+
+
+def _of_bands(kept: Kept) -> Mapping[str, object]:
+    """What the remove direction keeps of the matrix at an order."""
+    return {
+        "effective_bandwidth": kept.bands,
+        "every_nth_bin": kept.spacing,
+        "exact_moments": kept.exact,
+    }
+
+
+def _of_distance(distance: int | None) -> Mapping[str, object]:
+    """Which of its two bounds the add direction takes at an order."""
+    return {"weights": "optimised"} if distance is None else {"every_nth_bin": distance}

@@ -17,20 +17,18 @@ other.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from hockeystick.analyses import gaussian
 from hockeystick.analyses.method import Method, Request
 from hockeystick.analyses.poisson_reduction.coins import coin_bound
 from hockeystick.analyses.renyi.bin_moments import BinMoments
-from hockeystick.analyses.renyi.moment_bound import MomentBound
+from hockeystick.analyses.renyi.moment_bound import MomentBound, moments_of
 from hockeystick.analyses.renyi.replicas import ReplicaMoments, missing_replicas
-from hockeystick.bounds.by_direction import ByDirection
-from hockeystick.bounds.subsampled import taking_part
+from hockeystick.bounds.combined import ByDirection
+from hockeystick.bounds.subsampled import subsampled
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
-from hockeystick.profile.refinement import Direction
 from hockeystick.schemes import BallsInBins, MinSep, Sampling
 from hockeystick.schemes.balls_in_bins.mixture import bin_mixture, missing_mixture
 from hockeystick.schemes.min_sep.pair import renamed
@@ -51,8 +49,7 @@ def _analyse(request: Request) -> Analysis:
     """O(orders^2) where a pair is known; otherwise the budget, for each noise multiplier."""
     if missing_pair(request.plan) is None:
         pair = dominating_pair(request.plan, step_of(request.plan, request.noise_multiplier))
-        bound = MomentBound(pair.profile.expression.power_moments)
-        return Analysis(METHOD.name, METHOD.kind, bound, tight=False, explain=bound.explain)
+        return Analysis(METHOD.name, METHOD.kind, MomentBound(moments_of(pair.profile.expression)))
     same = request._replace(plan=_same_as(request.plan))
     return _MIXTURES[type(same.plan.sampling)][1](same)
 
@@ -67,47 +64,20 @@ def _of_replicas(request: Request) -> Analysis:
     """Moments of the remove direction, and what is known about the other without them."""
     assert request.noise_multiplier is not None
     moments = ReplicaMoments(request.plan, request.noise_multiplier, request.budget)
-    bound = MomentBound(moments)
-    known = gaussian.METHOD.analyse(request).source
+    known = gaussian.METHOD.analyse(request).bound
     coins = coin_bound(request.plan, request.noise_multiplier)
-    source = ByDirection(
-        remove={"moments": bound}, add={"poisson-reduction": coins, "gaussian": known}
+    bound = ByDirection(
+        remove={"moments": MomentBound(moments)},
+        add={"poisson-reduction": coins, "gaussian": known},
     )
-
-    def explain(
-        *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
-    ) -> dict[str, object]:
-        """The direction that decides, with the order or the method that bounds it."""
-        worst = source.worst(delta=delta, epsilon=epsilon, directions=directions)
-        if worst.direction == "remove":
-            return bound.explain(delta=delta, epsilon=epsilon, directions=("remove",))
-        return {"direction": worst.direction, "bounded_by": worst.name}
-
-    return Analysis(METHOD.name, METHOD.kind, source, tight=False, explain=explain)
+    return Analysis(METHOD.name, METHOD.kind, bound)
 
 
 def _of_bins(request: Request) -> Analysis:
     """Moments of a mixture over bins."""
     mixture = bin_mixture(request.plan, request.noise_multiplier)
-    moments = BinMoments(mixture, request.budget)
-    bound = MomentBound(moments)
-
-    def explain(
-        *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
-    ) -> dict[str, object]:
-        """With what the order keeps of the Gram matrix; bins that idle change the question."""
-        if delta is not None:
-            delta = min(delta / mixture.share, 0.999)
-        if epsilon is not None:
-            epsilon = math.log1p(math.expm1(min(epsilon, 700.0)) / mixture.share)
-        found = bound.explain(delta=delta, epsilon=epsilon, directions=directions)
-        order = float(str(found["order"]))
-        if math.isfinite(order):
-            found |= moments.kept(math.ceil(order), str(found["direction"]))
-        return found
-
-    source = taking_part(bound, mixture.share)
-    return Analysis(METHOD.name, METHOD.kind, source, tight=False, explain=explain)
+    bound = MomentBound(BinMoments(mixture, request.budget))
+    return Analysis(METHOD.name, METHOD.kind, subsampled(bound, mixture.share))
 
 
 _MIXTURES: dict[

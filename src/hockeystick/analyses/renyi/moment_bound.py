@@ -1,14 +1,14 @@
-"""From moments of the likelihood ratio to a source of numbers.
+"""From moments of the likelihood ratio to bounds on epsilon and delta.
 
-Orders between integers are covered by convexity, every question takes the order that suits it best,
+Orders between integers are covered by convexity, every request takes the order that suits it best,
 and more orders are computed while they may help.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,11 +20,13 @@ from hockeystick.analyses.renyi.conversion import (
     epsilon_from_moments,
     useful_orders,
 )
+from hockeystick.bounds.bound import Bound, UpperBound
 from hockeystick.bounds.delta_curve import Prices, profile_of_prices
 from hockeystick.profile import Profile
-from hockeystick.profile.refinement import EPSILON_NATS, Bounds, Direction, tail_below
+from hockeystick.profile.expressions.base import Expression
+from hockeystick.profile.refinement import EPSILON_NATS, Direction, tail_below
 
-__all__ = ["MomentBound", "MomentsOfRun"]
+__all__ = ["MomentBound", "MomentsOfRun", "RunMoments", "moments_of"]
 
 # Orders are computed up to the first of these, and further while larger ones may help.
 FIRST_ORDERS, MORE_ORDERS, MOST_ORDERS = 64, 4, 4096
@@ -32,64 +34,65 @@ FIRST_ORDERS, MORE_ORDERS, MOST_ORDERS = 64, 4, 4096
 STEP = 0.02
 # The profile made of the bounds: its smallest delta, and how many corners it has on either side.
 SMALLEST_DELTA, CORNERS = 1e-30, 400
-# Where a delta is asked for, tails below this are tried until they do not matter beside it.
+# For a delta, tails of these sizes are cut until that does not matter beside it.
 TAILS = (1e-20, 1e-60, 1e-280)
+
+
+class RunMoments(NamedTuple):
+    """Moments of a run by order, and how the one of an integer order was found."""
+
+    power: PowerMoments
+    details: Callable[[int], Mapping[str, object]] = lambda order: {}
 
 
 class MomentsOfRun(Protocol):
     """Where moments come from."""
 
-    def __call__(self, largest: int, *, reverse: bool, resolution: Resolution) -> PowerMoments:
+    def __call__(self, largest: int, *, reverse: bool, resolution: Resolution) -> RunMoments:
         """Upper bounds on E_Q[LR^m], or E_P[LR^-m] if `reverse`, for the orders up to `largest`."""
 
 
-class MomentBound:
-    """Bounds on one run from the moments of its likelihood ratio, in both directions."""
+def moments_of(expression: Expression) -> MomentsOfRun:
+    """Those of a dominating pair."""
 
-    has_formula = False
+    def moments(largest: int, *, reverse: bool, resolution: Resolution) -> RunMoments:
+        return RunMoments(expression.power_moments(largest, reverse=reverse, resolution=resolution))
+
+    return moments
+
+
+class _Best(NamedTuple):
+    """A bound, the order that gave it, and how its moment was found."""
+
+    value: float
+    order: float
+    details: Mapping[str, object]
+
+
+class MomentBound(Bound):
+    """Bounds on one run from the moments of its likelihood ratio, in both directions."""
 
     def __init__(self, moments: MomentsOfRun) -> None:
         self._of_run = moments
-        self._known: dict[tuple[Direction, float, int], PowerMoments] = {}
+        self._known: dict[tuple[Direction, float, int], RunMoments] = {}
 
-    def epsilon_bounds(
+    def epsilon(
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
-    ) -> Bounds:
-        """The best order for this delta; nothing is claimed from below."""
-        worst = 0.0
-        for direction in directions:
-            worst = max(worst, self._epsilon(delta, direction, enough=worst).value)
-        return Bounds(0.0, worst)
+    ) -> UpperBound:
+        """The best order for this delta; nothing is refined, so any accuracy is reached."""
+        return _worst(directions, lambda d, enough: self._epsilon(delta, d, enough=enough))
 
-    def delta_bounds(
+    def delta(
         self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
-    ) -> Bounds:
-        """The best order for this epsilon; nothing is claimed from below."""
-        worst = 0.0
-        for direction in directions:
-            worst = max(worst, self._delta(epsilon, direction, enough=worst).value)
-        return Bounds(0.0, worst)
+    ) -> UpperBound:
+        """The best order for this epsilon; nothing is refined, so any accuracy is reached."""
+        return _worst(directions, lambda d, enough: self._delta(epsilon, d, enough=enough))
 
     def as_profile(self) -> Profile:
         """The convex envelope of the bounds at many epsilons, in both directions."""
         return profile_of_prices(self._prices("remove"), self._prices("add"))
 
-    def explain(
-        self, *, delta: float | None, epsilon: float | None, directions: Sequence[Direction]
-    ) -> dict[str, object]:
-        """The direction and the order behind a number."""
-        worse, worst = directions[0], Converted(-math.inf, math.nan)
-        for direction in directions:
-            # As in the bounds: a direction that is better already need not be improved.
-            if delta is not None:
-                found = self._epsilon(delta, direction, enough=max(worst.value, 0.0))
-            else:
-                found = self._delta(epsilon or 0.0, direction, enough=max(worst.value, 0.0))
-            if found.value > worst.value:
-                worse, worst = direction, found
-        return {"direction": worse, "order": worst.order}
-
-    def _epsilon(self, delta: float, direction: Direction, *, enough: float = 0.0) -> Converted:
+    def _epsilon(self, delta: float, direction: Direction, *, enough: float = 0.0) -> _Best:
         """At most `enough` need not be improved: the other direction is worse already."""
         return self._grown(
             direction,
@@ -100,7 +103,7 @@ class MomentBound:
             ),
         )
 
-    def _delta(self, epsilon: float, direction: Direction, *, enough: float = 0.0) -> Converted:
+    def _delta(self, epsilon: float, direction: Direction, *, enough: float = 0.0) -> _Best:
         """At most `enough` need not be improved."""
         for tail in TAILS:
             best = self._grown(
@@ -122,17 +125,18 @@ class MomentBound:
         *,
         convert: Callable[[PowerMoments], Converted],
         settled: Callable[[PowerMoments, Converted], bool],
-    ) -> Converted:
+    ) -> _Best:
         """Convert with more and more orders while they may help."""
         orders = FIRST_ORDERS
         while True:
             moments = self._moments(direction, tail, orders)
-            best = convert(moments)
-            if orders >= MOST_ORDERS or settled(moments, best):
-                return best
+            best = convert(moments.power)
+            if orders >= MOST_ORDERS or settled(moments.power, best):
+                known = math.isfinite(best.order)
+                return _Best(*best, moments.details(math.ceil(best.order)) if known else {})
             orders *= MORE_ORDERS
 
-    def _moments(self, direction: Direction, tail: float, orders: int) -> PowerMoments:
+    def _moments(self, direction: Direction, tail: float, orders: int) -> RunMoments:
         key = (direction, tail, orders)
         if key not in self._known:
             resolution = Resolution(STEP, tail, EPSILON_NATS)
@@ -142,7 +146,19 @@ class MomentBound:
 
     def _prices(self, direction: Direction) -> Prices:
         """Bounds on delta at losses from 0 to where it is negligible, or all mass at infinity."""
-        apart = self._moments(direction, tail_below(SMALLEST_DELTA), FIRST_ORDERS).apart
+        apart = self._moments(direction, tail_below(SMALLEST_DELTA), FIRST_ORDERS).power.apart
         end = self._epsilon(min(SMALLEST_DELTA + 1.001 * apart, 0.999), direction).value
         loss = np.linspace(0.0, max(end, 1e-3) if math.isfinite(end) else 1.0, CORNERS)
         return loss, np.array([self._delta(epsilon, direction).value for epsilon in loss])
+
+
+def _worst(
+    directions: Sequence[Direction], read: Callable[[Direction, float], _Best]
+) -> UpperBound:
+    """The direction that decides; one that is better already need not be improved."""
+    worse, worst = directions[0], read(directions[0], 0.0)
+    for direction in directions[1:]:
+        found = read(direction, worst.value)
+        if found.value > worst.value:
+            worse, worst = direction, found
+    return UpperBound(worst.value, worse, {"order": worst.order, **worst.details})

@@ -14,6 +14,7 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray, Resolution
 from hockeystick._numerics.moments import PowerMoments
+from hockeystick.analyses.renyi.moment_bound import RunMoments
 from hockeystick.analyses.renyi.replica_moments import MinSepWalk, replica_moments
 from hockeystick.errors import PrecisionError
 from hockeystick.plan import Plan
@@ -49,14 +50,14 @@ class ReplicaMoments:
         self._noise = noise_multiplier
         self._budget = budget
 
-    def __call__(self, largest: int, *, reverse: bool, resolution: Resolution) -> PowerMoments:
+    def __call__(self, largest: int, *, reverse: bool, resolution: Resolution) -> RunMoments:
         """Of the remove direction; nothing is known about the other."""
         log = np.full(largest + 1, np.inf)
         log[:2] = 0.0
         if not reverse:
             known = self._log[: largest + 1]
             log[: known.size] = known
-        return PowerMoments(log)
+        return RunMoments(PowerMoments(log))
 
     @cached_property
     def _log(self) -> FloatArray:

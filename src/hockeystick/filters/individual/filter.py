@@ -175,7 +175,7 @@ class Individual(Uncopied):
         """What holds for the run, however the steps are chosen: no example exceeds its budget."""
         method = f"individual {self.rule.describe()['rule']} filter"
         note = UNDER_REPORTS if self.kind == "asymptotic" else None
-        analysis = Analysis(method, self.kind, self.rule.source, tight=False)
+        analysis = Analysis(method, self.kind, self.rule.bound)
         return Guarantee((analysis,), note=note)
 
     def save(self, path: str | Path) -> None:

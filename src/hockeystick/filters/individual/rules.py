@@ -11,7 +11,8 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.search import bracket
-from hockeystick.bounds.bound import Source
+from hockeystick.bounds.bound import Bound
+from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.filters.regimes import RegimeName, chosen_regime, require_admitted
 from hockeystick.filters.renyi.charge import prices
 from hockeystick.filters.renyi.one_order import OneOrder
@@ -41,7 +42,7 @@ class Rule(Protocol):
         """What each example may spend."""
 
     @property
-    def source(self) -> Source:
+    def bound(self) -> Bound:
         """What holds for the run if no example spends more."""
 
     def charges(self, rate: float, squares: FloatArray, largest: float) -> FloatArray:
@@ -67,9 +68,9 @@ class GaussianRule:
         return self.mu * self.mu * (1 - ROUNDING)
 
     @property
-    def source(self) -> Source:
+    def bound(self) -> Bound:
         """mu-GDP."""
-        return Profile.gaussian(noise_multiplier=1 / self.mu)
+        return ProfileBound(Profile.gaussian(noise_multiplier=1 / self.mu))
 
     def charges(self, rate: float, squares: FloatArray, largest: float) -> FloatArray:
         """The squares themselves, whatever the rate."""
@@ -98,9 +99,9 @@ class ApproximateRule:
         return self.mu * self.mu / 2
 
     @property
-    def source(self) -> Source:
+    def bound(self) -> Bound:
         """mu-GDP, in the limit."""
-        return Profile.gaussian(noise_multiplier=1 / self.mu)
+        return ProfileBound(Profile.gaussian(noise_multiplier=1 / self.mu))
 
     def charges(self, rate: float, squares: FloatArray, largest: float) -> FloatArray:
         """Those of the regime."""
@@ -133,7 +134,7 @@ class RenyiRule:
     kind: Kind = "proven"
 
     @property
-    def source(self) -> Source:
+    def bound(self) -> Bound:
         """What the divergence implies."""
         return OneOrder(self.order, self.budget)
 

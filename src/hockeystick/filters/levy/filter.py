@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from hockeystick import _validate as check
+from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.errors import InvalidParameter
 from hockeystick.filters.base import ROUNDING, SMALLEST_PRICE, SMALLEST_SCALE, Filter
 from hockeystick.filters.levy.charge import block_of, block_variance, price, rounded_up
@@ -88,8 +89,8 @@ class Levy(Filter):
 
     def guarantee(self) -> Guarantee:
         """The profile of the process at the time K, with its catalyst, in both directions."""
-        source = Profile(self.process.pair(self.budget))
-        return Guarantee((Analysis("levy filter", self.kind, source, tight=False),))
+        bound = ProfileBound(Profile(self.process.pair(self.budget)))
+        return Guarantee((Analysis("levy filter", self.kind, bound),))
 
     # -- prices -----------------------------------------------------------------------------------
 

@@ -76,8 +76,8 @@ class Renyi(Filter):
 
     def guarantee(self) -> Guarantee:
         """(epsilon, delta)-DP, and what the same divergence implies at other deltas."""
-        source = OneOrder(self.order, self.budget)
-        return Guarantee((Analysis("renyi filter", self.kind, source, tight=False),))
+        bound = OneOrder(self.order, self.budget)
+        return Guarantee((Analysis("renyi filter", self.kind, bound),))
 
     def _price_sampled(self, step: Sampled) -> float:
         return float(prices(self.order, step.rate, np.array([step.square]))[0])

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from hockeystick._numerics.envelope import law_of_prices
+from hockeystick.bounds.bound import Bound, UpperBound
 from hockeystick.filters.renyi.charge import epsilon_at_order, log_delta_at_order
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.discrete import Atoms
-from hockeystick.profile.refinement import Bounds, Direction
+from hockeystick.profile.refinement import Direction
 
 __all__ = ["OneOrder"]
 
@@ -19,25 +20,23 @@ __all__ = ["OneOrder"]
 SMALLEST_DELTA, CORNERS = 1e-30, 400
 
 
-class OneOrder:
-    """Upper bounds from one divergence at one order; nothing is claimed from below."""
-
-    has_formula = True
+class OneOrder(Bound):
+    """Upper bounds from one divergence at one order."""
 
     def __init__(self, order: float, divergence: float) -> None:
         self._order, self._divergence = order, divergence
 
-    def epsilon_bounds(
+    def epsilon(
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
-    ) -> Bounds:
+    ) -> UpperBound:
         """The same in both directions."""
-        return Bounds(0.0, epsilon_at_order(self._order, self._divergence, delta))
+        return UpperBound(epsilon_at_order(self._order, self._divergence, delta))
 
-    def delta_bounds(
+    def delta(
         self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
-    ) -> Bounds:
+    ) -> UpperBound:
         """The same in both directions."""
-        return Bounds(0.0, self._delta(epsilon))
+        return UpperBound(self._delta(epsilon))
 
     def as_profile(self) -> Profile:
         """The pair with the largest convex profile below the bounds at many epsilons."""

@@ -1,19 +1,20 @@
-"""Numbers of a pair that is only a bound: its lower side would say nothing about the run.
+"""Bounds from a profile: `ProfileBound` from both of its sides, `UpperLaws` from the upper one.
 
 The excess of an upper law over its limit falls with the square of the grid step, so two steps show
-how much is left: the grid is refined until that is less than the accuracy asked for. Every number
-is valid whether or not it is reached.
+how much is left: the grid is refined until that is less than the accuracy. Every number is valid
+whether or not it is reached.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from hockeystick import _validate as check
 from hockeystick._numerics.divergence import ROUNDING, delta_from_law, epsilon_from_law
 from hockeystick._numerics.law import Law, Resolution, Side
-from hockeystick.bounds.bound import Source
+from hockeystick.bounds.bound import Bound, UpperBound
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.base import Expression
 from hockeystick.profile.expressions.discrete import Atoms
@@ -36,9 +37,9 @@ from hockeystick.profile.refinement import (
     tail_below,
 )
 
-__all__ = ["OneSided", "upper_side"]
+__all__ = ["ProfileBound", "UpperLaws", "upper_side"]
 
-# The resolution of the law that stands for all.
+# The resolution of the law that stands for all requests.
 AS_PROFILE = Resolution(0.01, 1e-40, 12.0)
 # Each law is this much finer than the one before, and there are at most so many.
 REFINEMENT, MOST_LAWS = 0.7, 4
@@ -46,28 +47,74 @@ REFINEMENT, MOST_LAWS = 0.7, 4
 STILL_TO_COME = REFINEMENT**2 / (1 - REFINEMENT**2)
 
 
-def upper_side(profile: Profile, *, negligible: float = 0.0) -> Source:
-    """The profile itself if it has a formula, otherwise its upper laws alone."""
-    return profile if profile.has_formula else OneSided(profile, negligible=negligible)
+def upper_side(profile: Profile, *, negligible: float = 0.0) -> Bound:
+    """Upper bounds of a profile that is not tight: from its formula, or its upper laws alone."""
+    bound = ProfileBound(profile)
+    return bound if bound.closed_form else UpperLaws(profile, negligible=negligible)
 
 
-class OneSided:
-    """Upper bounds from the upper laws of a profile alone.
+@dataclass(frozen=True)
+class ProfileBound(Bound):
+    """The numbers of a profile, which dominates the run.
+
+    `exact` says that it is the profile of the run's own dominating pair. Only then is its lower
+    side a lower bound on the truth. `details` stand beside every number.
+    """
+
+    profile: Profile
+    exact: bool = False
+    details: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def tight(self) -> bool:
+        """Whether the pair is the run's own."""
+        return self.exact
+
+    @property
+    def closed_form(self) -> bool:
+        """That of the profile."""
+        return self.profile.has_formula
+
+    def epsilon(
+        self, delta: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> UpperBound:
+        """That of the profile, both sides in one evaluation."""
+        return self._answer(
+            self.profile.epsilon_bounds(delta, directions=directions, accuracy=accuracy)
+        )
+
+    def delta(
+        self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> UpperBound:
+        """That of the profile, both sides in one evaluation."""
+        return self._answer(
+            self.profile.delta_bounds(epsilon, directions=directions, accuracy=accuracy)
+        )
+
+    def as_profile(self) -> Profile:
+        """The profile itself."""
+        return self.profile
+
+    def _answer(self, bounds: Bounds) -> UpperBound:
+        lower = bounds.lower if self.exact else None
+        return UpperBound(bounds.upper, details=self.details, find_lower=lambda: lower)
+
+
+class UpperLaws(Bound):
+    """The upper laws of a profile alone: half the cost where the lower side would say nothing.
 
     Values of delta below `negligible` need not be told apart: something of that size is added.
     """
-
-    has_formula = False
 
     def __init__(self, profile: Profile, *, negligible: float = 0.0) -> None:
         self._profile = profile
         self._negligible = negligible
         self._known: tuple[Resolution, Law] | None = None
 
-    def epsilon_bounds(
+    def epsilon(
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
-    ) -> Bounds:
-        """Nothing is claimed from below."""
+    ) -> UpperBound:
+        """The smallest epsilon that was read when refining stopped."""
         delta = check.small_probability("delta", delta)
 
         def read(law: Law) -> float:
@@ -79,15 +126,15 @@ class OneSided:
         def allowed(value: float) -> float:
             return accuracy * max(value, SMALLEST_EPSILON)
 
-        return Bounds(0.0, self._settled(read, allowed, tail_below(delta), EPSILON_NATS, accuracy))
+        return UpperBound(self._settled(read, allowed, tail_below(delta), EPSILON_NATS, accuracy))
 
-    def delta_bounds(
+    def delta(
         self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
-    ) -> Bounds:
-        """Nothing is claimed from below."""
+    ) -> UpperBound:
+        """The smallest delta that was read when refining stopped."""
         epsilon = check.real("epsilon", epsilon)
         if beyond_all_losses(self._expression, epsilon, directions):
-            return Bounds(0.0, 0.0)
+            return UpperBound(0.0)
 
         def read(law: Law) -> float:
             # Losses are rounded too, which next to an atom may be all of delta.
@@ -110,7 +157,7 @@ class OneSided:
             value = min(value, self._settled(read, allowed, tail, DELTA_NATS, accuracy))
             if tail <= TAIL_BELOW_DELTA * max(value, self._negligible):
                 break
-        return Bounds(0.0, value)
+        return UpperBound(value)
 
     def as_profile(self) -> Profile:
         """The upper law at one fine resolution: a pair of its own."""

@@ -1,0 +1,146 @@
+"""The best of several bounds on one run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+
+import numpy as np
+
+from hockeystick.bounds.bound import Bound, UpperBound, largest
+from hockeystick.bounds.delta_curve import Prices, profile_of_prices
+from hockeystick.profile import Profile
+from hockeystick.profile.refinement import Direction
+
+__all__ = ["BestOf", "ByDirection"]
+
+# `BestOf` compares bounds at this accuracy, before the best one is computed in full.
+COARSE = 0.05
+# The profile of `ByDirection`: its smallest delta, how many corners it has on either side, and how
+# accurate they are.
+SMALLEST_DELTA, CORNERS, ACCURACY = 1e-20, 400, 0.01
+
+# A request for one direction at a given accuracy.
+Request = Callable[[Bound, Direction, float], UpperBound]
+
+
+class BestOf(Bound):
+    """In each direction the bound that is best for it at a coarse accuracy, computed in full.
+
+    All of them are valid, so the smallest number is; the larger of the directions is the answer.
+    """
+
+    def __init__(self, bounds: Sequence[Bound]) -> None:
+        self._bounds = bounds
+
+    def epsilon(
+        self, delta: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> UpperBound:
+        """The largest over the directions of the smallest over the bounds."""
+        request = _epsilon_request(delta)
+        return largest(self._best(request, d, accuracy) for d in directions)
+
+    def delta(
+        self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> UpperBound:
+        """The largest over the directions of the smallest over the bounds."""
+        request = _delta_request(epsilon)
+        return largest(self._best(request, d, accuracy) for d in directions)
+
+    def as_profile(self) -> Profile:
+        """The convex envelope of all of them."""
+        return reduce(Profile.minimum, (bound.as_profile() for bound in self._bounds))
+
+    def _best(self, request: Request, direction: Direction, accuracy: float) -> UpperBound:
+        coarse: list[UpperBound] = []
+        for bound in self._bounds:
+            coarse.append(request(bound, direction, max(COARSE, accuracy)))
+            if coarse[-1].value == 0:
+                return coarse[-1]
+        chosen = min(range(len(coarse)), key=lambda index: coarse[index].value)
+        fine = request(self._bounds[chosen], direction, accuracy)
+        return min((*coarse, fine), key=_value)
+
+
+class ByDirection(Bound):
+    """The remove direction from some bounds, the add direction from others, the best of each.
+
+    Every bound is valid for its direction, so the smallest of their numbers is; the larger of the
+    two directions is the answer. `details["bounded_by"]` is the name of the bound that decides in a
+    direction with several of them.
+    """
+
+    def __init__(self, *, remove: Mapping[str, Bound], add: Mapping[str, Bound]) -> None:
+        self._bounds: dict[Direction, Mapping[str, Bound]] = {"remove": remove, "add": add}
+
+    def epsilon(
+        self, delta: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> UpperBound:
+        """The largest over the directions of the smallest over the bounds."""
+        request = _epsilon_request(delta)
+        return largest(self._best(request, d, accuracy) for d in directions)
+
+    def delta(
+        self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> UpperBound:
+        """The largest over the directions of the smallest over the bounds."""
+        request = _delta_request(epsilon)
+        return largest(self._best(request, d, accuracy) for d in directions)
+
+    def as_profile(self) -> Profile:
+        """The convex envelope of the bounds at many epsilons, in both directions."""
+        return profile_of_prices(self._prices("remove"), self._prices("add"))
+
+    def _best(self, request: Request, direction: Direction, accuracy: float) -> UpperBound:
+        found = {
+            name: request(bound, direction, accuracy)
+            for name, bound in self._bounds[direction].items()
+        }
+        name = min(found, key=lambda one: found[one].value)
+        if len(found) == 1:
+            return found[name]
+        return replace(found[name], details={**found[name].details, "bounded_by": name})
+
+    def _prices(self, direction: Direction) -> Prices:
+        """From one pair for each bound, so that no number is searched for more than once."""
+        pairs = [bound.as_profile() for bound in self._bounds[direction].values()]
+
+        def smallest(request: Callable[[Profile], float]) -> float:
+            return min(map(request, pairs))
+
+        asked: Sequence[Direction] = (direction,)
+        end = smallest(
+            lambda pair: (
+                pair.epsilon_bounds(SMALLEST_DELTA, directions=asked, accuracy=ACCURACY).upper
+            )
+        )
+        loss = np.linspace(0.0, max(end, 1e-3) if math.isfinite(end) else 1.0, CORNERS)
+
+        def delta(at: float) -> float:
+            return smallest(
+                lambda pair: pair.delta_bounds(at, directions=asked, accuracy=ACCURACY).upper
+            )
+
+        return loss, np.array([delta(at) for at in loss.tolist()])
+
+
+def _epsilon_request(delta: float) -> Request:
+    def request(bound: Bound, direction: Direction, accuracy: float) -> UpperBound:
+        found = bound.epsilon(delta, directions=(direction,), accuracy=accuracy)
+        return replace(found, direction=direction)
+
+    return request
+
+
+def _delta_request(epsilon: float) -> Request:
+    def request(bound: Bound, direction: Direction, accuracy: float) -> UpperBound:
+        found = bound.delta(epsilon, directions=(direction,), accuracy=accuracy)
+        return replace(found, direction=direction)
+
+    return request
+
+
+def _value(bound: UpperBound) -> float:
+    return bound.value
