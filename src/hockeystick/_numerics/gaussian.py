@@ -29,8 +29,8 @@ LEGENDRE_NODES, LEGENDRE_WEIGHTS = np.polynomial.legendre.leggauss(10)
 def gaussian_delta(mu: float, epsilon: float) -> float:
     """H = Phi(a) - e^epsilon Phi(a - mu) with a = mu/2 - epsilon/mu.
 
-    Balle & Wang 2018, Theorem 8. In logs; for small mu, where the difference would cancel, as
-    phi(a) times the integral of R' over [a - mu, a], R(t) = Phi(t)/phi(t), R'(t) = 1 + t R(t).
+    [BalleWang18, Theorem 8]. In logs; for small mu, where the difference would cancel, as phi(a)
+    times the integral of R' over [a - mu, a], R(t) = Phi(t)/phi(t), R'(t) = 1 + t R(t).
 
     For large mu it is Phi(a): the second term is the share R(a - mu)/R(a) of the first, which is
     below 5e-5 for every a > -40, and would be lost in the rounding of epsilon.

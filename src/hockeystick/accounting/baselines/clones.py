@@ -1,7 +1,6 @@
 """Privacy of shuffled reports, by the number of clones.
 
-Feldman, McMillan & Talwar 2023, "Stronger privacy amplification by shuffling for Renyi and
-approximate differential privacy". Let a and b be the output densities of a report with either of
+[FeldmanMcMillanTalwar23]. Let a and b be the output densities of a report with either of
 two inputs, within a factor e^e0 of each other, and r that of another report, within e^e0 of both.
 With u = (a - b)+ / (e^e0 - 1) and v = (b - a)+ / (e^e0 - 1),
 

@@ -58,7 +58,7 @@ def resting_counts(copies: FloatArray, starts: FloatArray, steps: int, most: int
 
 @njit(cache=True, nogil=True)
 def drawing_counts(copies: FloatArray, rest: int, rounds: int, steps: int, most: int) -> FloatArray:
-    """b_min_sep, Algorithm 3: rests for `rest` > 0 steps after each draw, also while resting.
+    """[DongGanesh26, Algorithm 3]: blocked for `rest` > 0 steps after each draw, blocked or not.
 
     With d_t what is drawn in step t, free or not, and q the probability of drawing nothing, the sum
     of q^(a-1) d_(t-a) over a = 1, ..., rest is what rests in step t, and q^rest d_(t-rest) becomes
