@@ -12,7 +12,7 @@ import pytest
 
 import hockeystick as hs
 from cli.conftest import Command
-from hockeystick.cli.batch_file import write_batches
+from hockeystick.cli.files import write_batches
 from hockeystick.schemes import Indices, Sampling
 
 SCHEMES: dict[str, tuple[list[str], Sampling]] = {

@@ -10,7 +10,7 @@ import pytest
 
 import hockeystick as hs
 from cli.conftest import FULL_BATCH, POISSON, Command
-from hockeystick.cli.json_output import json_text
+from hockeystick.cli.output import json_text
 from hockeystick.guarantee import Answer
 
 NOISE = ["--noise-multiplier", "2"]

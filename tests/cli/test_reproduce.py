@@ -11,8 +11,7 @@ import pytest
 
 from cli.conftest import Command
 from hockeystick.cli import reproduce as command_module
-from hockeystick.cli.figures import all_papers
-from hockeystick.cli.scripts import FOLDERS, all_scripts
+from hockeystick.cli.reproduce import FOLDERS, all_papers, all_scripts
 
 REPOSITORY = Path(__file__).parents[2] / "reproductions"
 SCRIPT = '''"""A drawing of nothing.

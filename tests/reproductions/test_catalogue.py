@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hockeystick.cli.figures import CATALOGUE, STATUSES, all_papers
-from hockeystick.cli.scripts import all_scripts
+from hockeystick.cli.reproduce import CATALOGUE, STATUSES, all_papers, all_scripts
 
 ROOT = Path(__file__).parents[2]
 PAPERS = all_papers(ROOT / "reproductions")

@@ -11,12 +11,11 @@ import typer
 
 from hockeystick._files import check_target
 from hockeystick._version import __version__
-from hockeystick.cli.batch_file import write_batches
+from hockeystick.cli.files import write_batches
 from hockeystick.cli.gather import gathered
-from hockeystick.cli.json_output import json_text, print_json
 from hockeystick.cli.options import OUTPUT, RUN, Json, PlanOptions
+from hockeystick.cli.output import json_text, plan_text, print_json, stdout
 from hockeystick.cli.plans import described, plan_from
-from hockeystick.cli.table import plan_text, stdout
 from hockeystick.errors import InvalidParameter
 from hockeystick.report.numbers import count_text
 from hockeystick.report.progress import Update, progress

@@ -12,9 +12,8 @@ from rich.table import Table
 
 from hockeystick.accounting.compare import Compared
 from hockeystick.accounting.compare import compare as compare_all
-from hockeystick.cli.json_output import print_json
 from hockeystick.cli.options import OUTPUT, RUN, Delta, Epsilon, Json
-from hockeystick.cli.table import stdout
+from hockeystick.cli.output import print_json, stdout
 from hockeystick.guarantee import ADJACENCY
 from hockeystick.report.comparison_report import comparison_report
 from hockeystick.report.figure import check_figure_file, save_figure

@@ -9,8 +9,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from hockeystick.cli.json_output import print_json
-from hockeystick.cli.table import plan_text, stdout
+from hockeystick.cli.output import plan_text, print_json, stdout
 from hockeystick.montecarlo.drafts import DrawPlan
 from hockeystick.report.numbers import count_text
 

@@ -8,9 +8,8 @@ import typer
 from rich import box
 from rich.table import Table
 
-from hockeystick.cli.json_output import print_json
 from hockeystick.cli.options import RUN, Delta, Epsilon, Json
-from hockeystick.cli.table import stdout
+from hockeystick.cli.output import print_json, stdout
 from hockeystick.filters.comparison import Allowance, allowances
 from hockeystick.report.numbers import count_text
 

@@ -1,25 +1,74 @@
-"""`hockeystick ledger`: show, audit, export and adopt what filters have spent."""
+"""`hockeystick ledger`: what a ledger holds, in text, JSON and files."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import io
+import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from hockeystick.cli.json_output import print_json
-from hockeystick.cli.ledger_file import check_export_file, write_export
-from hockeystick.cli.ledger_objects import audit_object, budget_object
-from hockeystick.cli.ledger_table import print_audits, print_budgets, print_entries
+from hockeystick._files import check_target, replacing
+from hockeystick._version import __version__
+from hockeystick.cli.ledger_output import (
+    audit_object,
+    budget_object,
+    entry_object,
+    print_audits,
+    print_budgets,
+    print_entries,
+)
 from hockeystick.cli.options import OUTPUT, Json
+from hockeystick.cli.output import json_text, print_json
+from hockeystick.errors import InvalidParameter
+from hockeystick.ledger import BudgetRecord, EntryRecord, read_ledger
 from hockeystick.ledger import adopt as adopt_ledger
 from hockeystick.ledger import audit as audit_ledger
-from hockeystick.ledger import read_ledger
 from hockeystick.ledger.requests import printable
 from hockeystick.report.numbers import upper_text
 
-__all__ = ["ledger"]
+__all__ = ["check_export_file", "ledger", "write_export"]
+
+Records = Sequence[BudgetRecord]
+
+
+def check_export_file(name: str, path: Path) -> None:
+    """Refuse a path of unknown format or to which nothing can be written."""
+    if path.suffix.lower() not in _FORMATS:
+        raise InvalidParameter(name, f"a {' or '.join(_FORMATS)} file", str(path))
+    check_target(name, path)
+
+
+def write_export(records: Records, path: Path) -> None:
+    """Write all entries; the file appears complete or not at all."""
+    text = _FORMATS[path.suffix.lower()](records)
+    with replacing(path) as file:
+        file.write(text.encode())
+
+
+def _json(records: Records) -> str:
+    ledger = [budget_object(record) for record in records]
+    return json_text({"ledger": ledger, "version": __version__}) + "\n"
+
+
+def _csv(records: Records) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["budget", *EntryRecord._fields])
+    for record in records:
+        for entry in record.entries:
+            values = {**entry_object(entry), "request": json.dumps(entry.request, sort_keys=True)}
+            # The shortest text that reads back as the same number.
+            values["charge"] = repr(entry.charge)
+            writer.writerow([record.name, *values.values()])
+    return text.getvalue()
+
+
+_FORMATS: dict[str, Callable[[Records], str]] = {".json": _json, ".csv": _csv}
+
 
 ledger = typer.Typer()
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from hockeystick.accounting.account import DEFAULT_BUDGET
-from hockeystick.cli.attribution_file import read_attribution
+from hockeystick.cli.files import read_attribution
 from hockeystick.errors import InvalidParameter
 from hockeystick.montecarlo.execution import Execution
 from hockeystick.report.progress import Update

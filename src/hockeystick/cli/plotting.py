@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from hockeystick.cli.output import plan_text
 from hockeystick.cli.pricing import Row
-from hockeystick.cli.table import plan_text
 from hockeystick.plan import Plan
 from hockeystick.report.figure import save_figure
 from hockeystick.report.noise_curve import noise_around, noise_curve

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.cli.answers import Answers, Quantity
-from hockeystick.cli.json_output import answers_object, print_json
 from hockeystick.cli.options import AccountingOptions, OutputOptions, PlanOptions
+from hockeystick.cli.output import answers_object, print_answers, print_json
 from hockeystick.cli.plans import described
 from hockeystick.cli.plotting import Spot, draw_plot
 from hockeystick.cli.pricing import Ask, Priced, best_of, price
-from hockeystick.cli.table import print_answers
 from hockeystick.cli.yardsticks import Yardsticks
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan

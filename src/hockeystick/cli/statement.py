@@ -13,8 +13,7 @@ from rich import box
 from rich.table import Table
 
 from hockeystick._text import escaped
-from hockeystick.cli.json_output import print_json
-from hockeystick.cli.table import stdout
+from hockeystick.cli.output import print_json, stdout
 from hockeystick.errors import InvalidParameter
 from hockeystick.report.numbers import count_text, upper_text
 from hockeystick.report.progress import progress

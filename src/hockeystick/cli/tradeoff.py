@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich import box
+from rich.table import Table
 
 from hockeystick.accounting.account import account
 from hockeystick.analyses.method import MONTE_CARLO
@@ -21,10 +24,9 @@ from hockeystick.cli.options import (
     NoiseMultiplier,
     PlanOptions,
 )
+from hockeystick.cli.output import plan_text, print_json, stdout
 from hockeystick.cli.plans import described, plan_from
 from hockeystick.cli.pricing import ALL
-from hockeystick.cli.table import plan_text
-from hockeystick.cli.tradeoff_output import Reading, print_reading, print_reading_json
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Guarantee
 from hockeystick.profile import DEFAULT_ACCURACY, Profile
@@ -32,7 +34,88 @@ from hockeystick.report.figure import check_figure_file, save_figure
 from hockeystick.report.numbers import upper_text
 from hockeystick.report.progress import progress
 
-__all__ = ["tradeoff"]
+__all__ = ["Reading", "print_reading", "print_reading_json", "tradeoff"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is shown: bounds on true positive rates, and the tightest mu without and with slack."""
+
+    rates: list[float]
+    powers: list[float]
+    mu: float
+    reason: str
+    slack: float
+    mu_with_slack: float
+    seconds: float
+
+
+def print_reading_json(
+    plan: dict[str, Any],
+    question: dict[str, Any],
+    guarantee: Guarantee,
+    reading: Reading,
+    plot: Path | None,
+) -> None:
+    """One JSON object; an infinite mu is null."""
+    result = {
+        "method": guarantee.method,
+        "kind": guarantee.kind,
+        "attack": [
+            {"false_positive_rate": rate, "true_positive_rate": power}
+            for rate, power in zip(reading.rates, reading.powers, strict=True)
+        ],
+        "mu": reading.mu if math.isfinite(reading.mu) else None,
+        "mu_reason": reading.reason,
+        "mu_with_slack": reading.mu_with_slack if math.isfinite(reading.mu_with_slack) else None,
+        "seconds": round(reading.seconds, 6),
+    }
+    content: dict[str, Any] = {
+        "plan": plan,
+        "question": {"quantity": "tradeoff", **question},
+        "adjacency": guarantee.adjacency,
+        "unit": guarantee.unit,
+        "results": [result],
+        "best": result,
+    }
+    if plot is not None:
+        content["plot"] = str(plot)
+    print_json(content)
+
+
+def print_reading(
+    plan: dict[str, Any],
+    question: dict[str, Any],
+    guarantee: Guarantee,
+    reading: Reading,
+    plot: Path | None,
+) -> None:
+    """A table of rates, the tightest mu and what the numbers are about."""
+    console = stdout()
+    console.print(plan_text(plan), style="bold")
+    console.print(f"noise multiplier {question['noise_multiplier']:g}", style="bold")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for title in ("false positive rate", "true positive rate, at most", "times guessing"):
+        table.add_column(title, justify="right")
+    for rate, power in zip(reading.rates, reading.powers, strict=True):
+        factor = upper_text(power / rate, 3) if rate > 0 else "-"
+        table.add_row(f"{rate:g}", upper_text(power), factor)
+    console.print(table, soft_wrap=False)
+    if math.isfinite(reading.mu):
+        console.print(f"tightest mu-GDP: mu {upper_text(reading.mu)} ({reading.reason})")
+    else:
+        console.print(f"tightest mu-GDP: none, because {reading.reason}")
+    relaxed = reading.mu_with_slack
+    text = upper_text(relaxed) if math.isfinite(relaxed) else "none"
+    console.print(f"tightest mu up to a delta of {reading.slack:g}: {text}")
+    console.print(f"method: {guarantee.method}; kind: {guarantee.kind}")
+    console.print(
+        f"adjacency: {guarantee.adjacency}; unit: {guarantee.unit}; "
+        f"direction: {question['direction']}"
+    )
+    if plot is not None:
+        console.print(f"plot written to {plot}")
+
 
 RATES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1)
 # f is drawn from a polygon that is at most this far below it.

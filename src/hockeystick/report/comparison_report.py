@@ -11,11 +11,10 @@ from hockeystick.accounting.compare import Compared
 from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.errors import HockeystickError
 from hockeystick.report.error_curve import ErrorCurve, error_curves
-from hockeystick.report.families import Family, families
-from hockeystick.report.method_curves import drawn_methods, method_curve
-from hockeystick.report.noise_curve import NoiseCurve
+from hockeystick.report.noise_curve import NoiseCurve, drawn_methods, method_curve
 from hockeystick.report.privacy_points import PrivacyPoints, privacy_points
 from hockeystick.report.progress import Update
+from hockeystick.report.result_rows import Family, families
 from hockeystick.report.simulated_batches import SimulatedBatches, simulated_batches
 
 __all__ = ["ComparisonReport", "FamilyReport", "comparison_report"]

@@ -17,9 +17,9 @@ from hockeystick.accounting.calibrate import Calibration, calibrate
 from hockeystick.errors import HockeystickError
 from hockeystick.guarantee import Answer
 from hockeystick.plan import Plan
-from hockeystick.report.comparison_figure import comparison_figure
 from hockeystick.report.figure import check_figure_file, save_figure
 from hockeystick.report.noise_curve import noise_around, noise_curve
+from hockeystick.report.noise_figure import comparison_figure
 from hockeystick.report.numbers import count_text, upper_text
 from hockeystick.report.progress import Update, progress
 from hockeystick.schemes import CyclicPoisson, FullBatch, Poisson, RandomAllocation, Sampling

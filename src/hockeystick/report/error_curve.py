@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hockeystick.guarantee import Kind
-from hockeystick.report.families import Family
-from hockeystick.report.method_curves import winning_curve
-from hockeystick.report.noise_curve import NoiseCurve
+from hockeystick.report.noise_curve import NoiseCurve, winning_curve
 from hockeystick.report.progress import Update
+from hockeystick.report.result_rows import Family
 
 __all__ = ["ErrorCurve", "error_curves"]
 

@@ -15,7 +15,7 @@ from hockeystick.accounting.account import account
 from hockeystick.accounting.compare import Compared
 from hockeystick.errors import InvalidParameter, PrecisionError
 from hockeystick.guarantee import Guarantee, Kind
-from hockeystick.report.method_curves import COSTLY, CURVE_BUDGET, drawn_methods
+from hockeystick.report.noise_curve import COSTLY, CURVE_BUDGET, drawn_methods
 
 __all__ = ["PrivacyPoints", "privacy_points"]
 
