@@ -1,15 +1,16 @@
-"""What exists once: objects that belong to one process, and that have no copies."""
+"""Objects that belong to one process and cannot be copied: budgets, batches, noise."""
 
 from __future__ import annotations
 
 import os
 import secrets
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, Self
 
-from hockeystick.errors import HockeystickError
+from hockeystick.errors import HockeystickError, PlanMismatch
 
-__all__ = ["OwnProcess", "Uncopied"]
+__all__ = ["OwnProcess", "SingleUse", "Uncopied"]
 
+# 128 random bits: two processes never have the same.
 TOKEN_BYTES = 16
 
 
@@ -76,3 +77,26 @@ class Uncopied:
         raise self.refused_as(
             f"{self.what} cannot be copied or pickled, because {self.because}: {self.instead}."
         )
+
+
+class SingleUse(Uncopied):
+    """An object that hands out batches or noise, each of them once.
+
+    A fork, `copy` and `pickle` make a second object that would hand out the same batches or the
+    same noise, and two releases with one noise are not what was accounted. `check_here` refuses
+    every process but the one that made the object; copying and pickling are refused altogether.
+    """
+
+    because: ClassVar[str] = "the copy would draw the same numbers"
+    refused_as: ClassVar[type[HockeystickError]] = PlanMismatch
+    _maker: OwnProcess
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        """Remember the process; subclasses have initialisers of their own."""
+        made = super().__new__(cls)
+        object.__setattr__(made, "_maker", OwnProcess())
+        return made
+
+    def check_here(self) -> None:
+        """`PlanMismatch` in any process but the one that made the object."""
+        self._maker.check(self.what, error=PlanMismatch)

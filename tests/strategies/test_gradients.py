@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hockeystick import strategies
-from hockeystick.strategies.band_inv_mf import _chain, _inverse, _shares
+from hockeystick.strategies.band_inv_mf import _chain, _fractions, _inverse
 from hockeystick.strategies.band_inv_mf import _objective as inverse_objective
 from hockeystick.strategies.band_mf import _objective as banded_objective
 from hockeystick.strategies.blt import _objective as buffered_objective
@@ -67,33 +67,33 @@ def test_banded(error, decay):
 @DECAYS
 @PARTICIPATIONS
 def test_inverse(error, decay, participation):
-    """In the inverse's coefficients, and in the shares."""
+    """In the inverse's coefficients, and in the fractions."""
     arguments = given(error, decay, participation)
     arguments["separation"] = gap_of(participation, arguments["pattern"])
-    shares = np.array([0.5, 0.2, 0.3])
+    fractions = np.array([0.5, 0.2, 0.3])
 
-    def in_shares(u):
+    def in_fractions(u):
         d = _inverse(u)
         value, gradient = inverse_objective(d, **arguments)
         return value, _chain(u, d, gradient)
 
-    d = _inverse(shares)
+    d = _inverse(fractions)
     assert_gradient(lambda x: inverse_objective(x, **arguments), d)
-    assert_gradient(in_shares, shares)
+    assert_gradient(in_fractions, fractions)
     steps = np.flatnonzero(arguments["pattern"])
     expected = priced(np.linalg.inv(dense(d, N)), arguments["target"], error, steps)
-    assert in_shares(shares)[0] == pytest.approx(expected, rel=1e-12)
+    assert in_fractions(fractions)[0] == pytest.approx(expected, rel=1e-12)
 
 
-def test_shares_and_coefficients_are_the_same_thing():
+def test_fractions_and_coefficients_are_the_same_thing():
     """Each map undoes the other; the coefficients after the first are negative, of sum above -1."""
-    shares = np.array([0.5, 0.0, 0.9, 0.2])
-    d = _inverse(shares)
-    np.testing.assert_allclose(_shares(d), shares, rtol=1e-14)
+    fractions = np.array([0.5, 0.0, 0.9, 0.2])
+    d = _inverse(fractions)
+    np.testing.assert_allclose(_fractions(d), fractions, rtol=1e-14)
     assert d[0] == 1
     assert (d[1:] <= 0).all()
     assert d.sum() > 0
-    assert _shares(np.ones(1)).size == 0
+    assert _fractions(np.ones(1)).size == 0
 
 
 @CASES

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from hockeystick._single_use import SingleUse
+from hockeystick._process import SingleUse
 
 __all__ = ["Batches", "Indices"]
 

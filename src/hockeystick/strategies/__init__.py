@@ -1,4 +1,4 @@
-"""Strategies: how the noise of different steps is correlated. One factorization per file."""
+"""Strategies: how the noise of different steps is correlated."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from collections.abc import Callable
 
 from hockeystick.strategies.band_inv_mf import band_inv_mf
 from hockeystick.strategies.band_mf import band_mf
-from hockeystick.strategies.bisr import bisr
 from hockeystick.strategies.blt import blt
-from hockeystick.strategies.bsr import bsr
-from hockeystick.strategies.coefficients import from_coefficients
-from hockeystick.strategies.identity import identity
+from hockeystick.strategies.columns import Sensitivity
 from hockeystick.strategies.matrix import from_matrix
 from hockeystick.strategies.noise import NoiseStream
-from hockeystick.strategies.sensitivity import Sensitivity
+from hockeystick.strategies.objective import momentum, prefix_sums
+from hockeystick.strategies.square_root import bisr, bsr
 from hockeystick.strategies.strategy import Strategy
-from hockeystick.strategies.workloads import momentum, prefix_sums
+from hockeystick.strategies.toeplitz import from_coefficients, identity
 
 __all__ = [
     "FACTORIZATIONS",
@@ -38,4 +36,4 @@ FACTORIZATIONS: dict[str, Callable[..., Strategy]] = {
     factorization.__name__.replace("_", "-"): factorization
     for factorization in (identity, bsr, bisr, band_mf, band_inv_mf, blt)
 }
-"""Every factorization that numbers alone describe, by its kebab-case name."""
+"""The factorizations whose parameters are numbers, by their kebab-case name."""

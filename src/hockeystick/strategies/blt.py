@@ -8,19 +8,19 @@ import numpy as np
 
 from hockeystick._numerics import series
 from hockeystick._numerics.law import FloatArray
-from hockeystick.strategies.objective import Error, goal, minimised
+from hockeystick.strategies.objective import Error, Workload, minimised, objective_for
 from hockeystick.strategies.recurrence import Buffered
 from hockeystick.strategies.strategy import bands_within
 from hockeystick.strategies.toeplitz import Toeplitz
-from hockeystick.strategies.workloads import Workload
 
 __all__ = ["blt"]
 
-# Decays are kept this far, in units of the logit, from the ends of (0, 1).
+# Decays are kept this far, in units of the logit, from the ends of (0, 1): 1 - 1e-13 is the last
+# that double precision resolves well.
 LARGEST_LOGIT = 30.0
 # Starting points: the slowest decay, in units of 1 / steps, and the fastest. The objective has
-# several minima, close to each other, and the better end is taken.
-REACHES = ((0.3, 3.0), (2.0, 1.0))
+# several minima, close to each other; the better of the two results is taken.
+DECAY_RANGES = ((0.3, 3.0), (2.0, 1.0))
 
 
 def blt(
@@ -34,14 +34,40 @@ def blt(
 ) -> Toeplitz:
     """C = 1 + sum_i w_i z / (1 - r_i z), parameters optimised; largest column 1.
 
-    Coefficients c_k = sum_i w_i r_i^(k-1): a sum of `buffers` exponentials, so the noise takes one
-    buffer for each (Dvijotham, McMahan, Pillutla, Steinke & Thakurta 2024, "Efficient and
-    near-optimal noise generation for streaming differential privacy"). Minimises squared error
-    times squared sensitivity for the given participations, one by default. Weights are positive and
-    decays in (0, 1), so the coefficients after the first are positive and decrease.
+    A buffered linear Toeplitz matrix [Dvijotham24]: coefficients c_k = sum_i w_i r_i^(k-1), a sum
+    of `buffers` exponentials, so the noise takes one row of memory for each. Minimises squared
+    error times squared sensitivity for the given participations, one by default. Weights are
+    positive and decays in (0, 1), so the coefficients after the first are positive and decrease. An
+    iteration costs O(steps * buffers).
+
+    Parameters
+    ----------
+    steps
+        The number of updates, the size of C.
+    buffers
+        The number of exponentials; two to four are nearly optimal.
+    separation, participations
+        The participations for which the sensitivity is taken: at least `separation` steps apart, at
+        most so many. By default there is one; with a separation alone as many as fit.
+    error
+        "mean" minimises the mean squared error, "max" the largest.
+    workload
+        Coefficients of the workload, such as `momentum`; prefix sums by default.
+
+    Returns
+    -------
+    Toeplitz
+        A strategy whose longest column has length 1.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> optimal = hs.strategies.blt(100, buffers=2)
+    >>> print(f"{optimal.mean_squared_error():.4f}")
+    5.3860
     """
     steps, buffers = bands_within(steps, buffers, name="buffers")
-    aim = goal(
+    goal = objective_for(
         steps,
         error=error,
         workload=workload,
@@ -50,17 +76,17 @@ def blt(
     )
 
     def objective(x: FloatArray) -> tuple[float, FloatArray]:
-        return _objective(x, target=aim.target, pattern=aim.pattern, weights=aim.weights)
+        return _objective(x, target=goal.target, pattern=goal.pattern, weights=goal.weights)
 
-    ends = (
-        minimised(objective, _start(steps, buffers, reach), bounds=(-LARGEST_LOGIT, LARGEST_LOGIT))
-        for reach in REACHES
+    bounds = (-LARGEST_LOGIT, LARGEST_LOGIT)
+    found = (
+        minimised(objective, _start(steps, buffers, reach), bounds=bounds) for reach in DECAY_RANGES
     )
-    x = min(ends, key=lambda end: objective(end)[0])
+    x = min(found, key=lambda one: objective(one)[0])
     decays, multiples = _parameters(x)
     c = _coefficients(decays, multiples, steps)
     scale = float(np.linalg.norm(c))
-    from hockeystick.strategies.correlated import buffered_divide
+    from hockeystick.strategies.recurrence_kernels import buffered_divide
 
     return Toeplitz(
         "blt",
@@ -68,7 +94,7 @@ def blt(
         coefficients=c / scale,
         inverse=buffered_divide(series.padded(np.ones(1), steps), decays, multiples) * scale,
         recurrence=Buffered(decays, multiples, 1.0 / scale),
-        parameters={"buffers": buffers, **aim.described},
+        parameters={"buffers": buffers, **goal.parameters},
     )
 
 
@@ -106,7 +132,7 @@ def _objective(
     x: FloatArray, *, target: FloatArray, pattern: FloatArray, weights: FloatArray
 ) -> tuple[float, FloatArray]:
     """Squared error of target / c times the squared length of pattern * c, and its gradient."""
-    from hockeystick.strategies.correlated import buffered_adjoint, buffered_divide
+    from hockeystick.strategies.recurrence_kernels import buffered_adjoint, buffered_divide
 
     n = target.size
     decays, multiples = _parameters(x)

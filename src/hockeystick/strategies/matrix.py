@@ -11,22 +11,44 @@ from numpy.typing import NDArray
 from hockeystick._numerics.law import FloatArray
 from hockeystick._validate import diagonal_entries, entries, vector
 from hockeystick.errors import InvalidParameter
+from hockeystick.strategies.columns import Sensitivity, certified_sensitivity
+from hockeystick.strategies.objective import Workload, workload_coefficients
 from hockeystick.strategies.recurrence import Recurrence, RowByRow
-from hockeystick.strategies.sensitivity import Sensitivity, certified
 from hockeystick.strategies.strategy import Strategy
-from hockeystick.strategies.workloads import Workload, workload_coefficients
 
 __all__ = ["Matrix", "from_matrix"]
 
-# Columns that are solved for at a time, so that memory stays a small multiple of the matrix.
+# Columns that are solved for at a time: the work arrays take 256 / steps of the matrix.
 COLUMNS = 256
 
 
 def from_matrix(matrix: npt.ArrayLike) -> Matrix:
     """The strategy with exactly this matrix: square, lower triangular, non-negative.
 
-    Refused with `InvalidParameter`: entries that are negative, infinite or NaN, entries above the
-    diagonal, zeros on the diagonal. Takes O(n^2) memory; errors cost O(n^2 * bands).
+    Takes O(n^2) memory; errors cost O(n^2 * bands), sensitivities O(n^3).
+
+    Parameters
+    ----------
+    matrix
+        C, with a positive diagonal.
+
+    Returns
+    -------
+    Matrix
+        The strategy, with a copy of the matrix.
+
+    Raises
+    ------
+    InvalidParameter
+        For entries that are negative, infinite or NaN, entries above the diagonal, and zeros on the
+        diagonal.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> strategy = hs.strategies.from_matrix([[1.0, 0.0], [0.5, 2.0]])
+    >>> print(strategy.bands, strategy.coefficients)
+    2 None
     """
     array = vector("matrix", matrix, "a square matrix of numbers")
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] < 1:
@@ -128,19 +150,21 @@ class Matrix(Strategy):
     def _sensitivity(self, separation: int, participations: int) -> Sensitivity:
         """The bound of `participation`; O(n^3) for the Gram matrix, as a matrix product.
 
-        No bound is needed for a single participation, or if every step takes part.
+        A single participation, and one in every step, are evaluated exactly.
         """
         if participations == 1:
             column = np.array([np.argmax(self.column_norms)])
-            return certified(self._attained(column), self._attained(column), column)
+            length = self._attained(column)
+            return certified_sensitivity(length, length, column)
         if participations == self.steps:
             everything = np.arange(self.steps)
-            return certified(self._attained(everything), self._attained(everything), everything)
+            length = self._attained(everything)
+            return certified_sensitivity(length, length, everything)
         from hockeystick.strategies.participation import row_envelopes, worst_pattern
 
         envelopes = row_envelopes(self._matrix.T @ self._matrix, separation)
         bound, pattern = worst_pattern(envelopes, separation, participations)
-        return certified(bound, self._attained(pattern), pattern)
+        return certified_sensitivity(bound, self._attained(pattern), pattern)
 
     def _attained(self, columns: NDArray[np.int64]) -> float:
         """Squared length of the sum of the columns."""

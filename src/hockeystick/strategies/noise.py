@@ -15,19 +15,19 @@ import numpy as np
 import numpy.typing as npt
 
 from hockeystick._numerics.threads import in_threads
-from hockeystick._single_use import SingleUse
+from hockeystick._process import SingleUse
 from hockeystick._states import MALFORMED, check_digest, restored_generator, state_digest
 from hockeystick._validate import positive_integer
 from hockeystick.errors import HockeystickError, InvalidParameter, PlanMismatch, shown
 from hockeystick.randomness import RandomSource, generators, is_secret
 from hockeystick.strategies.noise_range import WORKING_TYPES, check_row, check_scale
-from hockeystick.strategies.normals import fill_normal
 from hockeystick.strategies.recurrence import Recurrence, fingerprint
 
 __all__ = ["NoiseStream"]
 
 # A long row is drawn in parts of at least this many numbers, each with a generator of its own, so
-# that several cores can work on it; how many there are does not depend on the machine.
+# that several cores can work on it; below it a thread costs more than it gains. The number of parts
+# does not depend on the machine, so that a seed gives the same noise everywhere.
 SMALLEST_PART, MOST_PARTS = 2**18, 16
 
 
@@ -43,6 +43,8 @@ class _Part:
         self, row: npt.NDArray[Any], recurrence: Recurrence, *, scale: float, step: int
     ) -> None:
         """Fill this part of the row."""
+        from hockeystick.strategies.normals import fill_normal
+
         mine = row[self.where]
         fill_normal(mine, self.generator)
         recurrence.advance(mine, self.memory, scale=scale, step=step)
@@ -61,18 +63,34 @@ class _Part:
 class NoiseStream(SingleUse, Iterator[npt.NDArray[Any]]):
     """An iterator over the rows of C^-1 Z, with independent entries of Z drawn as they are needed.
 
-    It ends after the strategy's number of steps. Each row is the caller's own array. Memory is what
-    the recurrence has to remember (bands - 1 rows; for BLT one row for each buffer) and the row
-    itself. `state` and `restore` continue a stream elsewhere, bit for bit; a state reveals past and
-    future noise and must be kept as secret as the data. After an interrupted row only `restore`
-    helps. To restore an older state repeats noise: two releases with the same noise are not what
-    was accounted. For the same reason a stream works only in the process that made it, and cannot
-    be copied or pickled, and its scale, type and steps cannot be assigned to.
+    Made by `Strategy.noise` or `Plan.noise`. It ends after the strategy's number of steps. Each row
+    is the caller's own array. Memory is what the recurrence has to remember (bands - 1 rows; for
+    BLT one row for each buffer) and the row itself. `state` and `restore` continue a stream
+    elsewhere, bit for bit; a state reveals past and future noise and must be kept as secret as the
+    data. After an interrupted row only `restore` helps. Restoring an older state repeats noise: two
+    releases with the same noise are not what was accounted. For the same reason a stream works only
+    in the process that made it, and cannot be copied or pickled, and its scale, type and steps
+    cannot be assigned to.
 
     Floating point: noise is drawn and summed in binary floating point, and the Gaussian mechanism
     is proven for real numbers. The low bits of a sum of data and noise can reveal something about
-    the data that no proof here covers, see Mironov (2012), "On significance of the least
-    significant bits for differential privacy".
+    the data that no proof here covers [Mironov12].
+
+    Attributes
+    ----------
+    steps
+        How many rows there are.
+    shape, dtype
+        Of each row.
+    scale
+        The standard deviation of the entries of Z.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> stream = hs.strategies.bsr(10, bands=3).noise(4, scale=2.0, rng=7)
+    >>> next(stream).shape, stream.step
+    ((4,), 1)
     """
 
     what = "The noise stream"
@@ -116,11 +134,11 @@ class NoiseStream(SingleUse, Iterator[npt.NDArray[Any]]):
 
     @property
     def seeded(self) -> bool:
-        """Whether noise came from a seed of the caller, here or where a state was saved."""
+        """Whether noise came from a seed of the caller, here or before a state was saved."""
         return self._seeded
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """What the stream is stays as it was made."""
+        """Scale, shape, type and steps are fixed when the stream is made."""
         if not name.startswith("_") and hasattr(self, name):
             raise PlanMismatch(
                 f"{name} of a noise stream cannot change: it is {shown(getattr(self, name))}, "
@@ -136,7 +154,7 @@ class NoiseStream(SingleUse, Iterator[npt.NDArray[Any]]):
         if self.step >= self.steps:
             raise StopIteration
         self._check_intact()
-        # Whatever interrupts the row, its parts may have gone on by different amounts.
+        # Whatever interrupts the row, its parts may have advanced by different amounts.
         self._intact = False
         row = np.empty(math.prod(self.shape), WORKING_TYPES[self.dtype.name])
         in_threads(
@@ -157,7 +175,7 @@ class NoiseStream(SingleUse, Iterator[npt.NDArray[Any]]):
             )
 
     def state(self) -> dict[str, Any]:
-        """Everything needed to go on from here: plain numbers, text and arrays."""
+        """Everything needed to continue from here: plain numbers, text and arrays."""
         self.check_here()
         self._check_intact()
         content = {
@@ -170,10 +188,18 @@ class NoiseStream(SingleUse, Iterator[npt.NDArray[Any]]):
         return {**content, "digest": state_digest(content)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a saved state; it has to come from a stream of the same description.
+        """Continue from a saved state; it has to come from a stream of the same description.
 
-        `InvalidParameter`, and nothing is changed, if it does not, if something in it was changed,
-        or if its generators cannot draw.
+        Parameters
+        ----------
+        state
+            What `state()` returned, here or in another process.
+
+        Raises
+        ------
+        InvalidParameter
+            If the state is of another stream, was changed, or has generators that cannot draw. The
+            stream is not changed then.
         """
         self.prepared(state)()
 

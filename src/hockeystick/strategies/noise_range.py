@@ -1,8 +1,8 @@
-"""Which noise a floating-point type can hold.
+"""Which noise a floating-point type can represent.
 
 The part of row t of C^-1 Z that is new in step t has the standard deviation s_t = scale *
 (C^-1)[t, t]; everything else in the row is known from the steps before. The row is noise only as
-far as its type holds the new part.
+far as its type resolves the new part.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def check_scale(scale: float, dtype: np.dtype[Any], inverse_diagonal: FloatArray
 
 
 def check_row(row: npt.NDArray[Any], dtype: np.dtype[Any], new: float) -> None:
-    """`PrecisionError` if rounding to `dtype` takes what is new in the row; `new` is s_t.
+    """`PrecisionError` if rounding to `dtype` loses what is new in the row; `new` is s_t.
 
     Where the inverse of C grows, a row is dominated by what earlier rows contribute, and in the
     end nothing else is left of it, nor is it finite.
     """
     largest = max(float(row.max()), -float(row.min()))
-    # Both carry a NaN.
+    # A NaN in the row makes both NaN, and the comparison fail.
     if not (largest <= LARGEST_ENTRY[dtype.name] * new and math.isfinite(largest)):
         raise PrecisionError(
             f"The noise cannot be held in {dtype.name} any more: the inverse of this strategy "

@@ -1,4 +1,8 @@
-"""What the optimised strategies minimise, with gradients.
+"""What a strategy is good for: workloads, and the objective that optimised strategies minimise.
+
+The error of a strategy is that of A C^-1 Z. A is the workload: what is computed from the noisy
+gradients, as a lower-triangular Toeplitz matrix. Gradient descent applies prefix sums; with
+momentum step t is a weighted sum of the gradients up to t.
 
 The product of squared error and squared sensitivity does not change when C is scaled, so it is
 minimised without a constraint and C is scaled afterwards. Gradients come from the adjoint
@@ -8,34 +12,106 @@ recursions: O(n * bands) like the value itself.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick._validate import choice, positive_integer, storable
+from hockeystick._validate import choice, positive_integer, real, storable, vector
 from hockeystick.errors import InvalidParameter
-from hockeystick.strategies.workloads import Workload, workload_coefficients
 
 __all__ = [
     "Error",
-    "Goal",
+    "Workload",
     "error_weights",
-    "goal",
     "minimised",
+    "momentum",
+    "objective_for",
     "participation_series",
-    "target_of",
+    "prefix_sums",
+    "workload_coefficients",
 ]
 
+Workload: TypeAlias = npt.ArrayLike | None
 Error = Literal["mean", "max"]
-Objective = Callable[[FloatArray], tuple[float, FloatArray]]
+Function = Callable[[FloatArray], tuple[float, FloatArray]]
 
-# The search ends at this projected gradient of the objective's logarithm, or where an iteration
-# gains less than GAIN; from there it starts again, with its memory cleared, while that helps.
+# L-BFGS-B ends at this projected gradient of the objective's logarithm, or where an iteration gains
+# less than GAIN, about the rounding of the logarithm. It is restarted with its curvature memory
+# cleared while a restart gains more than RESTART_GAIN, a tenth of a millionth of the objective.
 GRADIENT, GAIN, RESTARTS = 1e-7, 1e-14, 8
 RESTART_GAIN = 1e-7
-# What the logarithm is taken to be where the objective overflows.
+# What the logarithm is taken to be where the objective overflows: e^700 is close to the largest
+# number of double precision.
 TOO_LARGE = 700.0
+
+
+def prefix_sums(steps: int) -> FloatArray:
+    """The workload of ones: the iterates of gradient descent with a constant learning rate.
+
+    Parameters
+    ----------
+    steps
+        The number of updates.
+
+    Returns
+    -------
+    numpy.ndarray
+        The coefficients of the workload.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.strategies.prefix_sums(3)
+    array([1., 1., 1.])
+    """
+    return np.ones(storable("steps", positive_integer("steps", steps)))
+
+
+def momentum(steps: int, *, decay: float) -> FloatArray:
+    """The workload 1 + decay + ... + decay^t: the iterates of heavy-ball momentum.
+
+    Parameters
+    ----------
+    steps
+        The number of updates.
+    decay
+        The momentum parameter, in [0, 1); 0 gives prefix sums.
+
+    Returns
+    -------
+    numpy.ndarray
+        The coefficients of the workload.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.strategies.momentum(3, decay=0.5)
+    array([1.  , 1.5 , 1.75])
+    """
+    allowed = "in [0, 1)"
+    number = real("decay", decay, allowed)
+    if not 0 <= number < 1:
+        raise InvalidParameter("decay", allowed, decay)
+    count = storable("steps", positive_integer("steps", steps))
+    result: FloatArray = np.cumsum(number ** np.arange(count))
+    return result
+
+
+def workload_coefficients(workload: Workload, steps: int) -> FloatArray:
+    """The first column of the workload, prefix sums by default."""
+    if workload is None:
+        return np.ones(steps)
+    coefficients = vector("workload", workload)
+    if coefficients.ndim != 1 or not 1 <= coefficients.size <= steps:
+        allowed = f"a vector of 1 to {steps} coefficients"
+        raise InvalidParameter("workload", allowed, np.shape(workload))
+    if not np.isfinite(coefficients).all():
+        raise InvalidParameter("workload", "finite", workload)
+    result = np.zeros(steps)
+    result[: coefficients.size] = coefficients
+    return result
 
 
 def error_weights(error: Error, steps: int) -> FloatArray:
@@ -47,7 +123,7 @@ def error_weights(error: Error, steps: int) -> FloatArray:
     return weights[choice("error", error, weights, "'mean' or 'max'")]
 
 
-def target_of(workload: Workload, steps: int) -> FloatArray:
+def _target(workload: Workload, steps: int) -> FloatArray:
     """The coefficients of the workload, scaled so that the largest is 1: the minimiser stays."""
     coefficients = workload_coefficients(workload, steps)
     largest = float(np.abs(coefficients).max())
@@ -56,34 +132,34 @@ def target_of(workload: Workload, steps: int) -> FloatArray:
     return coefficients / largest
 
 
-class Goal(NamedTuple):
+class Objective(NamedTuple):
     """What a strategy is optimised for.
 
     `weights` of the squared coefficients of target / c, the `target` workload, the `pattern` of
-    participations as a series, and in `described` everything that is not the default.
+    participations as a series, and as `parameters` everything that is not the default.
     """
 
     weights: FloatArray
     target: FloatArray
     pattern: FloatArray
-    described: dict[str, object]
+    parameters: dict[str, object]
 
 
-def goal(
+def objective_for(
     steps: int,
     *,
     error: Error,
     workload: Workload,
     separation: int | None = None,
     participations: int | None = None,
-) -> Goal:
-    """The goal for checked `steps`; all other parameters are checked here."""
+) -> Objective:
+    """The objective for checked `steps`; all other parameters are checked here."""
     storable("steps", steps)
     pattern = participation_series(steps, separation=separation, participations=participations)
     given: dict[str, object] = {"separation": separation, "participations": participations}
     given |= {"error": error, "workload": None if workload is None else "given"}
-    described = {name: value for name, value in given.items() if value not in (None, "mean")}
-    return Goal(error_weights(error, steps), target_of(workload, steps), pattern, described)
+    parameters = {name: value for name, value in given.items() if value not in (None, "mean")}
+    return Objective(error_weights(error, steps), _target(workload, steps), pattern, parameters)
 
 
 def participation_series(
@@ -105,9 +181,7 @@ def participation_series(
     return result
 
 
-def minimised(
-    objective: Objective, start: FloatArray, *, bounds: tuple[float, float]
-) -> FloatArray:
+def minimised(objective: Function, start: FloatArray, *, bounds: tuple[float, float]) -> FloatArray:
     """A minimiser of a positive function, by L-BFGS-B on its logarithm."""
     from scipy.optimize import minimize
 

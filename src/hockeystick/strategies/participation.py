@@ -17,8 +17,8 @@ from hockeystick._numerics.law import FloatArray
 
 __all__ = ["row_envelopes", "toeplitz_envelopes", "worst_pattern"]
 
-# Choices that are remembered; beyond it the number of participations counts as unlimited, which is
-# a bound as well.
+# Decisions that the dynamic programme stores, 200 MB; beyond it the number of participations is
+# taken as unlimited, which is an upper bound as well.
 MOST_CHOICES = 2 * 10**8
 
 

@@ -33,7 +33,11 @@ class Recurrence(Protocol):
 
 
 def fingerprint(recurrence: Recurrence) -> str:
-    """A text that two recurrences share exactly if they are the same."""
+    """A text that two recurrences share exactly if they are the same.
+
+    Saved streams carry it: the names of these classes and of their fields, in order, are part of
+    the format.
+    """
     digest = hashlib.sha256(type(recurrence).__name__.encode())
     for value in vars(recurrence).values():
         digest.update(np.ascontiguousarray(value, dtype=np.float64).tobytes())
@@ -58,7 +62,7 @@ class Autoregressive:
 
     def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
         """Solve row `step` of C Y = Z for the newest row of Y."""
-        from hockeystick.strategies.correlated import autoregressive
+        from hockeystick.strategies.recurrence_kernels import autoregressive
 
         autoregressive(row, memory, self.coefficients, scale, step)
 
@@ -81,7 +85,7 @@ class MovingAverage:
 
     def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
         """Multiply by row `step` of C^-1."""
-        from hockeystick.strategies.correlated import moving_average
+        from hockeystick.strategies.recurrence_kernels import moving_average
 
         moving_average(row, memory, self.inverse_coefficients, scale, step)
 
@@ -106,7 +110,7 @@ class Buffered:
 
     def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
         """Subtract what the buffers hold, then feed them."""
-        from hockeystick.strategies.correlated import buffered
+        from hockeystick.strategies.recurrence_kernels import buffered
 
         buffered(row, memory, self.decays, self.weights, scale / self.diagonal)
 
@@ -130,6 +134,6 @@ class RowByRow:
 
     def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
         """Solve row `step` of C Y = Z for the newest row of Y."""
-        from hockeystick.strategies.correlated import autoregressive
+        from hockeystick.strategies.recurrence_kernels import autoregressive
 
         autoregressive(row, memory, self.entries[step], scale, step)

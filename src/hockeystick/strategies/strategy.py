@@ -1,4 +1,4 @@
-"""What every strategy can do."""
+"""Strategy: the matrix C that correlates the noise, and what every factorization offers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick._validate import positive, positive_integer, storable
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import RandomSource
+from hockeystick.strategies.columns import Sensitivity, summed_columns
 from hockeystick.strategies.noise import NoiseStream
+from hockeystick.strategies.objective import Workload
 from hockeystick.strategies.recurrence import Recurrence
-from hockeystick.strategies.sensitivity import Sensitivity
-from hockeystick.strategies.summed_columns import summed_columns
-from hockeystick.strategies.workloads import Workload
 
 __all__ = ["Strategy", "bands_within"]
 
@@ -26,6 +25,28 @@ class Strategy(ABC):
 
     Training adds C^-1 Z instead of Z; privacy is that of releasing C G + Z for the gradients G. The
     analyses rest on the two properties, so they are checked wherever a strategy is made.
+
+    Attributes
+    ----------
+    name
+        The factorization's name, in kebab-case.
+    steps
+        The number of updates, the size of C.
+    parameters
+        The factorization's parameters, ready for JSON.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> strategy = hs.strategies.from_coefficients([1.0, 0.5], steps=3)
+    >>> strategy.to_matrix()
+    array([[1. , 0. , 0. ],
+           [0.5, 1. , 0. ],
+           [0. , 0.5, 1. ]])
+    >>> strategy.bands, strategy.inverse_bands
+    (2, 3)
+    >>> strategy.max_squared_error()
+    1.8125
     """
 
     name: str
@@ -64,11 +85,22 @@ class Strategy(ABC):
 
     @abstractmethod
     def squared_errors(self, workload: Workload = None) -> FloatArray:
-        """Squared length of each row of A C^-1, A the workload: prefix sums by default."""
+        """Squared length of each row of A C^-1: the variance of each iterate, for Z of variance 1.
+
+        Parameters
+        ----------
+        workload
+            The coefficients of A, a Toeplitz matrix; prefix sums by default.
+
+        Returns
+        -------
+        numpy.ndarray
+            One number for each step.
+        """
 
     @abstractmethod
     def to_matrix(self) -> FloatArray:
-        """C in full."""
+        """C in full, a copy."""
 
     @abstractmethod
     def inverse_matrix(self) -> FloatArray:
@@ -86,10 +118,21 @@ class Strategy(ABC):
     def sensitivity(self, *, separation: int = 1, participations: int | None = None) -> Sensitivity:
         """The largest length of a sum of columns that are at least `separation` apart.
 
-        That is how much one example with clip norm 1 changes C G if it takes part at most
-        `participations` times (as often as fits by default), at least `separation` steps apart; all
-        entries are non-negative, so gradients that all point the same way are the worst. The number
-        says with `exact` whether a pattern attains it, otherwise it is an upper bound.
+        That is how much one example with clip norm 1 changes C G; all entries are non-negative, so
+        gradients that all point the same way are the worst.
+
+        Parameters
+        ----------
+        separation
+            The example takes part at least so many steps apart.
+        participations
+            It takes part at most so often; by default as often as fits into the run.
+
+        Returns
+        -------
+        Sensitivity
+            A float that says with `exact` whether a pattern attains it; otherwise it is an upper
+            bound.
         """
         separation = positive_integer("separation", separation)
         fitting = -(-self.steps // separation)
@@ -101,13 +144,32 @@ class Strategy(ABC):
     def summed_columns(self, *, spacing: int) -> FloatArray:
         """What an example adds to C G, for each way to join every `spacing`-th step.
 
-        Column i is the sum of the columns i, i + spacing, i + 2 spacing, ... of C. There are
-        min(spacing, steps) of them.
+        Parameters
+        ----------
+        spacing
+            The number of steps between two participations.
+
+        Returns
+        -------
+        numpy.ndarray
+            Column i is the sum of the columns i, i + spacing, i + 2 spacing, ... of C. There are
+            min(spacing, steps) of them.
         """
         return self._summed_columns(positive_integer("spacing", spacing))
 
     def gram(self, *, spacing: int) -> FloatArray:
-        """The inner products of the columns of `summed_columns`; the noise's privacy is in them."""
+        """The inner products of the columns of `summed_columns`, which determine the privacy.
+
+        Parameters
+        ----------
+        spacing
+            The number of steps between two participations.
+
+        Returns
+        -------
+        numpy.ndarray
+            A symmetric matrix of size min(spacing, steps).
+        """
         return self._gram(positive_integer("spacing", spacing))
 
     def _summed_columns(self, spacing: int) -> FloatArray:
@@ -119,11 +181,23 @@ class Strategy(ABC):
         return gram
 
     def mean_squared_error(self, workload: Workload = None) -> float:
-        """The squared Frobenius norm of A C^-1 over n, at noise multiplier 1 and clip norm 1."""
+        """The squared Frobenius norm of A C^-1 over n, at noise multiplier 1 and clip norm 1.
+
+        Parameters
+        ----------
+        workload
+            The coefficients of A; prefix sums by default.
+        """
         return float(self.squared_errors(workload).mean())
 
     def max_squared_error(self, workload: Workload = None) -> float:
-        """The largest squared length of a row of A C^-1, at noise multiplier 1 and clip norm 1."""
+        """The largest squared length of a row of A C^-1, at noise multiplier 1 and clip norm 1.
+
+        Parameters
+        ----------
+        workload
+            The coefficients of A; prefix sums by default.
+        """
         return float(self.squared_errors(workload).max())
 
     def noise(
@@ -136,10 +210,30 @@ class Strategy(ABC):
     ) -> NoiseStream:
         """The rows of C^-1 Z, one for each step, each of shape `dimension`.
 
-        `scale` is the standard deviation of Z: noise multiplier times clip norm. `rng` is what
-        `batches` takes as well; by default the seed is secret, and `"chacha"` is a cryptographic
-        generator. Rows of more than half a million numbers are drawn in parts, each with its own
-        generator, on several cores; not if `rng` is a generator itself.
+        Rows of more than half a million numbers are drawn in parts, each with its own generator, on
+        several cores; not if `rng` is a generator itself.
+
+        Parameters
+        ----------
+        dimension
+            The shape of a row; an integer for a vector.
+        scale
+            The standard deviation of Z: noise multiplier times clip norm.
+        dtype
+            float16, float32 or float64.
+        rng
+            What `batches` takes as well: by default the seed is secret, and "chacha" is a
+            cryptographic generator.
+
+        Returns
+        -------
+        NoiseStream
+            An iterator over the rows.
+
+        Raises
+        ------
+        InvalidParameter
+            If `dtype` cannot hold noise of this scale.
         """
         return NoiseStream(
             self.recurrence,

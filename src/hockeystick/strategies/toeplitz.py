@@ -1,4 +1,4 @@
-"""Strategies with the same entries along each diagonal."""
+"""Toeplitz strategies, with the same entries along each diagonal: C is a power series."""
 
 from __future__ import annotations
 
@@ -6,20 +6,26 @@ from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
 from hockeystick._numerics import series
 from hockeystick._numerics.law import FloatArray
-from hockeystick._validate import diagonal_entries, entries, storable
+from hockeystick._validate import diagonal_entries, entries, positive_integer, storable, vector
+from hockeystick.errors import InvalidParameter
+from hockeystick.strategies.columns import (
+    Sensitivity,
+    certified_sensitivity,
+    toeplitz_gram,
+    toeplitz_summed_columns,
+)
+from hockeystick.strategies.objective import Workload, workload_coefficients
 from hockeystick.strategies.recurrence import Autoregressive, MovingAverage, Recurrence
-from hockeystick.strategies.sensitivity import Sensitivity, certified
 from hockeystick.strategies.strategy import Strategy
-from hockeystick.strategies.summed_columns import toeplitz_gram, toeplitz_summed_columns
-from hockeystick.strategies.workloads import Workload, workload_coefficients
 
-__all__ = ["Toeplitz"]
+__all__ = ["Toeplitz", "from_coefficients", "identity"]
 
-# The largest number of products that `sensitivity` takes for its better bound: about a second.
+# The most products that `sensitivity` takes for its tighter bound: about a second.
 MOST_PRODUCTS = 10**9
 
 
@@ -118,7 +124,7 @@ class Toeplitz(Strategy):
 
     @property
     def recurrence(self) -> Recurrence:
-        """The shorter of the two: over past outputs if C is banded, over inputs if C^-1 is."""
+        """The one with less memory: over past outputs if C is banded, over inputs if C^-1 is."""
         if self._recurrence is not None:
             return self._recurrence
         if self.bands <= self.inverse_bands:
@@ -129,10 +135,10 @@ class Toeplitz(Strategy):
         """The pattern 0, s, 2s, ... is the worst if c does not increase from c_s on.
 
         Columns i and i + d have the sum of c_j c_(j+d) over j < n - i - d as inner product. It
-        falls to the right, having fewer terms, and with the distance d >= s, having smaller ones;
-        so to move all participations together and to the front only adds (Kalinin & Lampert 2024,
-        Theorem 2, for c that never increases). That includes disjoint columns, where c is zero from
-        there on. There is no other pattern if every step takes part. Otherwise the smallest
+        decreases to the right, having fewer terms, and with the distance d >= s, having smaller
+        ones; so moving all participations together and to the front only adds [KalininLampert24,
+        Theorem 2, for c that never increases]. That includes disjoint columns, where c is zero from
+        c_s on. There is no other pattern if every step takes part. Otherwise the smallest
         sequence above c that does not increase from c_s on gives a bound, and unless that is
         attained or the matrix is very large the one of `participation` is taken.
         """
@@ -144,17 +150,17 @@ class Toeplitz(Strategy):
         columns = np.arange(participations) * separation
         attained = self._attained(self.coefficients, columns)
         if participations == self.steps:
-            return certified(attained, attained, columns)
-        falling = self.coefficients.copy()
-        falling[separation:] = np.maximum.accumulate(falling[separation:][::-1])[::-1]
-        simple = certified(self._attained(falling, columns), attained, columns)
+            return certified_sensitivity(attained, attained, columns)
+        envelope = self.coefficients.copy()
+        envelope[separation:] = np.maximum.accumulate(envelope[separation:][::-1])[::-1]
+        simple = certified_sensitivity(self._attained(envelope, columns), attained, columns)
         if simple.exact or self.steps * self.bands > MOST_PRODUCTS:
             return simple
         from hockeystick.strategies.participation import toeplitz_envelopes, worst_pattern
 
         envelopes = toeplitz_envelopes(self.coefficients, self.steps, separation)
         bound, worst = worst_pattern(envelopes, separation, participations)
-        return certified(bound, self._attained(self.coefficients, worst), worst)
+        return certified_sensitivity(bound, self._attained(self.coefficients, worst), worst)
 
     def _summed_columns(self, spacing: int) -> FloatArray:
         storable("steps", self.steps, each=min(spacing, self.steps))
@@ -180,6 +186,71 @@ class Toeplitz(Strategy):
         chosen[columns] = 1.0
         total = series.multiply(coefficients, chosen, self.steps)
         return float(total @ total)
+
+
+def identity(steps: int) -> Toeplitz:
+    """C = I: the independent noise of DP-SGD.
+
+    The mean squared error of prefix sums is (n + 1) / 2, the largest n.
+
+    Parameters
+    ----------
+    steps
+        The number of updates.
+
+    Returns
+    -------
+    Toeplitz
+        The identity matrix as a strategy.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.strategies.identity(9).mean_squared_error()
+    5.0
+    """
+    one = np.ones(1)
+    return Toeplitz(
+        "identity", steps=positive_integer("steps", steps), coefficients=one, inverse=one
+    )
+
+
+def from_coefficients(coefficients: npt.ArrayLike, steps: int | None = None) -> Toeplitz:
+    """The strategy whose first column starts with the coefficients and is zero below.
+
+    Parameters
+    ----------
+    coefficients
+        Non-negative numbers of which the first is positive.
+    steps
+        The number of updates; by default the number of coefficients.
+
+    Returns
+    -------
+    Toeplitz
+        The strategy, not rescaled.
+
+    Raises
+    ------
+    InvalidParameter
+        For coefficients that are negative, infinite or NaN, a first one that is not positive, and
+        more of them than steps.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.strategies.from_coefficients([1.0, 0.5], steps=100).column_norms[:2]
+    array([1.11803399, 1.11803399])
+    """
+    array = vector("coefficients", coefficients)
+    if array.ndim != 1 or array.size < 1:
+        raise InvalidParameter("coefficients", "a vector of at least one number", coefficients)
+    number = array.size if steps is None else positive_integer("steps", steps)
+    if not array.size <= number:
+        raise InvalidParameter("coefficients", f"at most steps={number} numbers", array.size)
+    strategy = Toeplitz("coefficients", steps=number, coefficients=array)
+    strategy.parameters = {"bands": strategy.bands}
+    return strategy
 
 
 def _dense(coefficients: FloatArray, n: int) -> FloatArray:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from torch.utils.data import Sampler
 
-from hockeystick._single_use import SingleUse
+from hockeystick._process import SingleUse
 from hockeystick._states import MALFORMED, check_digest, restored_generator, state_digest
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan

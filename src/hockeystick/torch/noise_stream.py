@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from hockeystick._single_use import SingleUse
+from hockeystick._process import SingleUse
 from hockeystick._states import MALFORMED
 from hockeystick._validate import positive
 from hockeystick.errors import InvalidParameter

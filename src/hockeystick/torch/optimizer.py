@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from hockeystick._single_use import SingleUse
+from hockeystick._process import SingleUse
 from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.torch.gradient_sums import GradientSums
 from hockeystick.torch.noise_stream import NoiseStream

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from hockeystick._single_use import SingleUse
+from hockeystick._process import SingleUse
 from hockeystick.errors import PlanMismatch, shown
 from hockeystick.filters import Filter, Individual
 from hockeystick.torch.clipping import Clipping

@@ -9,7 +9,7 @@ import numpy as np
 
 from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray
-from hockeystick._single_use import SingleUse
+from hockeystick._process import SingleUse
 from hockeystick.accounting.account import account, methods
 from hockeystick.errors import BudgetExceeded, InvalidParameter, PlanMismatch, shown
 from hockeystick.filters import Filter, Individual

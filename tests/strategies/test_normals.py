@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from hockeystick.strategies import ziggurat
+from hockeystick.strategies import normals
 from hockeystick.strategies.normals import fill_normal
 
 pytestmark = pytest.mark.slow
-COUNT = 2**23
+# A layer holds 1/256 of all numbers: 16,000 of these, so that a wrong one shows in every count.
+COUNT = 2**22
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def test_moments(numbers, power, mean):
 
 def test_every_layer_and_the_tail_have_their_share(numbers):
     """Counts between the layers' edges, and beyond, against the normal law on both sides."""
-    inner = ziggurat._EDGES[1:-1]
+    inner = normals._EDGES[1:-1]
     edges = np.concatenate([[-np.inf], -inner[::-1], [0.0], inner, [np.inf]])
     counts = np.histogram(numbers, edges)[0]
     expected = np.diff(stats.norm.cdf(edges)) * COUNT
@@ -39,7 +40,7 @@ def test_every_layer_and_the_tail_have_their_share(numbers):
 
 
 def test_inside_of_layers(numbers):
-    """Places are even across layers, wedges under the curve included: finer bins than layers."""
+    """Cells are even across layers, wedges under the curve included: finer bins than layers."""
     edges = stats.norm.ppf(np.linspace(0.0, 1.0, 4001))
     counts = np.histogram(numbers, edges)[0]
     assert stats.chisquare(counts).pvalue > 1e-4
@@ -53,7 +54,7 @@ def test_tails(numbers, beyond):
         assert abs((side > beyond).sum() - expected) < 4 * np.sqrt(expected)
 
 
-def test_zero_has_no_place_and_signs_are_even(numbers):
+def test_zero_is_not_drawn_and_signs_are_even(numbers):
     """Neither sign is drawn more often."""
     assert not (numbers == 0.0).any()
     assert abs((numbers > 0.0).mean() - 0.5) < 4 * 0.5 / np.sqrt(COUNT)
@@ -69,18 +70,18 @@ def test_neighbours_are_independent(numbers):
 
 def test_layers_have_equal_areas():
     """Each rectangle, and the lowest with its tail."""
-    edges = ziggurat._EDGES
+    edges = normals._EDGES
     heights = np.exp(-(edges**2) / 2.0)
     areas = edges[1:-1] * (heights[:-2] - heights[1:-1])
-    below = integrate.quad(lambda x: np.exp(-x * x / 2.0), ziggurat.TAIL, np.inf)[0]
-    lowest = ziggurat.TAIL * heights[-2] + below
+    below = integrate.quad(lambda x: np.exp(-x * x / 2.0), normals.TAIL, np.inf)[0]
+    lowest = normals.TAIL * heights[-2] + below
     np.testing.assert_allclose(areas, lowest, rtol=1e-12)
 
 
-def test_what_needs_no_second_look_is_under_the_curve():
-    """The last settled place of a layer ends where the layer above does, or before."""
-    edges = ziggurat._EDGES
-    ends = ziggurat._SETTLED / ziggurat.PLACES * edges[1:]
+def test_cells_that_are_accepted_lie_under_the_curve():
+    """The last accepted cell of a layer ends where the layer above does, or before."""
+    edges = normals._EDGES
+    ends = normals._ACCEPTED / normals.CELLS * edges[1:]
     assert (ends <= edges[:-1] * (1 + 1e-15)).all()
 
 

@@ -18,7 +18,7 @@ from hockeystick._numerics.law import FloatArray
 __all__ = ["autoregressive", "buffered", "buffered_adjoint", "buffered_divide", "moving_average"]
 
 Rows = NDArray[Any]
-# Doubles that are summed at a time: 16 kilobytes.
+# Doubles that are summed at a time: 16 kilobytes, half of a first-level cache.
 BLOCK = 2048
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hockeystick import strategies
-from hockeystick.strategies.summed_columns import (
+from hockeystick.strategies.columns import (
     summed_columns,
     toeplitz_gram,
     toeplitz_summed_columns,
