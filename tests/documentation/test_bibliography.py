@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import re
+import runpy
 import tokenize
+from types import SimpleNamespace
 
 import pytest
 
@@ -79,3 +81,14 @@ def test_keys_follow_the_rule(key):
     plain = str.maketrans("áöüÖ", "aouO", "- ")
     assert key[:-2] == "".join(named).translate(plain)
     assert re.search(rf"\b(19|20){key[-2:]}\b", ENTRIES[key])
+
+
+def test_citations_are_linked():
+    """By the hook of MkDocs: outside of code and links, to the entry of the first key."""
+    hook = runpy.run_path(str(DOCS / "link_citations.py"))["on_page_content"]
+    file = SimpleNamespace(url_relative_to=lambda page: "../bibliography.html", src_uri="a.md")
+    files = SimpleNamespace(get_file_from_path=lambda path: file)
+    html = "<p>[Tran26, Theorem 3] <code>[Tran26]</code> <a>[Bu20]</a> [1]</p>"
+    linked = hook(html, page=SimpleNamespace(file=file), files=files, config=None)
+    shown = '<a href="../bibliography.html#tran26">[Tran26, Theorem 3]</a>'
+    assert linked == html.replace("[Tran26, Theorem 3]", shown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from functools import reduce
@@ -54,6 +55,44 @@ def test_files_exist(page):
     """`analyses/gram/method.py` in the package, `reproductions/curves.py` in the repository."""
     named = found_in_code(page, r"(?:\w+/)*[a-z]\w*\.py\b")
     assert named <= FILES
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_places_exist(page):
+    """`profile/profile.py::Profile.allocate`: a function, class, method or constant of a file."""
+    for file, name in found_in_code(page, r"((?:\w+/)*\w+\.py)::(\w+(?:\.\w+)?)"):
+        assert name in names_in(file), f"{file}::{name}"
+
+
+def test_wrong_places_are_noticed():
+    """A name that the file does not define, although it imports it."""
+    assert {"Profile", "Profile.allocate", "DEFAULT_ACCURACY"} <= names_in("profile/profile.py")
+    assert not {"Expression", "allocate"} & names_in("profile/profile.py")
+
+
+def names_in(file):
+    """What a source file defines at its top level and in its classes."""
+    folder = next(f for f in (ROOT / "src" / "hockeystick", ROOT) if (f / file).is_file())
+    found = set()
+    for node in ast.parse((folder / file).read_text()).body:
+        found |= set(defined(node))
+        if isinstance(node, ast.ClassDef):
+            found |= {f"{node.name}.{name}" for part in node.body for name in defined(part)}
+    return found
+
+
+def defined(node):
+    """The names that a statement gives to something."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [node.name]
+    targets = getattr(node, "targets", [getattr(node, "target", None)])
+    return [
+        part.id
+        for one in targets
+        if one is not None
+        for part in ast.walk(one)
+        if isinstance(part, ast.Name)
+    ]
 
 
 def test_extras_exist():
