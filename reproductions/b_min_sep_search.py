@@ -142,10 +142,8 @@ def verified(target: Target, estimate: Choice, *, draws: int, seed: int) -> Choi
         target.plan(strategy),
         epsilon=target.epsilon,
         delta=target.delta,
-        method="monte-carlo",
+        method=hs.MonteCarlo(draws=draws, seed=seed),
         start=estimate.noise_multiplier,
-        draws=draws,
-        seed=seed,
     )
     return Choice(
         estimate.strategy,

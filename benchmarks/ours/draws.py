@@ -29,7 +29,7 @@ def verified_noise():
     scheme = hs.MinSep.for_batch_size(c["batch"], examples=c["examples"], separation=c["bands"])
     strategy = hs.strategies.bsr(c["steps"], bands=c["bands"])
     plan = hs.Plan(sampling=scheme, steps=c["steps"], strategy=strategy)
-    found = hs.calibrate(plan, epsilon=c["epsilon"], delta=c["delta"], method="monte-carlo", seed=1)
+    found = hs.calibrate(plan, epsilon=c["epsilon"], delta=c["delta"], method=hs.MonteCarlo(seed=1))
     return None, found.noise_multiplier
 
 

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         estimate_profiles,
     )
     from hockeystick.montecarlo.execution import Execution
+    from hockeystick.montecarlo.settings import MonteCarlo
     from hockeystick.montecarlo.verify import draws_to_verify, verify
 
 # Loaded when they are first asked for, so that importing the package stays light.
@@ -53,6 +54,7 @@ _ON_DEMAND = {
     "Estimate": "montecarlo.estimate",
     "EstimatedNoise": "montecarlo.estimate",
     "Execution": "montecarlo.execution",
+    "MonteCarlo": "montecarlo.settings",
     "compare": "accounting.compare",
     "draws_to_verify": "montecarlo.verify",
     "estimate_delta": "montecarlo.estimate",
@@ -77,6 +79,7 @@ __all__ = [
     "FullBatch",
     "Guarantee",
     "MinSep",
+    "MonteCarlo",
     "Plan",
     "Poisson",
     "Profile",

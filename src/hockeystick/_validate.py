@@ -26,6 +26,7 @@ __all__ = [
     "real",
     "relative_accuracy",
     "sampling_rate",
+    "seed",
     "small_probability",
     "storable",
     "vector",
@@ -167,6 +168,19 @@ def positive_integer(name: str, value: Any, *, largest: int | None = LARGEST_COU
         raise InvalidParameter(name, allowed, value)
     if largest is not None and number > largest:
         raise InvalidParameter(name, f"an integer of at most {largest}", value)
+    return number
+
+
+def seed(name: str, value: Any) -> int | None:
+    """An integer from 0, of any length, or None for one from the operating system."""
+    if value is None:
+        return None
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InvalidParameter(name, "an integer >= 0 or None", value) from None
+    if isinstance(value, bool) or number < 0:
+        raise InvalidParameter(name, "an integer >= 0 or None", value)
     return number
 
 

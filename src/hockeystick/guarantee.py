@@ -77,7 +77,7 @@ class Guarantee:
     >>> plan = hs.Plan(sampling=hs.Poisson(rate=0.01), steps=100)
     >>> guarantee = hs.account(plan, noise_multiplier=1.0)
     >>> round(guarantee.epsilon(delta=1e-5), 2)
-    0.86
+    0.72
     >>> guarantee.method, guarantee.kind
     ('profile', 'proven')
     """

@@ -30,6 +30,7 @@ CASES = [
     )
     for (name, scheme), method in itertools.product(SCHEMES.items(), METHODS)
     if METHODS[method].objection(hs.Plan(sampling=scheme, steps=40)) is None
+    and not METHODS[method].by_draws
     # Slow; other numbers of bins are in test_matrix_allocation.py.
     and not (method == "conditional" and name in ("uneven bins", "idle bins"))
 ]

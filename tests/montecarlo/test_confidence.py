@@ -1,4 +1,4 @@
-"""`account(method="monte-carlo")`: upper confidence bounds at one epsilon."""
+"""`account(method=MonteCarlo(...))`: upper confidence bounds at one epsilon."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ PLAN = hs.Plan(
 NOISE, EPSILON = 1.2, 1.0
 
 
-def bounded(plan=PLAN, **options):
+def bounded(plan=PLAN, direction="both", **options):
     """A bound from few draws."""
-    asked = {"epsilon": EPSILON, "draws": 4_000, "seed": 2, **options}
-    return hs.account(plan, noise_multiplier=NOISE, method="monte-carlo", **asked)
+    method = hs.MonteCarlo(**{"epsilon": EPSILON, "draws": 4_000, "seed": 2, **options})
+    return hs.account(plan, noise_multiplier=NOISE, method=method, direction=direction)
 
 
 def test_what_a_bound_says():
@@ -75,6 +75,9 @@ def test_one_direction_is_not_charged_for_both():
         ({"failure_probability": 1.0}, "failure_probability"),
         ({"failure_probability": float("nan")}, "failure_probability"),
         ({"seed": -3}, "seed"),
+        ({"seed": True}, "seed"),
+        ({"seed": 0.5}, "seed"),
+        ({"execution": 2}, "execution"),
     ],
 )
 def test_invalid_questions(options, name):
@@ -83,21 +86,10 @@ def test_invalid_questions(options, name):
         bounded(**options)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"epsilon": 1.0},
-        {"draws": 10},
-        {"failure_probability": 0.1},
-        {"seed": 1},
-        {"execution": hs.Execution(workers=1)},
-    ],
-)
-def test_other_methods_take_no_draws(options):
-    """What only draws need is not silently ignored."""
-    (name,) = options
-    with pytest.raises(InvalidParameter, match=name):
-        hs.account(PLAN, noise_multiplier=NOISE, **options)
+def test_the_name_stands_for_the_defaults():
+    """Which have no epsilon, and that is said."""
+    with pytest.raises(InvalidParameter, match="epsilon"):
+        hs.account(PLAN, noise_multiplier=NOISE, method="monte-carlo")
 
 
 def test_what_is_not_simulated():
@@ -119,12 +111,8 @@ def test_coverage(direction):
         hs.account(
             plan,
             noise_multiplier=0.8,
-            method="monte-carlo",
+            method=hs.MonteCarlo(epsilon=0.5, draws=1_000, failure_probability=failure, seed=seed),
             direction=direction,
-            epsilon=0.5,
-            draws=1_000,
-            failure_probability=failure,
-            seed=seed,
         ).delta(0.5)
         for seed in range(repetitions)
     ]
@@ -138,7 +126,6 @@ def test_a_run_that_hardly_ever_takes_part():
     """Proven bounds on a payoff that are too small for floating point do not become zero."""
     scheme = hs.UserMinSep(rate=1e-12, separation=3, examples_per_user=2)
     plan = hs.Plan(sampling=scheme, steps=5)
-    bound = hs.account(
-        plan, noise_multiplier=1.0, method="monte-carlo", epsilon=0.5, draws=500, seed=1
-    ).delta(0.5)
+    method = hs.MonteCarlo(epsilon=0.5, draws=500, seed=1)
+    bound = hs.account(plan, noise_multiplier=1.0, method=method).delta(0.5)
     assert 0 < bound < 0.05

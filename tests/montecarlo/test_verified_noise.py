@@ -1,4 +1,4 @@
-"""`calibrate(method="monte-carlo")`: less noise than proven, and never nothing."""
+"""`calibrate(method=MonteCarlo(...))`: less noise than proven, and never nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ EPSILON, DELTA = 2.0, 1e-3
 
 def calibrated(**options):
     """By draws."""
-    return hs.calibrate(PLAN, epsilon=EPSILON, delta=DELTA, method="monte-carlo", **options)
+    method = hs.MonteCarlo(**options)
+    return hs.calibrate(PLAN, epsilon=EPSILON, delta=DELTA, method=method)
 
 
 @pytest.fixture(scope="module", name="verified")
@@ -77,11 +78,9 @@ def test_too_few_draws_fall_back_to_the_proven_noise():
     assert found.guarantee.delta(EPSILON) <= DELTA * (1 + 1e-12)
 
 
-@pytest.mark.parametrize(
-    "options", [{"draws": 10}, {"seed": 1}, {"execution": hs.Execution(workers=1)}]
-)
-def test_options_of_draws_need_the_method(options):
-    """What only draws need is not silently ignored."""
+@pytest.mark.parametrize("options", [{"epsilon": 1.0}, {"failure_probability": 0.1}])
+def test_what_only_account_uses_is_refused(options):
+    """And not silently ignored."""
     (name,) = options
     with pytest.raises(hs.errors.InvalidParameter, match=name):
-        hs.calibrate(PLAN, epsilon=EPSILON, delta=DELTA, **options)
+        calibrated(**options)

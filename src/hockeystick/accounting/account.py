@@ -1,90 +1,112 @@
-"""Asking for numbers: `account` and `methods`."""
+"""`account`: what a plan guarantees; `methods`: which analyses apply to it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hockeystick import _validate as check
-from hockeystick.analyses import DEFAULT_BUDGET, METHODS, Method, Request
-from hockeystick.analyses.method import MONTE_CARLO
+from hockeystick.analyses import DEFAULT_BUDGET, METHODS, Method, Request, monte_carlo
 from hockeystick.analyses.refusals import refusal
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.guarantee import KINDS, Analysis, Guarantee, Kind, directions_for
+from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.plan import Plan, require_plan
 from hockeystick.profile import DEFAULT_ACCURACY
-from hockeystick.profile.refinement import Direction
 
-if TYPE_CHECKING:
-    from hockeystick.montecarlo.execution import Execution
+__all__ = ["DEFAULT_BUDGET", "account", "checked_method", "methods", "refuse_unsupported"]
 
-__all__ = ["DEFAULT_BUDGET", "account", "checked_method", "methods"]
-
-# What is said beside bounds that are not tight, where the run can be simulated.
-LOWER_BY_DRAWS = "a verified number may be lower (monte-carlo)"
-# "auto" asks methods that cost at most this many budgets.
+AUTO = "auto"
+# "auto" asks methods whose least cost is at most this many budgets: with less, "conditional" and
+# "gram" would be left out of runs of a few thousand steps, which they analyse in seconds.
 AFFORDABLE = 20.0
 
 
 def methods(plan: Plan) -> dict[str, Kind]:
-    """The analyses that apply to the plan, by name, each with its kind."""
+    """The analyses that apply to the plan, each with the kind of its numbers.
+
+    Parameters
+    ----------
+    plan
+        The run. Its noise plays no part.
+
+    Returns
+    -------
+    dict
+        Kinds by the names that `account` and `calibrate` take as `method`; empty for a plan that
+        they refuse.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.methods(hs.Plan(sampling=hs.FullBatch(), steps=10))
+    {'gaussian': 'proven', 'profile': 'proven', 'renyi': 'proven'}
+    """
     require_plan(plan)
     if refusal(plan, None) is not None:
         return {}
-    found = {name: m.kind for name, m in METHODS.items() if m.objection(plan) is None}
-    drawn = _kind_of_draws(plan)
-    return found if drawn is None else {**found, MONTE_CARLO: drawn}
+    return {name: m.kind_for(plan) for name, m in METHODS.items() if m.objection(plan) is None}
 
 
 def account(
     plan: Plan,
     *,
     noise_multiplier: float | None = None,
-    method: str = "auto",
+    method: str | MonteCarlo = AUTO,
     direction: str = "both",
     accuracy: float = DEFAULT_ACCURACY,
     budget: float = DEFAULT_BUDGET,
-    epsilon: float | None = None,
-    draws: int | None = None,
-    failure_probability: float | None = None,
-    seed: int | None = None,
-    execution: Execution | None = None,
 ) -> Guarantee:
     """What the plan guarantees at the given noise.
 
-    `noise_multiplier` is the standard deviation of the noise over the clip norm; a plan with a
-    mechanism of its own takes none. `method` is one of `methods(plan)`, or "auto": the tightest
-    proven one. `direction` restricts the answer to one of the two directions. `accuracy` is how far
-    the computed upper and lower epsilon may be apart, relatively. `budget` is what an analysis that
-    becomes tighter with more work may spend, in elementary operations and not in seconds, so that
-    the same call gives the same answer everywhere. Nothing is computed before the guarantee is
-    asked for a number.
+    Nothing is computed before the guarantee is asked for a number, except by Monte Carlo, which
+    draws at once.
 
-    The method "monte-carlo" makes `draws` draws of the run for each direction at once, for the
-    given `epsilon`, and returns an upper bound on delta there that is wrong with at most
-    `failure_probability` (0.001 by default). Its kind is "confidence": it is no privacy guarantee
-    of its own, for which see `verify`. `seed` makes it reproducible; `execution` says who draws.
+    Parameters
+    ----------
+    plan
+        The run.
+    noise_multiplier
+        The standard deviation of the noise over the clip norm. A plan with a mechanism of its own
+        takes none.
+    method
+        "auto" for the tightest proven method, or one of `methods(plan)` by name, or
+        `MonteCarlo(epsilon=...)` for an upper confidence bound on delta at one epsilon.
+    direction
+        "both", or "add" or "remove" for one direction alone.
+    accuracy
+        How far the upper and the lower bound on epsilon may be apart, relatively.
+    budget
+        What an analysis that becomes tighter with more work may spend, in elementary operations
+        and not in seconds: the same call gives the same answer everywhere.
+
+    Returns
+    -------
+    Guarantee
+        Upper bounds on epsilon and delta, with their kind and method.
+
+    Raises
+    ------
+    UnsupportedPlan
+        If the plan is refused or the method does not apply to it; the message says what does.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> plan = hs.Plan(sampling=hs.Poisson(rate=0.01), steps=100)
+    >>> guarantee = hs.account(plan, noise_multiplier=1.0)
+    >>> round(guarantee.epsilon(delta=1e-5), 2), guarantee.kind
+    (0.72, 'proven')
     """
     require_plan(plan)
     method = checked_method(method)
-    noise_multiplier = _check_noise(plan, noise_multiplier)
+    noise_multiplier = _checked_noise(plan, noise_multiplier)
     directions = directions_for(direction)
     accuracy = check.relative_accuracy("accuracy", accuracy)
     budget = check.positive("budget", budget)
-    reason = refusal(plan, noise_multiplier)
-    if reason is not None:
-        raise UnsupportedPlan(reason)
-    sampled = {
-        "epsilon": epsilon,
-        "draws": draws,
-        "failure_probability": failure_probability,
-        "seed": seed,
-        "execution": execution,
-    }
-    if method == MONTE_CARLO:
-        analyses = [_sampled(plan, noise_multiplier, directions, sampled)]
-    else:
-        _refuse(sampled)
-        analyses = _analysed(plan, noise_multiplier, method, budget)
+    refuse_unsupported(plan, noise_multiplier)
+    chosen, reserve = _chosen(plan, method, budget)
+    request = Request(plan, noise_multiplier, budget, directions)
+    analyses = [one.analyse(request) for one in chosen]
     described: dict[str, Any] = {**plan.describe(), "noise_multiplier": noise_multiplier}
     return Guarantee(
         analyses=_best_first(analyses),
@@ -92,78 +114,28 @@ def account(
         accuracy=accuracy,
         unit=plan.sampling.unit,
         plans=(described,),
-        note=_note(plan, method, analyses),
-        reserve=lambda: _in_reserve(plan, noise_multiplier, budget) if method == "auto" else (),
+        note=_note(plan, analyses) if method == AUTO else None,
+        reserve=lambda: [one.analyse(request) for one in reserve],
     )
 
 
-def _analysed(
-    plan: Plan, noise_multiplier: float | None, method: str, budget: float
-) -> list[Analysis]:
-    """What the named method says, or every method that "auto" asks."""
-    chosen = _proven(plan, budget)[0] if method == "auto" else [_named(plan, method)]
-    if not chosen:
-        raise UnsupportedPlan(
-            f"No proven method applies to {plan.sampling.name} sampling with this mechanism."
-        )
-    request = Request(plan, noise_multiplier, budget)
-    return [m.analyse(request) for m in chosen]
+def checked_method(method: Any) -> str | MonteCarlo:
+    """The name "auto" or of an analysis, or a `MonteCarlo`, for which its name also stands."""
+    if isinstance(method, MonteCarlo):
+        return method
+    allowed = f"'{AUTO}' or one of {', '.join(METHODS)}, or a MonteCarlo"
+    name = check.choice("method", method, (AUTO, *METHODS), allowed)
+    return MonteCarlo() if name == MonteCarlo.name else name
 
 
-def _in_reserve(plan: Plan, noise_multiplier: float | None, budget: float) -> list[Analysis]:
-    """What the methods say that "auto" asks only where others miss their accuracy."""
-    request = Request(plan, noise_multiplier, budget)
-    return [m.analyse(request) for m in _proven(plan, budget)[1]]
+def refuse_unsupported(plan: Plan, noise_multiplier: float | None = None) -> None:
+    """`UnsupportedPlan` if plans with this sampling are not accounted at all."""
+    reason = refusal(plan, noise_multiplier)
+    if reason is not None:
+        raise UnsupportedPlan(reason)
 
 
-def _note(plan: Plan, method: str, analyses: list[Analysis]) -> str | None:
-    """Whether draws of the run would say more than the proofs that "auto" has."""
-    if method != "auto" or any(analysis.tight for analysis in analyses):
-        return None
-    return LOWER_BY_DRAWS if _kind_of_draws(plan) == "confidence" else None
-
-
-def _kind_of_draws(plan: Plan) -> Kind | None:
-    """Of what draws of the plan say; None if it cannot be simulated."""
-    from hockeystick.schemes.simulation import missing_simulation
-
-    if missing_simulation(plan) is not None:
-        return None
-    return "conjectured" if plan.sampling.conjectured else "confidence"
-
-
-def _sampled(
-    plan: Plan,
-    noise_multiplier: float | None,
-    directions: tuple[Direction, ...],
-    sampled: dict[str, Any],
-) -> Analysis:
-    """What draws of the run say."""
-    from hockeystick.montecarlo import method as montecarlo
-    from hockeystick.montecarlo.session import check_simulated
-
-    check_simulated(plan)
-    assert noise_multiplier is not None
-    asked = montecarlo.Sampled.checked(**sampled)
-    return montecarlo.analyse(plan, noise_multiplier, asked, directions)
-
-
-def _refuse(sampled: dict[str, Any]) -> None:
-    """What only draws need is not silently ignored."""
-    for name, value in sampled.items():
-        if value is not None:
-            allowed = f"None unless method='{MONTE_CARLO}'"
-            raise InvalidParameter(name, allowed, value)
-
-
-def checked_method(name: Any) -> str:
-    """The name of a method, or "auto"."""
-    known = (*METHODS, MONTE_CARLO)
-    allowed = f"'auto' or one of {', '.join(known)}"
-    return check.choice("method", name, ("auto", *known), allowed)
-
-
-def _check_noise(plan: Plan, noise_multiplier: float | None) -> float | None:
+def _checked_noise(plan: Plan, noise_multiplier: float | None) -> float | None:
     if plan.mechanism is None:
         return check.noise_multiplier("noise_multiplier", noise_multiplier)
     if noise_multiplier is not None:
@@ -173,10 +145,37 @@ def _check_noise(plan: Plan, noise_multiplier: float | None) -> float | None:
     return None
 
 
-def _proven(plan: Plan, budget: float) -> tuple[list[Method], list[Method]]:
-    """What "auto" asks, every proven method that is not far too slow: the best, and those outdone.
+def _chosen(
+    plan: Plan, method: str | MonteCarlo, budget: float
+) -> tuple[list[Method], list[Method]]:
+    """The methods to ask, and those for where these miss their accuracy."""
+    if method != AUTO:
+        return [_applicable(plan, method)], []
+    best, reserve = _proven(plan, budget)
+    if not best:
+        raise UnsupportedPlan(
+            f"No proven method applies to {plan.sampling.name} sampling with this mechanism."
+        )
+    return best, reserve
 
-    One that is never better than another is asked only where that one fails.
+
+def _applicable(plan: Plan, method: str | MonteCarlo) -> Method:
+    """The named method; `UnsupportedPlan` if it does not apply to the plan."""
+    found = METHODS[method] if isinstance(method, str) else monte_carlo.with_settings(method)
+    objection = found.objection(plan)
+    if objection is not None:
+        applicable = ", ".join(methods(plan)) or "none"
+        raise UnsupportedPlan(
+            f"Method {found.name} does not apply: {objection}; methods that do: {applicable}."
+        )
+    return found
+
+
+def _proven(plan: Plan, budget: float) -> tuple[list[Method], list[Method]]:
+    """What "auto" asks: every proven method that is not far too slow.
+
+    A method that is never better than another applicable one goes to the second list; it is asked
+    only where the others miss their accuracy.
     """
     candidates = [m for m in METHODS.values() if m.kind == "proven" and m.objection(plan) is None]
     names = {m.name for m in candidates}
@@ -185,21 +184,20 @@ def _proven(plan: Plan, budget: float) -> tuple[list[Method], list[Method]]:
     return best, [m for m in affordable if m.second_to in names]
 
 
-def _named(plan: Plan, name: str) -> Method:
-    objection = METHODS[name].objection(plan)
-    if objection is not None:
-        applicable = ", ".join(methods(plan)) or "none"
-        raise UnsupportedPlan(
-            f"Method {name} does not apply: {objection}; methods that do: {applicable}."
-        )
-    return METHODS[name]
-
-
 def _best_first(analyses: list[Analysis]) -> tuple[Analysis, ...]:
-    """Exact analyses first, closed forms before numerics; the rest are fallbacks or competitors."""
+    """Exact analyses first, closed forms before numerics; the others are alternatives."""
 
     def rank(analysis: Analysis) -> tuple[bool, bool, int]:
         slow = analysis.tight and not analysis.bound.closed_form
         return (not analysis.tight, slow, KINDS.index(analysis.kind))
 
     return tuple(sorted(analyses, key=rank))
+
+
+def _note(plan: Plan, analyses: list[Analysis]) -> str | None:
+    """Whether draws of the run may say more than the proofs, none of which is tight."""
+    if any(analysis.tight for analysis in analyses):
+        return None
+    if methods(plan).get(MonteCarlo.name) != "confidence":
+        return None
+    return f"a verified number may be lower ({MonteCarlo.name})"

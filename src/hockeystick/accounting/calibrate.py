@@ -1,4 +1,4 @@
-"""Finding the noise for a wanted guarantee."""
+"""`calibrate`: the noise for a wanted guarantee."""
 
 from __future__ import annotations
 
@@ -8,35 +8,52 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hockeystick import _validate as check
-from hockeystick.accounting.account import DEFAULT_BUDGET, account, checked_method
+from hockeystick.accounting.account import (
+    DEFAULT_BUDGET,
+    account,
+    checked_method,
+    refuse_unsupported,
+)
 from hockeystick.accounting.first_noise import start_of_search
 from hockeystick.accounting.secant import Start, noise_secant
-from hockeystick.analyses.method import MONTE_CARLO
-from hockeystick.analyses.refusals import refusal
 from hockeystick.errors import InvalidParameter, PrecisionError, UnsupportedPlan
 from hockeystick.guarantee import Guarantee
+from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.plan import Plan, require_plan
 
 if TYPE_CHECKING:
     from hockeystick.montecarlo.drafts import DrawPlan
-    from hockeystick.montecarlo.execution import Execution
 
-__all__ = ["Calibration", "calibrate", "draft"]
+__all__ = ["FINE_ACCURACY", "Calibration", "calibrate", "draws_to_calibrate"]
 
-# The search walks to the neighbourhood at low accuracy and finishes at high accuracy.
-COARSE_ACCURACY, FINE_ACCURACY = 0.02, 2e-4
-# The share of the budget for each evaluation on the way.
-COARSE_BUDGET = 0.1
-# epsilon of the answer is within this relative distance below the target, or the accuracy.
+# The search comes near the answer at a low accuracy and with a tenth of the budget; only the last
+# few evaluations cost what the answer's accuracy costs.
+COARSE_ACCURACY, COARSE_BUDGET, FINE_ACCURACY = 0.02, 0.1, 2e-4
+# The answer's epsilon is below the target by at most this, relatively, or by the accuracy.
 TOLERANCE = 2e-4
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """The smallest noise found to meet the target, with its guarantee.
+    """The smallest noise that was found to meet a target, with its guarantee.
 
-    `guarantee.epsilon(delta)` is at most the wanted epsilon. `evaluations` counts how often a
-    guarantee was priced on the way.
+    Attributes
+    ----------
+    noise_multiplier
+        The standard deviation of the noise over the clip norm.
+    guarantee
+        What a run with this noise guarantees; `guarantee.epsilon(delta) <= epsilon`.
+    epsilon, delta
+        The target.
+    evaluations
+        How many noise multipliers were evaluated, or tested by draws.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> found = hs.calibrate(hs.Plan(sampling=hs.FullBatch(), steps=4), epsilon=1.0, delta=1e-5)
+    >>> found.guarantee.epsilon(found.delta) <= found.epsilon
+    True
     """
 
     noise_multiplier: float
@@ -51,142 +68,209 @@ def calibrate(
     *,
     epsilon: float,
     delta: float,
-    method: str = "auto",
+    method: str | MonteCarlo = "auto",
     direction: str = "both",
     accuracy: float = FINE_ACCURACY,
     budget: float = DEFAULT_BUDGET,
     start: float | None = None,
-    draws: int | None = None,
-    seed: int | None = None,
-    execution: Execution | None = None,
 ) -> Calibration:
     """The noise multiplier at which the plan is (epsilon, delta)-DP, rounded to the safe side.
 
     epsilon falls with the noise, nearly as a power of it over short distances, so a secant search
     on log epsilon against log noise takes a handful of evaluations, most of them at low accuracy.
-    The answer meets the target with the proven upper bound and, at the default accuracy, wastes at
-    most about 0.1 % of noise. `CalibrationError` if no noise multiplier between 1e-3 and 1e7 meets
-    the target; the smallest of the range is returned if even that does. `budget` is that of
-    `account`; the walk to the neighbourhood spends a part of it. `start` is a guess at the answer:
-    a good one saves evaluations, a bad one costs some.
+    The answer meets the target with the proven upper bound and, at the default accuracy, has at
+    most about 0.1 % more noise than the bound needs.
 
-    The method "monte-carlo" verifies candidates by about `draws` draws of the run, from the
-    noisiest down (montecarlo/verified_noise.py); its guarantee is of kind "verified". By default
-    there are 100/delta; with far fewer the answer is the proven noise. `seed` and `execution` are
-    those of `verify`.
+    With `MonteCarlo`, candidates below the proven noise are tested by draws, the noisiest first
+    [DongGanesh26, Algorithm 5]; the guarantee is of kind "verified".
+
+    Parameters
+    ----------
+    plan
+        The run.
+    epsilon, delta
+        The target.
+    method, direction, accuracy, budget
+        As for `account`. On the way to the answer a part of the budget is spent.
+    start
+        A guess at the answer. A good one saves evaluations, a bad one costs some.
+
+    Returns
+    -------
+    Calibration
+        With the noise multiplier and its guarantee. The smallest noise of the search, 1e-3, is
+        returned if even that meets the target.
+
+    Raises
+    ------
+    CalibrationError
+        If no noise multiplier up to 1e7 meets the target.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> plan = hs.Plan(sampling=hs.FullBatch(), steps=4)
+    >>> round(hs.calibrate(plan, epsilon=1.0, delta=1e-5).noise_multiplier, 2)
+    7.46
     """
-    require_plan(plan)
-    target = check.wanted_epsilon("epsilon", epsilon)
-    delta = check.small_probability("delta", delta)
+    target = _checked_target(plan, epsilon, delta, direction, budget)
     accuracy = check.relative_accuracy("accuracy", accuracy)
-    budget = check.positive("budget", budget)
+    first = None if start is None else check.positive("start", start)
+    method = checked_method(method)
+    if isinstance(method, MonteCarlo):
+        return _verified(target, method, first)
+    return _searched(target, method, accuracy, first)
+
+
+def draws_to_calibrate(
+    plan: Plan,
+    *,
+    epsilon: float,
+    delta: float,
+    method: MonteCarlo,
+    direction: str = "both",
+    budget: float = DEFAULT_BUDGET,
+) -> list[DrawPlan]:
+    """What `calibrate` would draw with the same arguments, noisiest first; only pilots are run."""
+    from hockeystick.montecarlo.verified_noise import draft_noise
+
+    target = _checked_target(plan, epsilon, delta, direction, budget)
+    return draft_noise(
+        plan,
+        epsilon=target.epsilon,
+        delta=target.delta,
+        direction=direction,
+        proven=_proven_noise(target),
+        settings=_for_calibration(method),
+    )
+
+
+@dataclass(frozen=True)
+class _Target:
+    """What is asked for, and what an evaluation may spend."""
+
+    plan: Plan
+    epsilon: float
+    delta: float
+    direction: str
+    budget: float
+
+
+def _checked_target(
+    plan: Plan, epsilon: float, delta: float, direction: str, budget: float
+) -> _Target:
+    """`UnsupportedPlan` if there is no noise to find."""
+    require_plan(plan)
+    target = _Target(
+        plan,
+        check.wanted_epsilon("epsilon", epsilon),
+        check.small_probability("delta", delta),
+        direction,
+        check.positive("budget", budget),
+    )
     if plan.mechanism is not None:
         raise UnsupportedPlan(
             "A plan with a mechanism of its own has no noise multiplier to calibrate; "
             "leave mechanism=None for the Gaussian mechanism."
         )
-    reason = refusal(plan, None)
-    if reason is not None:
-        raise UnsupportedPlan(reason)
-    if checked_method(method) == MONTE_CARLO:
-        from hockeystick.montecarlo.verified_noise import verified_noise
+    refuse_unsupported(plan)
+    return target
 
-        found = verified_noise(
-            plan,
-            epsilon=target,
-            delta=delta,
-            direction=direction,
-            proven=_proven_noise(plan, target, direction, budget),
-            draws=draws,
-            start=start,
-            seed=seed,
-            execution=execution,
-        )
-        return Calibration(found.noise_multiplier, found.guarantee, target, delta, found.tested)
-    for name, value in {"draws": draws, "seed": seed, "execution": execution}.items():
-        if value is not None:
-            raise InvalidParameter(name, f"None unless method='{MONTE_CARLO}'", value)
-    evaluations = 0
-    # The last one that held, with what was computed for it.
-    held: Guarantee | None = None
 
-    def guarantee_at(noise: float, at_accuracy: float, within: float) -> Guarantee:
-        return account(
-            plan,
-            noise_multiplier=noise,
-            method=method,
-            direction=direction,
-            accuracy=at_accuracy,
-            budget=within,
-        )
-
-    def price(noise: float, at_accuracy: float, within: float) -> float:
-        nonlocal evaluations, held
-        evaluations += 1
-        guarantee = guarantee_at(noise, at_accuracy, within)
-        try:
-            epsilon = guarantee.epsilon(delta)
-        except PrecisionError:
-            # A noise for which the guarantee has no answer cannot be the one that is returned.
-            return math.inf
-        held = guarantee if epsilon <= target else held
-        return epsilon
-
+def _searched(target: _Target, method: str, accuracy: float, start: float | None) -> Calibration:
+    """By a secant search: near the answer at low accuracy, then at the wanted one."""
+    evaluations = _Evaluations(target, method)
     if start is None:
         coarse = max(COARSE_ACCURACY, accuracy)
-        part = COARSE_BUDGET * budget
-        begin = start_of_search(plan, epsilon=target, delta=delta)
         near = noise_secant(
-            lambda s: price(s, coarse, part), target, start=begin, tolerance=2 * coarse
+            lambda noise: evaluations.epsilon(noise, coarse, COARSE_BUDGET * target.budget),
+            target.epsilon,
+            start=start_of_search(target.plan, epsilon=target.epsilon, delta=target.delta),
+            tolerance=2 * coarse,
         )
     else:
-        near = Start(check.positive("start", start))
-    tolerance = max(TOLERANCE, accuracy)
-    settled = noise_secant(
-        lambda s: price(s, accuracy, budget), target, start=near, tolerance=tolerance
+        near = Start(start)
+    found = noise_secant(
+        lambda noise: evaluations.epsilon(noise, accuracy, target.budget),
+        target.epsilon,
+        start=near,
+        tolerance=max(TOLERANCE, accuracy),
     )
-    assert held is not None
-    return Calibration(settled.noise, held, target, delta, evaluations)
-
-
-def draft(
-    plan: Plan,
-    *,
-    epsilon: float,
-    delta: float,
-    direction: str = "both",
-    budget: float = DEFAULT_BUDGET,
-    draws: int | None = None,
-    seed: int | None = None,
-    execution: Execution | None = None,
-) -> list[DrawPlan]:
-    """What `calibrate(method="monte-carlo")` would draw with the same arguments; pilots only."""
-    from hockeystick.montecarlo.verified_noise import draft_noise
-
-    target = check.wanted_epsilon("epsilon", epsilon)
-    return draft_noise(
-        plan,
-        epsilon=target,
-        delta=delta,
-        direction=direction,
-        proven=_proven_noise(plan, target, direction, budget),
-        draws=draws,
-        seed=seed,
-        execution=execution,
+    assert evaluations.met is not None
+    return Calibration(
+        found.noise, evaluations.met, target.epsilon, target.delta, evaluations.count
     )
 
 
-def _proven_noise(
-    plan: Plan, epsilon: float, direction: str, budget: float
-) -> Callable[[float], float]:
-    """A noise that needs no test, for the delta that remains: where the search for less starts."""
+class _Evaluations:
+    """Accounts the plan at one noise after another.
+
+    `met` is the last guarantee that met the target, with what was computed for it.
+    """
+
+    def __init__(self, target: _Target, method: str) -> None:
+        self._target, self._method = target, method
+        self.count = 0
+        self.met: Guarantee | None = None
+
+    def epsilon(self, noise: float, accuracy: float, budget: float) -> float:
+        """epsilon at the noise; infinite where the guarantee has no answer."""
+        self.count += 1
+        guarantee = account(
+            self._target.plan,
+            noise_multiplier=noise,
+            method=self._method,
+            direction=self._target.direction,
+            accuracy=accuracy,
+            budget=budget,
+        )
+        try:
+            epsilon = guarantee.epsilon(self._target.delta)
+        except PrecisionError:
+            # Without an answer it cannot be the noise that is returned.
+            return math.inf
+        if epsilon <= self._target.epsilon:
+            self.met = guarantee
+        return epsilon
+
+
+def _verified(target: _Target, settings: MonteCarlo, start: float | None) -> Calibration:
+    """By tests of candidates below the proven noise."""
+    from hockeystick.montecarlo.verified_noise import verified_noise
+
+    found = verified_noise(
+        target.plan,
+        epsilon=target.epsilon,
+        delta=target.delta,
+        direction=target.direction,
+        proven=_proven_noise(target),
+        settings=_for_calibration(settings),
+        start=start,
+    )
+    return Calibration(
+        found.noise_multiplier, found.guarantee, target.epsilon, target.delta, found.tested
+    )
+
+
+def _for_calibration(settings: MonteCarlo) -> MonteCarlo:
+    """What only `account` uses is not silently ignored."""
+    usual = MonteCarlo()
+    for name in ("epsilon", "failure_probability"):
+        given, default = getattr(settings, name), getattr(usual, name)
+        if given != default:
+            raise InvalidParameter(name, f"left at {default} in the method of calibrate", given)
+    return settings
+
+
+def _proven_noise(target: _Target) -> Callable[[float], float]:
+    """A noise that needs no test, for the delta that remains: candidates lie below it."""
     return lambda delta: (
         calibrate(
-            plan,
-            epsilon=epsilon,
+            target.plan,
+            epsilon=target.epsilon,
             delta=delta,
-            direction=direction,
+            direction=target.direction,
             accuracy=COARSE_ACCURACY,
-            budget=COARSE_BUDGET * budget,
+            budget=COARSE_BUDGET * target.budget,
         ).noise_multiplier
     )

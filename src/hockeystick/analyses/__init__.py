@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from hockeystick.analyses import asymptotic_gdp, decomposition, gaussian, known_participation
+from hockeystick.analyses import (
+    asymptotic_gdp,
+    decomposition,
+    gaussian,
+    known_participation,
+    monte_carlo,
+)
 from hockeystick.analyses import convolution as profile
 from hockeystick.analyses.conditional import method as conditional
 from hockeystick.analyses.gram import method as gram
@@ -26,5 +32,6 @@ METHODS: dict[str, Method] = {
         decomposition,
         poisson_reduction,
         asymptotic_gdp,
+        monte_carlo,
     )
 }

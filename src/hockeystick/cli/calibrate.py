@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from hockeystick.accounting.calibrate import FINE_ACCURACY, draft
+from hockeystick.accounting.calibrate import FINE_ACCURACY, draws_to_calibrate
 from hockeystick.accounting.calibrate import calibrate as find_noise
-from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.cli.draw_plans import show_draw_plans
 from hockeystick.cli.gather import gathered
 from hockeystick.cli.options import (
@@ -40,19 +39,19 @@ def calibrate(
     """The noise multiplier that a run needs for a wanted (epsilon, delta)."""
     plan = plan_from(run)
     accuracy = accounting.accuracy_or(FINE_ACCURACY)
-    if accounting.method != MONTE_CARLO:
+    if not accounting.by_draws:
         drawing.refuse()
         if dry_run:
             raise InvalidParameter("dry_run", "left out unless draws are made (monte-carlo)", True)
     if dry_run:
         with progress("Looking ahead ...") as update:
-            plans = draft(
+            plans = draws_to_calibrate(
                 plan,
                 epsilon=epsilon,
                 delta=delta,
                 direction=accounting.direction,
                 budget=accounting.budget,
-                **drawing.sampled(update),
+                method=drawing.monte_carlo(update),
             )
         show_draw_plans(described(plan, run), plans, delta=delta, json=output.json)
         return
@@ -62,11 +61,10 @@ def calibrate(
             plan,
             epsilon=epsilon,
             delta=delta,
-            method=method,
+            method=drawing.monte_carlo(update) if accounting.by_draws else method,
             direction=accounting.direction,
             accuracy=accuracy,
             budget=accounting.budget,
-            **(drawing.sampled(update) if method == MONTE_CARLO else {}),
         )
         reached = found.guarantee.answer(delta=delta)
         return Priced(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.cli.gather import gathered
 from hockeystick.cli.known_noise import answer_with_known_noise
 from hockeystick.cli.options import (
@@ -31,9 +30,9 @@ def epsilon(
     baselines: Baselines = False,
 ) -> None:
     """The epsilon of a run with known noise, at a given delta."""
-    if accounting.method == MONTE_CARLO:
+    if accounting.by_draws:
         allowed = "another one here, because draws bound delta at an epsilon: hockeystick delta"
-        raise InvalidParameter("method", allowed, MONTE_CARLO)
+        raise InvalidParameter("method", allowed, accounting.method)
     answer_with_known_noise(
         run,
         accounting,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hockeystick.accounting.account import account
-from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.cli.options import AccountingOptions, DrawOptions, OutputOptions, PlanOptions
 from hockeystick.cli.plans import plan_from
 from hockeystick.cli.plotting import Spot
@@ -34,19 +33,19 @@ def answer_with_known_noise(
     given = {"noise_multiplier": noise_multiplier, **point, "accuracy": accuracy}
     given |= accounting.unusual()
 
-    if accounting.method != MONTE_CARLO:
+    if not accounting.by_draws:
         drawing.refuse()
 
     def ask(method: str, update: Update) -> Priced:
-        sampled = {"epsilon": epsilon, **drawing.sampled(update)} if method == MONTE_CARLO else {}
         guarantee = account(
             plan,
             noise_multiplier=noise_multiplier,
-            method=method,
+            method=(
+                drawing.monte_carlo(update, epsilon=epsilon) if accounting.by_draws else method
+            ),
             direction=accounting.direction,
             accuracy=accuracy,
             budget=accounting.budget,
-            **sampled,
         )
         return answered(guarantee, method=accounting.method, epsilon=epsilon, delta=delta)
 

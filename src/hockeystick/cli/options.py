@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,6 +13,7 @@ from hockeystick.accounting.account import DEFAULT_BUDGET
 from hockeystick.cli.files import read_attribution
 from hockeystick.errors import InvalidParameter
 from hockeystick.montecarlo.execution import Execution
+from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.report.progress import Update
 from hockeystick.schemes import SCHEMES, Attribution
 from hockeystick.strategies import FACTORIZATIONS
@@ -197,6 +198,11 @@ class AccountingOptions:
         ),
     ] = DEFAULT_BUDGET
 
+    @property
+    def by_draws(self) -> bool:
+        """Whether the method is Monte Carlo, to which alone the options of draws belong."""
+        return self.method == MonteCarlo.name
+
     def unusual(self) -> dict[str, float]:
         """What changes answers and is not at its default."""
         return {} if self.budget == DEFAULT_BUDGET else {"budget": self.budget}
@@ -242,9 +248,11 @@ class DrawOptions:
             progress=update,
         )
 
-    def sampled(self, update: Update) -> dict[str, Any]:
-        """What `calibrate` and `account` take for the method monte-carlo."""
-        return {"draws": self.draws, "seed": self.seed, "execution": self.execution(update)}
+    def monte_carlo(self, update: Update, *, epsilon: float | None = None) -> MonteCarlo:
+        """The method that `calibrate` and, with an epsilon, `account` take."""
+        return MonteCarlo(
+            draws=self.draws, epsilon=epsilon, seed=self.seed, execution=self.execution(update)
+        )
 
     def refuse(self) -> None:
         """What only draws need is not silently ignored."""

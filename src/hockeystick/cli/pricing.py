@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hockeystick.accounting.account import methods
-from hockeystick.analyses.method import MONTE_CARLO
+from hockeystick.analyses import METHODS
 from hockeystick.errors import CalibrationError, HockeystickError, PrecisionError
 from hockeystick.guarantee import KINDS, Answer, Guarantee, Kind
 from hockeystick.plan import Plan
@@ -80,7 +80,7 @@ def price(plan: Plan, *, method: str, ask: Ask, update: Update) -> list[Row]:
     If none of them gives a number, the first error is raised. A plan to which nothing applies is
     asked about all the same, because the refusal says why.
     """
-    kinds = {name: kind for name, kind in methods(plan).items() if name != MONTE_CARLO}
+    kinds = {name: kind for name, kind in methods(plan).items() if not METHODS[name].by_draws}
     if method != ALL or not kinds:
         return [_row("auto" if method == ALL else method, ask, update)]
     rows: list[Row] = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.cli.answers import Answers, Quantity
 from hockeystick.cli.options import AccountingOptions, OutputOptions, PlanOptions
 from hockeystick.cli.output import answers_object, print_answers, print_json
@@ -42,7 +41,7 @@ class Question:
         """Price the plan and show what came out."""
         if output.plot is not None:
             check_figure_file("plot", output.plot)
-            if accounting.method == MONTE_CARLO:
+            if accounting.by_draws:
                 allowed = "left out for the method monte-carlo, which has a number and no curve"
                 raise InvalidParameter("plot", allowed, str(output.plot))
         described_plan = described(self.plan, run)

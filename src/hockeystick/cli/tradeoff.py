@@ -14,7 +14,6 @@ from rich import box
 from rich.table import Table
 
 from hockeystick.accounting.account import account
-from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.cli.gather import gathered
 from hockeystick.cli.options import (
     OUTPUT,
@@ -157,7 +156,7 @@ def tradeoff(
 ) -> None:
     """What a membership attack on a run can find: the trade-off function and its readings."""
     plan = plan_from(run)
-    if accounting.method in (ALL, MONTE_CARLO):
+    if accounting.method == ALL or accounting.by_draws:
         raise InvalidParameter("method", "auto or one method with a whole curve", accounting.method)
     if plot is not None:
         check_figure_file("plot", plot)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.cli.draw_plans import show_draw_plans
 from hockeystick.cli.gather import gathered
 from hockeystick.cli.options import (
@@ -23,6 +22,7 @@ from hockeystick.cli.plotting import Spot
 from hockeystick.cli.pricing import Priced
 from hockeystick.cli.question import Question
 from hockeystick.cli.statement import or_statement
+from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.montecarlo.verify import draws_to_verify
 from hockeystick.montecarlo.verify import verify as check_claim
 from hockeystick.report.progress import Update, progress
@@ -61,7 +61,10 @@ def verify(
         return
 
     def ask(_method: str, update: Update) -> Priced:
-        guarantee = check_claim(plan, **claim, **drawing.sampled(update))
+        execution = drawing.execution(update)
+        guarantee = check_claim(
+            plan, **claim, draws=drawing.draws, seed=drawing.seed, execution=execution
+        )
         return Priced(guarantee.answer(delta=delta), guarantee)
 
     Question(
@@ -70,4 +73,4 @@ def verify(
         given={"noise_multiplier": noise_multiplier, "delta": delta},
         ask=ask,
         spot=lambda best: Spot(noise_multiplier, epsilon, delta),
-    ).answer(run, AccountingOptions(method=MONTE_CARLO), OutputOptions(json=json))
+    ).answer(run, AccountingOptions(method=MonteCarlo.name), OutputOptions(json=json))

@@ -13,13 +13,19 @@ from hockeystick.montecarlo.claimed import profile_of_point
 from hockeystick.montecarlo.concentration import upper_edge
 from hockeystick.montecarlo.drawing import Drawer
 from hockeystick.montecarlo.payoff import Payoff
+from hockeystick.montecarlo.session import open_drawer
+from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.montecarlo.verifier import ROUNDING, Claim
 from hockeystick.montecarlo.work import Job
+from hockeystick.plan import Plan
 from hockeystick.profile import Profile
 from hockeystick.profile.refinement import Direction
 from hockeystick.schemes.simulation import simulation_remark
 
-__all__ = ["ConfidencePoint", "confidence_point"]
+__all__ = ["ConfidencePoint", "confidence_bound", "confidence_point"]
+
+# Some seconds for thousands of steps.
+DEFAULT_DRAWS = 100_000
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,23 @@ class ConfidencePoint(Bound):
             "estimated_delta": self.estimate,
         }
         return found if self.remark is None else {**found, "note": self.remark}
+
+
+def confidence_bound(
+    plan: Plan, noise: float, directions: tuple[Direction, ...], settings: MonteCarlo
+) -> ConfidencePoint:
+    """An upper confidence bound on delta at the epsilon of the settings, which has no default."""
+    if settings.epsilon is None:
+        raise InvalidParameter("epsilon", "given for the method monte-carlo", None)
+    epsilon, draws = settings.epsilon, settings.draws or DEFAULT_DRAWS
+    failure = settings.failure_probability
+    # The claimed delta plays no part in a bound.
+    claim = Claim(plan, epsilon, 0.5, directions)
+    question = (noise, epsilon, draws, failure, directions)
+    with open_drawer(
+        plan, execution=settings.execution, seed=settings.seed, confidence=question
+    ) as drawer:
+        return confidence_point(drawer, claim, noise=noise, draws=draws, failure=failure)
 
 
 def confidence_point(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from hockeystick.errors import InvalidParameter, UnsupportedPlan
+from hockeystick import _validate as check
+from hockeystick.errors import UnsupportedPlan
 from hockeystick.montecarlo.checkpoint import Checkpoint
 from hockeystick.montecarlo.drawing import Drawer
 from hockeystick.montecarlo.execution import Execution, open_pool
@@ -36,7 +36,7 @@ def open_drawer(
     checkpoint = Checkpoint(
         execution.checkpoint_path,
         content,
-        _checked(seed),
+        check.seed("seed", seed),
         rescuable=execution.rescue is not None,
         key=execution.checkpoint_key,
     )
@@ -65,15 +65,3 @@ def check_simulated(plan: Plan) -> None:
     reason = missing_simulation(plan)
     if reason is not None:
         raise UnsupportedPlan(f"Monte Carlo accounting does not apply: {reason}.")
-
-
-def _checked(seed: Any) -> int | None:
-    if seed is None:
-        return None
-    try:
-        number = operator.index(seed)
-    except TypeError:
-        raise InvalidParameter("seed", "an integer >= 0 or None", seed) from None
-    if isinstance(seed, bool) or number < 0:
-        raise InvalidParameter("seed", "an integer >= 0 or None", seed)
-    return number

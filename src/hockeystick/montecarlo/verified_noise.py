@@ -6,12 +6,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hockeystick import _validate as check
 from hockeystick.guarantee import Guarantee
 from hockeystick.montecarlo.drafts import DrawPlan, draw_plan
-from hockeystick.montecarlo.execution import Execution
 from hockeystick.montecarlo.selection import Selection, draft_candidates, select_noise
 from hockeystick.montecarlo.session import open_drawer
+from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.montecarlo.verifier import Claim, Verifier
 from hockeystick.montecarlo.verify import checked_claim, verified_guarantee
 from hockeystick.plan import Plan
@@ -38,10 +37,8 @@ def verified_noise(
     delta: float,
     direction: str,
     proven: Callable[[float], float],
-    draws: int | None = None,
+    settings: MonteCarlo,
     start: float | None = None,
-    seed: int | None = None,
-    execution: Execution | None = None,
 ) -> VerifiedNoise:
     """The smallest noise that was accepted; `proven(delta)` is one that needs no test.
 
@@ -50,9 +47,11 @@ def verified_noise(
     for which delta pays.
     """
     claim = checked_claim(plan, epsilon=epsilon, delta=delta, direction=direction)
-    fallback, budget = proven(claim.allowed), _budget(draws, claim)
+    fallback, budget = proven(claim.allowed), _budget(settings, claim)
     question = (epsilon, delta, direction, budget)
-    with open_drawer(plan, execution=execution, seed=seed, calibrate=question) as drawer:
+    with open_drawer(
+        plan, execution=settings.execution, seed=settings.seed, calibrate=question
+    ) as drawer:
         verifier = Verifier(drawer, drawer.checkpoint.seed)
         draft = draft_candidates(verifier, claim, proven=fallback, draws=budget, start=start)
         chosen = select_noise(verifier, claim, draft, proven=fallback)
@@ -67,16 +66,16 @@ def draft_noise(
     delta: float,
     direction: str = "both",
     proven: Callable[[float], float],
-    draws: int | None = None,
+    settings: MonteCarlo,
     start: float | None = None,
-    seed: int | None = None,
-    execution: Execution | None = None,
 ) -> list[DrawPlan]:
     """What `verified_noise` would test with the same arguments, noisiest first; pilots only."""
     claim = checked_claim(plan, epsilon=epsilon, delta=delta, direction=direction)
-    fallback, budget = proven(claim.allowed), _budget(draws, claim)
+    fallback, budget = proven(claim.allowed), _budget(settings, claim)
     question = (epsilon, delta, direction, budget)
-    with open_drawer(plan, execution=execution, seed=seed, calibrate=question) as drawer:
+    with open_drawer(
+        plan, execution=settings.execution, seed=settings.seed, calibrate=question
+    ) as drawer:
         verifier = Verifier(drawer, drawer.checkpoint.seed)
         draft = draft_candidates(verifier, claim, proven=fallback, draws=budget, start=start)
         return [
@@ -85,10 +84,8 @@ def draft_noise(
         ]
 
 
-def _budget(draws: int | None, claim: Claim) -> int:
-    if draws is None:
-        return math.ceil(DEFAULT_DRAWS / claim.delta)
-    return check.positive_integer("draws", draws)
+def _budget(settings: MonteCarlo, claim: Claim) -> int:
+    return settings.draws or math.ceil(DEFAULT_DRAWS / claim.delta)
 
 
 def _details(claim: Claim, chosen: Selection) -> dict[str, object]:

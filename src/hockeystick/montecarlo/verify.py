@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from hockeystick import _validate as check
-from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.errors import InvalidParameter, UnsupportedPlan, VerificationFailed
 from hockeystick.guarantee import Analysis, Guarantee, directions_for
 from hockeystick.montecarlo.claimed import ClaimedPoint
 from hockeystick.montecarlo.drafts import DrawPlan, draw_plan
 from hockeystick.montecarlo.execution import Execution
 from hockeystick.montecarlo.session import check_simulated, open_drawer
+from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.montecarlo.verifier import Claim, Outcome, Verifier
 from hockeystick.plan import Plan, require_plan
 from hockeystick.schemes.simulation import simulation_remark
@@ -98,7 +98,7 @@ def verified_guarantee(claim: Claim, noise: float, details: dict[str, object]) -
     if remark is not None:
         details = {**details, "note": remark}
     analysis = Analysis(
-        MONTE_CARLO,
+        MonteCarlo.name,
         "conjectured" if plan.sampling.conjectured else "verified",
         ClaimedPoint(claim.epsilon, claim.delta, claim.directions, details),
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hockeystick import _validate as check
 from hockeystick.accounting.account import methods
 from hockeystick.accounting.compare import Compared
-from hockeystick.analyses.method import MONTE_CARLO
+from hockeystick.analyses import METHODS
 from hockeystick.errors import HockeystickError
 from hockeystick.report.error_curve import ErrorCurve, error_curves
 from hockeystick.report.noise_curve import NoiseCurve, drawn_methods, method_curve
@@ -94,7 +94,10 @@ def comparison_report(
         update(f"Reading the profile of {family.label} ...")
         points = privacy_points(best)
         applicable = methods(best.plan)
-        draws = MONTE_CARLO in applicable and not best.calibration.guarantee.analyses[0].tight
+        draws = (
+            any(METHODS[name].by_draws for name in applicable)
+            and not best.calibration.guarantee.analyses[0].tight
+        )
         update(f"Simulating {family.label} ...")
         reports.append(
             FamilyReport(
@@ -113,7 +116,7 @@ def comparison_report(
 
 def _not_drawn(applicable: Iterable[str], curves: Sequence[NoiseCurve]) -> tuple[str, ...]:
     drawn = {curve.label for curve in curves}
-    return tuple(name for name in applicable if name not in drawn and name != MONTE_CARLO)
+    return tuple(name for name in applicable if name not in drawn and not METHODS[name].by_draws)
 
 
 def _estimate(one: Compared, seed: int) -> float | None:

@@ -102,7 +102,9 @@ def drawn_methods(one: Compared) -> Iterator[str]:
     """
     asked = {analysis.method for analysis in one.calibration.guarantee.analyses}
     for name, method in METHODS.items():
-        if method.objection(one.plan) is not None or (name in COSTLY and name not in asked):
+        if method.by_draws or method.objection(one.plan) is not None:
+            continue
+        if name in COSTLY and name not in asked:
             continue
         if method.cost(one.plan) <= AFFORDABLE * CURVE_BUDGET or name == one.answer.method:
             yield name

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hockeystick.analyses import METHODS
-from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.errors import HockeystickError, VerificationFailed
 from hockeystick.guarantee import ADJACENCY, KINDS, Answer, Guarantee, Kind
+from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.montecarlo.verify import verify
 from hockeystick.training.plan_object import digest_of, mislabelled
 from hockeystick.training.record import RunRecord
@@ -65,7 +65,7 @@ def check_statement(statement: Statement) -> Recheck:
         guarantee = _guarantee(statement, record)
         answer = guarantee.answer(delta=statement.delta)
     except VerificationFailed as error:
-        return Recheck(None, None, MONTE_CARLO, (str(error),))
+        return Recheck(None, None, MonteCarlo.name, (str(error),))
     except NOTHING_COMPUTED as error:
         return Recheck(None, None, None, (f"nothing can be computed: {error}",))
     problems += _differences(statement, guarantee, answer)
@@ -74,7 +74,7 @@ def check_statement(statement: Statement) -> Recheck:
 
 def _guarantee(statement: Statement, record: RunRecord) -> Guarantee:
     """A claim that was verified is verified again; everything else is computed."""
-    if statement.method == MONTE_CARLO and statement.filter is None:
+    if statement.method == MonteCarlo.name and statement.filter is None:
         return verify(
             record.plan,
             noise_multiplier=statement.noise_multiplier,

@@ -7,9 +7,9 @@ from typing import Any
 
 from hockeystick import _validate as check
 from hockeystick.accounting.account import account
-from hockeystick.analyses.method import MONTE_CARLO
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Guarantee
+from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.profile import DEFAULT_ACCURACY
 from hockeystick.training.filtered import filter_guarantee, rate_for_filters
 from hockeystick.training.plan_object import require_gaussian, sampling_object, strategy_object
@@ -95,7 +95,7 @@ def _check_about(guarantee: Guarantee, record: RunRecord) -> None:
     require_gaussian(record.plan)
     if record.filter is not None:
         raise InvalidParameter("guarantee", "None for a run that a filter governed", guarantee)
-    drawn = all(one.method == MONTE_CARLO for one in guarantee.analyses)
+    drawn = all(one.method == MonteCarlo.name for one in guarantee.analyses)
     if not drawn or guarantee.kind == "confidence":
         allowed = "None unless a claim was verified by draws; `account` is asked here"
         raise InvalidParameter("guarantee", allowed, guarantee)

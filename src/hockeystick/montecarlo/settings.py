@@ -1,0 +1,72 @@
+"""`MonteCarlo`: the method "monte-carlo" with its settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hockeystick import _validate as check
+from hockeystick.errors import InvalidParameter
+from hockeystick.montecarlo.execution import Execution
+
+__all__ = ["MonteCarlo"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MonteCarlo:
+    """Accounting by draws of whole runs, with the exact likelihood ratio of each draw.
+
+    Given as `method=` to `account` or `calibrate`. The name "monte-carlo" stands for
+    `MonteCarlo()`.
+
+    - `account(plan, noise_multiplier=..., method=MonteCarlo(epsilon=...))` bounds delta at that
+      epsilon. The bound is wrong with probability at most `failure_probability`. Its kind is
+      "confidence": it is no privacy guarantee of its own.
+    - `calibrate(plan, epsilon=..., delta=..., method=MonteCarlo(...))` tests candidates for the
+      noise before the run. The probability of accepting too little noise is a part of delta, so
+      that the result is a guarantee, of kind "verified".
+
+    Parameters
+    ----------
+    draws
+        For `account`, the number of draws in each direction; by default 100 000. For `calibrate`,
+        about how many draws all tests make together; by default 100 / delta. With far fewer, the
+        answer of `calibrate` is the proven noise.
+    epsilon
+        Where `account` bounds delta, at least 0. `calibrate` takes its own epsilon.
+    seed
+        An integer that makes the draws reproducible. By default it comes from the operating
+        system.
+    failure_probability
+        Of the bound of `account`.
+    execution
+        Where the draws are made (`Execution`). The result does not depend on it.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> plan = hs.Plan(sampling=hs.MinSep(rate=0.1, separation=4), steps=24)
+    >>> method = hs.MonteCarlo(epsilon=1.0, draws=2_000, seed=1)
+    >>> bound = hs.account(plan, noise_multiplier=2.0, method=method)
+    >>> bound.kind, bound.delta(1.0) < 0.02
+    ('confidence', True)
+    """
+
+    name: ClassVar[str] = "monte-carlo"
+
+    draws: int | None = None
+    epsilon: float | None = None
+    seed: int | None = None
+    failure_probability: float = 0.001
+    execution: Execution | None = None
+
+    def __post_init__(self) -> None:
+        failure = check.small_probability("failure_probability", self.failure_probability)
+        object.__setattr__(self, "failure_probability", failure)
+        object.__setattr__(self, "seed", check.seed("seed", self.seed))
+        if self.draws is not None:
+            object.__setattr__(self, "draws", check.positive_integer("draws", self.draws))
+        if self.epsilon is not None:
+            object.__setattr__(self, "epsilon", check.at_least("epsilon", self.epsilon, 0.0))
+        if not (self.execution is None or isinstance(self.execution, Execution)):
+            raise InvalidParameter("execution", "an Execution or None", self.execution)
