@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.bounds.subsampled import SubsampledSource
+from hockeystick.bounds.profiles import ProfileBound
+from hockeystick.bounds.subsampled import SubsampledBound
 
 NEAR_ONE = [*(1 - 10.0**-k for k in range(1, 16)), 1 - 2.3e-16, 1 - 2.0**-53]
 TINY = [1e-3, 1e-10, 1e-100, 1e-200]
@@ -104,17 +105,17 @@ def test_discrete_pairs(rate, name, direction):
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("rate", NEAR_ONE)
-def test_sources_near_one(rate, direction):
+def test_bounds_near_one(rate, direction):
     """Upper bounds for a run in which the example takes part with this probability."""
-    source = SubsampledSource(hs.Profile.gaussian(noise_multiplier=0.05), rate)
+    bound = SubsampledBound(ProfileBound(hs.Profile.gaussian(noise_multiplier=0.05)), rate)
     with mp.workdps(DIGITS):
         for delta in (1e-6, 0.1):
             options = {"directions": (direction,), "accuracy": 1e-3}
-            epsilon = source.epsilon_bounds(delta, **options).upper
+            epsilon = bound.epsilon(delta, **options).value
             assert gaussian_delta(epsilon, rate, 0.05, direction) <= delta
             for at in (epsilon, 0.97 * epsilon):
                 true = gaussian_delta(at, rate, 0.05, direction)
-                upper = source.delta_bounds(at, **options).upper
+                upper = bound.delta(at, **options).value
                 assert true <= upper <= true * (1 + mp.mpf(1e-6)) + mp.mpf(1e-12)
 
 

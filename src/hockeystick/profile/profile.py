@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hockeystick import _validate as check
-from hockeystick._numerics.divergence import tradeoff_from_law
-from hockeystick._numerics.envelope import dominates
-from hockeystick._numerics.law import FloatArray, Resolution
 from hockeystick.errors import InvalidParameter
+from hockeystick.profile.curves import (
+    FINE,
+    Side,
+    proves_domination,
+    renyi_divergences,
+    tradeoff_curve,
+)
 from hockeystick.profile.expressions import constructors
 from hockeystick.profile.expressions.base import Expression
 from hockeystick.profile.expressions.composed import compose
 from hockeystick.profile.expressions.envelope import Maximum, Minimum
-from hockeystick.profile.refinement import (
-    Bounds,
-    Direction,
-    Evaluator,
-    Laws,
-    Question,
-    smallest_tail,
-)
+from hockeystick.profile.refinement import Bounds, Direction, Evaluator
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -32,17 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_ACCURACY", "Profile"]
 
 DEFAULT_ACCURACY = 1e-3
-# Resolutions at which domination is tried before it is given up.
-DOMINATION_STEPS = (0.05, 0.02, 0.008)
-DOMINATION_NATS = 8.0
-# Resolution of exported distributions.
-EXPORT_STEP, EXPORT_TAIL = 0.006, 1e-20
-# What sums of masses may lose to floating point in a trade-off function, relatively.
-TRADEOFF_ROUNDING = 1e-12
 # Moments are computed together, in time that grows with the square of the largest order.
 LARGEST_ORDER = 10_000
-
-Side = Literal["upper", "lower"]
 
 
 class Profile:
@@ -50,12 +37,29 @@ class Profile:
 
     P is the output with the example, Q without it; `delta(epsilon)` is the oriented H(P || Q) at
     e^epsilon (the remove direction), `reverse()` gives the other one. A profile is a description:
-    nothing is computed before a number is asked for, and then the grid is refined until upper and
+    nothing is computed before a number is requested, and then the grid is refined until upper and
     lower bound agree to the requested accuracy. Every number is an upper bound, discretisation and
     truncation included, unless the profile was built with bound="lower".
 
-    Cost of a question about an n-fold composition or allocation: O(N^2 log n) with N about a
-    thousand grid points, whatever the delta.
+    A number of an n-fold composition or allocation costs O(N^2 log n) with N about a thousand grid
+    points, whatever the delta.
+
+    Parameters
+    ----------
+    expression
+        What the law of dP/dQ is computed from; users call `gaussian` and the other constructors.
+    bound
+        "upper" for upper bounds, "lower" for lower ones.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> step = hs.Profile.gaussian(noise_multiplier=0.8)
+    >>> run = step.subsample(0.01).self_compose(1_000)
+    >>> print(f"{run.epsilon(1e-6):.2f} {run.reverse().epsilon(1e-6):.2f}")
+    3.71 2.20
+    >>> step.dominates(hs.Profile.gaussian(noise_multiplier=1.0))
+    True
     """
 
     def __init__(self, expression: Expression, *, bound: Side = "upper") -> None:
@@ -118,8 +122,7 @@ class Profile:
         if self.bound != "upper":
             raise InvalidParameter("bound", "'upper' for an exported distribution", self.bound)
         interval = check.positive("interval", interval)
-        resolution = Resolution(EXPORT_STEP, EXPORT_TAIL, DOMINATION_NATS)
-        return pld_from_law(self._evaluator.laws(resolution).upper, interval=interval)
+        return pld_from_law(self._evaluator.laws(FINE).upper, interval=interval)
 
     # -- numbers --------------------------------------------------------------------------------
 
@@ -165,15 +168,7 @@ class Profile:
         orders = check.vector("order", order, "numbers above 1")
         if not np.all((orders > 1) & (orders <= LARGEST_ORDER)):
             raise InvalidParameter("order", f"in (1, {LARGEST_ORDER}]", order)
-        resolution = Resolution(EXPORT_STEP, EXPORT_TAIL, DOMINATION_NATS)
-        largest = math.ceil(orders.max(initial=2))
-        moments = self.expression.power_moments(largest, reverse=False, resolution=resolution)
-        if moments.apart > 0:
-            value = np.full(orders.shape, np.inf)
-        else:
-            # No moment is below 1 unless masses do not quite add up.
-            log = np.maximum(moments.log, 0.0)
-            value = np.interp(orders, np.arange(largest + 1), log) / (orders - 1)
+        value = renyi_divergences(self.expression, orders)
         return float(value) if np.ndim(order) == 0 else value
 
     def tradeoff(self, alpha: Any, *, accuracy: float = DEFAULT_ACCURACY) -> Any:
@@ -186,27 +181,7 @@ class Profile:
         levels = check.vector("alpha", alpha, "in [0, 1]")
         if not np.all((levels >= 0) & (levels <= 1)):
             raise InvalidParameter("alpha", "in [0, 1]", alpha)
-        curves: dict[str, FloatArray] = {}
-
-        def read(laws: Laws) -> Bounds:
-            less, more = 1 - TRADEOFF_ROUNDING, 1 + TRADEOFF_ROUNDING
-            curves["upper"] = tradeoff_from_law(laws.upper, levels) * less
-            curves["lower"] = np.minimum(tradeoff_from_law(laws.lower, levels) * more, 1 - levels)
-            return Bounds(
-                0.0, float(np.max(np.abs(curves["lower"] - curves["upper"]), initial=0.0))
-            )
-
-        self._evaluator.answer(
-            Question(
-                name="the trade-off function",
-                read=read,
-                gap=lambda bounds: bounds.upper / accuracy,
-                tail=EXPORT_TAIL,
-                nats=DOMINATION_NATS,
-                accuracy=accuracy,
-            )
-        )
-        value = curves[self.bound]
+        value = tradeoff_curve(self._evaluator, levels, side=self.bound, accuracy=accuracy)
         return float(value) if np.ndim(alpha) == 0 else value
 
     # -- algebra --------------------------------------------------------------------------------
@@ -263,17 +238,7 @@ class Profile:
         because the far tails of both laws are truncated.
         """
         slack = check.at_least("slack", slack, 0.0)
-        mine, theirs = self.expression, other.expression
-        if mine.covers(theirs):
-            return True
-        if mine.family is not None and mine.family == theirs.family:
-            return mine.order() >= theirs.order()
-        for step in DOMINATION_STEPS:
-            resolution = Resolution(step, smallest_tail(), DOMINATION_NATS)
-            lower = self._evaluator.laws(resolution).lower
-            if dominates(lower, other._evaluator.laws(resolution).upper, slack):
-                return True
-        return False
+        return proves_domination(self._evaluator, other._evaluator, slack)
 
     # -- inside ---------------------------------------------------------------------------------
 
