@@ -22,10 +22,28 @@ __all__ = ["Plan", "require_plan"]
 class Plan:
     """A run: how batches are drawn, for how many steps, with which noise.
 
-    `strategy` correlates the noise of different steps; by default it is independent. `mechanism` is
-    the profile of one step on a batch that holds the example; by default it is the Gaussian
-    mechanism, whose noise multiplier is given to `account` or found by `calibrate`. The same object
-    draws the batches and the noise, so what is accounted is what is run.
+    The same object draws the batches and the noise, so what is accounted is what is run.
+
+    Parameters
+    ----------
+    sampling
+        How batches are drawn.
+    steps
+        The number of updates.
+    strategy
+        How the noise of different steps is correlated; independent by default.
+    mechanism
+        The profile of one step on a batch that holds the example. By default the Gaussian
+        mechanism, whose noise multiplier is given to `account` or found by `calibrate`.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> plan = hs.Plan(sampling=hs.Poisson(rate=0.5), steps=3)
+    >>> plan.describe()["sampling"]
+    {'scheme': 'poisson', 'rate': 0.5}
+    >>> [batch.size <= 10 for batch in plan.batches(examples=10, rng=1)]
+    [True, True, True]
     """
 
     sampling: Sampling
@@ -71,8 +89,17 @@ class Plan:
     ) -> Iterator[Indices]:
         """The index arrays of the run's batches, one per step.
 
-        `examples` is their number; for a scheme that protects users it may be the graph of examples
-        and users instead.
+        Parameters
+        ----------
+        examples
+            Their number; for a scheme that protects users it may be the graph of examples and users.
+        rng
+            A seed, a generator, "chacha", or None for a cryptographic seed.
+
+        Returns
+        -------
+        Iterator[Indices]
+            Sorted arrays of distinct indices.
         """
         return self.sampling.batches(examples=examples, steps=self.steps, rng=rng)
 
@@ -84,7 +111,24 @@ class Plan:
         dtype: npt.DTypeLike = np.float32,
         rng: RandomSource = None,
     ) -> NoiseStream:
-        """The run's noise C^-1 Z, one row per step; `scale` is noise multiplier times clip norm."""
+        """The run's noise C^-1 Z, one row per step.
+
+        Parameters
+        ----------
+        dimension
+            Of a row: a number, or the shape of an array.
+        scale
+            The noise multiplier times the clip norm.
+        dtype
+            Of the rows.
+        rng
+            As in `batches`.
+
+        Returns
+        -------
+        NoiseStream
+            An iterator over the rows, with a state that can be saved.
+        """
         return self.strategy.noise(dimension, scale=scale, dtype=dtype, rng=rng)
 
     def describe(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import doctest
 import inspect
 import re
 import time
+from enum import Enum
 
 import pytest
 
@@ -161,7 +162,7 @@ def examples_of(name, entry):
 
 def arguments(entry):
     """What a caller of a function or class has to know: names of its parameters."""
-    if inspect.isclass(entry) and issubclass(entry, BaseException):
+    if inspect.isclass(entry) and issubclass(entry, BaseException | Enum):
         return []
     try:
         signature = inspect.signature(entry)
@@ -201,6 +202,11 @@ def is_result(entry):
     return inspect.isclass(entry) and bool(section(entry, "Attributes"))
 
 
+def is_choice(entry):
+    """Whether this is an enumeration, whose members are its documentation."""
+    return inspect.isclass(entry) and issubclass(entry, Enum)
+
+
 def gives_something(entry):
     """Whether a function returns a value."""
     return inspect.isfunction(entry) and inspect.signature(entry).return_annotation not in (
@@ -222,7 +228,8 @@ def gaps(name):
     ]
     if gives_something(entry) and not (section(entry, "Returns") or section(entry, "Yields")):
         found.append("returns")
-    if not is_result(entry) and not examples_of(name, entry):
+    shown = is_result(entry) or inspect.isabstract(entry) or is_choice(entry)
+    if not shown and not examples_of(name, entry):
         found.append("example")
     return found
 
