@@ -26,7 +26,7 @@ from hockeystick.errors import InvalidParameter, VerificationFailed
 from hockeystick.guarantee import KINDS
 from hockeystick.montecarlo import work
 from hockeystick.training import RunRecord, Statement, check_statement, describe_filter, statement
-from hockeystick.training.statement import priced
+from hockeystick.training.record import guarantee_of
 from robustness.mutation import damaged_text, mutated
 from robustness.outcomes import TIMES, outcome, refused
 
@@ -54,7 +54,7 @@ def stated(name):
     record = RunRecord(
         plan=plan, taken_steps=4, noise_multiplier=1.2, max_grad_norm=1.0, filter=described
     )
-    return statement(record, delta=1e-5).to_json(), priced(record)
+    return statement(record, delta=1e-5).to_json(), guarantee_of(record)
 
 
 @pytest.mark.parametrize("name", ["poisson", "banded", *FILTERS])

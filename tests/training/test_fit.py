@@ -11,7 +11,7 @@ import hockeystick as hs
 from hockeystick.errors import BudgetExceeded, InvalidParameter, PlanMismatch, UnsupportedPlan
 from hockeystick.randomness import generators
 from hockeystick.training import LinearRegression, LogisticRegression, fit_linear, fit_logistic
-from hockeystick.training.governed import clipped_sum, lengths
+from hockeystick.training.gradients import clipped_sum, lengths
 from hockeystick.training.run import PrivateRun
 
 STEPS, EXAMPLES = 12, 90
@@ -243,7 +243,7 @@ def test_individual_budgets_let_each_example_pay():
     ids=["correlated", "stopping"],
 )
 def test_filters_refuse_plans_they_cannot_price(plan):
-    """Steps that depend on each other have no price of their own."""
+    """Steps that depend on each other have no charge of their own."""
     x, y = data()
     with pytest.raises(UnsupportedPlan, match="one at a time"):
         fit_logistic(

@@ -98,7 +98,7 @@ STRATEGY = strategy_object(PLAN.strategy)
         ({"unit": "user"}, "unit"),
         ({"method": "gram"}, "method"),
         ({"method": "magic"}, "method"),
-        ({"priced_for": "the taken steps"}, "priced for"),
+        ({"priced_for": "the taken steps"}, "priced_for is"),
         ({"strategy": {**STRATEGY, "sha256": "0" * 64}}, "digest"),
         ({"strategy": {**STRATEGY, "bands": 3}}, "called 'bsr'"),
         ({"strategy": {**STRATEGY, "factorization": "identity"}}, "called 'identity'"),
@@ -161,7 +161,7 @@ def test_a_filter_cannot_be_made_better():
         ({"filter": {**made.filter, "mu": 0.6}}, "below the recomputed"),
         ({"filter": {"filter": "Gaussian", "mu": 0.5}}, "method"),
         ({"filter": {**made.filter, "kind": "proven"}}, "description"),
-        ({"filter": None}, "priced for"),
+        ({"filter": None}, "priced_for is"),
     ):
         found = check_statement(replace(made, **change))
         assert problem in " ".join(found.problems)

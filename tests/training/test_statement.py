@@ -51,8 +51,8 @@ def test_early_stopping_buys_nothing():
     assert early.epsilon == all_of_them.epsilon == wanted
     assert early.priced_for == "all planned steps"
     assert (early.taken_steps, early.planned_steps) == (10, STEPS)
-    assert "buys nothing" in early.paragraph()
-    assert "buys nothing" not in all_of_them.paragraph()
+    assert "saves nothing" in early.paragraph()
+    assert "saves nothing" not in all_of_them.paragraph()
 
 
 def test_the_facts_of_a_statement():
@@ -96,7 +96,7 @@ def test_filters_give_their_own_guarantee(governing):
     assert found.priced_for == "the whole budget of the filter"
     marked = "NOT A PROVEN GUARANTEE" in found.paragraph()
     assert marked == (governing.kind == "asymptotic")
-    assert "governed the run" in found.paragraph()
+    assert "limited the run" in found.paragraph()
     back = filter_guarantee(through_json(describe_filter(governing)))
     assert back.delta(1.0) == governing.guarantee().delta(1.0)
 

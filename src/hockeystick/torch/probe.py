@@ -23,7 +23,7 @@ from hockeystick.torch.outcome import Outcome, relative_change, rows_of
 from hockeystick.torch.probe_report import ProbeReport
 from hockeystick.torch.rowwise import CONSTANT, LAYOUTS, kept_random_states
 from hockeystick.torch.sample import Sample
-from hockeystick.training.independence import halves
+from hockeystick.training.gradients import halves
 
 __all__ = ["IndependenceProbe"]
 

@@ -19,9 +19,8 @@ from hockeystick.torch.probe_report import ProbeReport
 from hockeystick.torch.progress import Progress
 from hockeystick.torch.restoring import check_model_state
 from hockeystick.training.filtered import describe_filter
-from hockeystick.training.record import RunRecord, versions_of
-from hockeystick.training.stated import Statement
-from hockeystick.training.statement import statement
+from hockeystick.training.record import RunRecord, statement, versions_of
+from hockeystick.training.statements import Statement
 
 __all__ = ["PrivateRun"]
 

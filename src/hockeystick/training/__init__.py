@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from hockeystick.training.filtered import describe_filter, rate_for_filters
 from hockeystick.training.fit import Fitted, fit_linear, fit_logistic
-from hockeystick.training.gradients import LinearRegression, LogisticRegression
 from hockeystick.training.jax_bridge import JaxPrivacyExport, to_jax_privacy
+from hockeystick.training.linear_models import LinearRegression, LogisticRegression
 from hockeystick.training.recheck import Recheck, check_statement
-from hockeystick.training.record import RunRecord, versions_of
+from hockeystick.training.record import RunRecord, statement, versions_of
 from hockeystick.training.run import PrivateRun
-from hockeystick.training.stated import Statement
-from hockeystick.training.statement import statement
+from hockeystick.training.statements import Statement
 
 __all__ = [
     "Fitted",

@@ -13,7 +13,7 @@ from hockeystick.filters import Filter, Individual
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource
 from hockeystick.schemes import Attribution
-from hockeystick.training.gradients import LinearModel, LinearRegression, LogisticRegression
+from hockeystick.training.linear_models import LinearModel, LinearRegression, LogisticRegression
 from hockeystick.training.run import PrivateRun
 
 __all__ = ["Fitted", "fit_linear", "fit_logistic"]
@@ -22,7 +22,15 @@ M = TypeVar("M", bound=LinearModel)
 
 
 class Fitted(NamedTuple, Generic[M]):
-    """The model, and the run that made it, which has the `statement`."""
+    """The model, and the run that made it.
+
+    Attributes
+    ----------
+    model
+        The fitted model.
+    run
+        The run, which has the `statement`.
+    """
 
     model: M
     run: PrivateRun
@@ -40,11 +48,44 @@ def fit_logistic(
     filter: Filter | Individual | None = None,  # noqa: A002 - the word of the interface
     rng: RandomSource = None,
 ) -> Fitted[LogisticRegression]:
-    """Logistic regression by private gradient descent: a step of the plan for each update.
+    """Logistic regression by private gradient descent.
 
-    `examples` is a matrix with a row for each example, `targets` are 0 or 1. parameters -=
-    learning_rate * private gradient, from zero. For a scheme that protects users `attribution` says
-    whose the examples are. A `filter` may end the run before the plan does.
+    Parameters
+    ----------
+    examples
+        A matrix with a row for each example.
+    targets
+        One number for each example, 0 or 1.
+    plan
+        Batches, steps and noise; a step of the plan is an update
+        parameters -= learning_rate * private gradient, from zero.
+    noise_multiplier, max_grad_norm
+        The standard deviation of Z over the clip norm, and the clip norm of each gradient.
+    learning_rate
+        The size of an update.
+    attribution
+        Whose the examples are, for a scheme that protects users.
+    filter
+        A privacy filter or individual budgets; it may end the run before the plan does.
+    rng
+        Where batches and noise come from; by default a secret seed.
+
+    Returns
+    -------
+    Fitted
+        The model, and the run that made it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hockeystick as hs
+    >>> x = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> plan = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=30)
+    >>> fitted = hs.training.fit_logistic(
+    ...     x, x[:, 0] > 0, plan=plan, noise_multiplier=1, max_grad_norm=1, learning_rate=1, rng=1
+    ... )
+    >>> print(fitted.model.weights.round(1), fitted.run.taken_steps)
+    [3.2 0. ] 30
     """
     return _fit(
         LogisticRegression,
@@ -72,7 +113,32 @@ def fit_linear(
     filter: Filter | Individual | None = None,  # noqa: A002 - the word of the interface
     rng: RandomSource = None,
 ) -> Fitted[LinearRegression]:
-    """Least squares by private gradient descent; parameters as for `fit_logistic`."""
+    """Least squares by private gradient descent.
+
+    Parameters
+    ----------
+    targets
+        One number for each example.
+    examples, plan, noise_multiplier, max_grad_norm, learning_rate, attribution, filter, rng
+        As for `fit_logistic`.
+
+    Returns
+    -------
+    Fitted
+        The model, and the run that made it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hockeystick as hs
+    >>> x = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> plan = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=30)
+    >>> fitted = hs.training.fit_linear(
+    ...     x, x[:, 0], plan=plan, noise_multiplier=1, max_grad_norm=2, learning_rate=0.5, rng=1
+    ... )
+    >>> print(fitted.model.weights.round(1), fitted.run.taken_steps)
+    [1. 0.] 30
+    """
     return _fit(
         LinearRegression,
         examples,

@@ -1,107 +1,221 @@
-"""Models that are linear in their parameters, with the exact gradient of every example."""
+"""Gradients of a batch: checked, probed for independence, clipped and summed.
+
+Every gradient is clipped to the same norm, or to the norm that a filter permits for the step, or to
+what the budget of its own example allows.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial, singledispatch
+from typing import Any, Protocol
 
 import numpy as np
 
 from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray
-from hockeystick.errors import InvalidParameter
+from hockeystick.errors import InvalidParameter, PlanMismatch
+from hockeystick.filters import Filter, Individual
+from hockeystick.plan import Plan
+from hockeystick.schemes import Indices
+from hockeystick.training.filtered import describe_filter, rate_for_filters
 
-__all__ = ["LinearModel", "LinearRegression", "LogisticRegression"]
+__all__ = [
+    "ClippingRule",
+    "Gradients",
+    "checked_rows",
+    "clipped_sum",
+    "clipping_rule",
+    "halves",
+    "lengths",
+    "probe_gradients",
+]
+
+Gradients = Callable[[Indices], FloatArray]
+Summing = Callable[[Indices, Gradients], FloatArray]
+
+# Examples of a batch that are compared: with four, two ways to halve them separate every two.
+PROBED = 4
+# Largest relative change that rounding in single precision explains: a thousand units of it.
+TOLERANCE = 1e-4
+# A gradient this much shorter than the longest is compared relative to the longest: rounding is
+# relative to the terms that cancel in it.
+NEGLIGIBLE = 1e-3
 
 
-class LinearModel(ABC):
-    """A weight for each feature and an intercept, which is the last parameter.
+class ClippingRule(Protocol):
+    """How long a gradient may be in each step."""
 
-    The score of an example x is w.x + b; the loss is a function of score and target, so that the
-    gradient of one example is the derivative of its loss in the score, times (x, 1).
+    @property
+    def filter_description(self) -> dict[str, object] | None:
+        """The filter as plain values, if there is one."""
+
+    def permit(self) -> Summing:
+        """How to sum the next batch; `BudgetExceeded`, with nothing drawn, if it may not run."""
+
+
+@dataclass(frozen=True)
+class _FixedClipping:
+    """Every gradient is clipped to the same norm, in every step."""
+
+    clip: float
+    filter_description: dict[str, object] | None = None
+
+    def permit(self) -> Summing:
+        return partial(_sum_of_batch, clip=self.clip)
+
+
+@dataclass(frozen=True)
+class _FilteredClipping:
+    """A filter is asked before each step, and may shorten the clip norm."""
+
+    filter: Filter
+    clip: float
+    rate: float
+    noise_multiplier: float
+    filter_description: dict[str, object] | None
+
+    def permit(self) -> Summing:
+        permit = self.filter.request(rate=self.rate, noise_multiplier=self.noise_multiplier)
+        permit.commit()
+        return partial(_sum_of_batch, clip=self.clip * permit.clip_scale)
+
+
+@dataclass(frozen=True)
+class _IndividualClipping:
+    """Every example has a budget of its own and is charged in every step, in the batch or not.
+
+    An exhausted example contributes nothing any more. The run continues as planned: stopping
+    because of what is left would reveal it.
     """
 
-    def __init__(self, *, features: int) -> None:
-        self.parameters: FloatArray = np.zeros(check.positive_integer("features", features) + 1)
+    budgets: Individual
+    clip: float
+    rate: float
+    noise_multiplier: float
+    filter_description: dict[str, object] | None
 
-    @property
-    def weights(self) -> FloatArray:
-        """One for each feature."""
-        return self.parameters[:-1]
+    def permit(self) -> Summing:
+        return self._sum
 
-    @property
-    def intercept(self) -> float:
-        """The score where all features are zero."""
-        return float(self.parameters[-1])
-
-    def scores(self, examples: Any) -> FloatArray:
-        """w.x + b for each row x."""
-        scores: FloatArray = check.vector("examples", examples) @ self.weights + self.intercept
-        return scores
-
-    def example_gradients(self, examples: FloatArray, targets: FloatArray) -> FloatArray:
-        """A row for each example: the gradient of its own loss, exact."""
-        slopes = self._slopes(examples @ self.weights + self.intercept, targets)
-        ones = np.ones((examples.shape[0], 1))
-        return slopes[:, None] * np.hstack((examples, ones))
-
-    @abstractmethod
-    def losses(self, examples: FloatArray, targets: FloatArray) -> FloatArray:
-        """The loss of each example."""
-
-    @abstractmethod
-    def predict(self, examples: Any) -> FloatArray:
-        """What the model says about each row."""
-
-    @abstractmethod
-    def check_targets(self, targets: FloatArray) -> None:
-        """`InvalidParameter` for targets that the loss is not meant for."""
-
-    @abstractmethod
-    def _slopes(self, scores: FloatArray, targets: FloatArray) -> FloatArray:
-        """The derivative of each example's loss in its score."""
+    def _sum(self, batch: Indices, gradients: Gradients) -> FloatArray:
+        rows = gradients(np.arange(self.budgets.examples))
+        step = self.budgets.step(
+            lengths(rows),
+            rate=self.rate,
+            noise_multiplier=self.noise_multiplier,
+            clip_norm=self.clip,
+        )
+        total: FloatArray = step.factors[batch] @ rows[batch]
+        return total
 
 
-class LogisticRegression(LinearModel):
-    """Targets 0 and 1, whose odds are e^score; loss log(1 + e^score) - target * score."""
-
-    def losses(self, examples: FloatArray, targets: FloatArray) -> FloatArray:
-        """The negative log-likelihood of each target."""
-        scores = self.scores(examples)
-        return np.logaddexp(0.0, scores) - targets * scores
-
-    def predict(self, examples: Any) -> FloatArray:
-        """The probability that the target is 1, for each row."""
-        return _sigmoid(self.scores(examples))
-
-    def check_targets(self, targets: FloatArray) -> None:
-        """They are 0 or 1."""
-        if not np.isin(targets, (0.0, 1.0)).all():
-            raise InvalidParameter("targets", "0 or 1, each of them", np.unique(targets)[:4])
-
-    def _slopes(self, scores: FloatArray, targets: FloatArray) -> FloatArray:
-        return _sigmoid(scores) - targets
+def clipping_rule(
+    privacy_filter: Filter | Individual | None,
+    plan: Plan,
+    *,
+    examples: int,
+    noise_multiplier: float,
+    max_grad_norm: float,
+) -> ClippingRule:
+    """The rule of a filter, of individual budgets, or of a fixed clip norm."""
+    if privacy_filter is None:
+        return _FixedClipping(max_grad_norm)
+    rule = _rule_for(privacy_filter, examples)
+    described, rate = describe_filter(privacy_filter), rate_for_filters(plan)
+    return rule(privacy_filter, max_grad_norm, rate, noise_multiplier, described)
 
 
-class LinearRegression(LinearModel):
-    """Real targets; loss half the squared distance of score and target."""
-
-    def losses(self, examples: FloatArray, targets: FloatArray) -> FloatArray:
-        """Half the squared errors."""
-        return 0.5 * (self.scores(examples) - targets) ** 2
-
-    def predict(self, examples: Any) -> FloatArray:
-        """The score of each row."""
-        return self.scores(examples)
-
-    def check_targets(self, targets: FloatArray) -> None:
-        """Any finite number is allowed."""
-
-    def _slopes(self, scores: FloatArray, targets: FloatArray) -> FloatArray:
-        return scores - targets
+@singledispatch
+def _rule_for(privacy_filter: Any, examples: int) -> Callable[..., ClippingRule]:  # noqa: ARG001
+    raise InvalidParameter("filter", "a filter, Individual budgets or None", privacy_filter)
 
 
-def _sigmoid(scores: FloatArray) -> FloatArray:
-    """1 / (1 + e^-score) without overflow."""
-    result: FloatArray = 0.5 * (1.0 + np.tanh(0.5 * scores))
-    return result
+@_rule_for.register
+def _(privacy_filter: Filter, examples: int) -> Callable[..., ClippingRule]:  # noqa: ARG001
+    return _FilteredClipping
+
+
+@_rule_for.register
+def _(privacy_filter: Individual, examples: int) -> Callable[..., ClippingRule]:
+    if privacy_filter.examples != examples:
+        raise InvalidParameter("filter", f"budgets of {examples} examples", privacy_filter.examples)
+    return _IndividualClipping
+
+
+def checked_rows(
+    batch: Indices, gradients: Callable[[Indices], object], *, dimension: int
+) -> FloatArray:
+    """The gradients of the batch: a finite row for each example."""
+    rows = check.vector("gradients", gradients(batch), "rows of numbers")
+    if rows.shape != (batch.size, dimension) or not np.isfinite(rows).all():
+        allowed = f"finite numbers of shape {(batch.size, dimension)}"
+        raise InvalidParameter("gradients", allowed, rows.shape)
+    return rows
+
+
+def clipped_sum(rows: FloatArray, clip: float) -> FloatArray:
+    """The sum of the rows, each shortened to the norm `clip` if it is longer."""
+    total: FloatArray = clip / np.maximum(lengths(rows), clip) @ rows
+    return total
+
+
+def lengths(rows: FloatArray) -> FloatArray:
+    """The Euclidean length of each row, also where squares would overflow or vanish."""
+    largest = np.maximum(np.abs(rows).max(axis=1, initial=0.0), np.finfo(np.float64).tiny)
+    with np.errstate(over="ignore"):
+        norms: FloatArray = largest * np.linalg.norm(rows / largest[:, None], axis=1)
+    return norms
+
+
+def _sum_of_batch(batch: Indices, gradients: Gradients, *, clip: float) -> FloatArray:
+    return clipped_sum(gradients(batch), clip)
+
+
+def probe_gradients(
+    gradients: Callable[[Indices], FloatArray], batch: Indices, *, step: int
+) -> dict[str, object] | None:
+    """Compare rows of `gradients` for a few examples together, in halves, and in the whole batch.
+
+    Each two of the examples are together once and apart once. Returns what a statement reports, or
+    None if nothing can be said: there is one example, or the function gives other rows each time.
+    `PlanMismatch` if a row changes with the other examples. Costs seven calls with few examples and
+    one with the whole batch.
+    """
+    if batch.size < 2:
+        return None
+    rows = np.unique(np.linspace(0, batch.size - 1, min(batch.size, PROBED)).astype(np.int64))
+    sample = batch[rows]
+    whole = gradients(sample)
+    if not np.array_equal(gradients(sample), whole, equal_nan=True):
+        return None
+    changes = [_change(gradients(sample[part]), whole[part]) for part in halves(sample.size)]
+    worst = max(*changes, _change(gradients(batch)[rows], whole))
+    if not worst <= TOLERANCE:
+        raise PlanMismatch(
+            f"Examples of a batch influence each other: a row of the gradients changes by "
+            f"{worst:.2g} of its length with the others that are there; each row has to be the "
+            "gradient of one example alone."
+        )
+    return {
+        "step": step,
+        "examples": int(sample.size),
+        "largest_change": worst,
+        "inputs_as_loaded": True,
+    }
+
+
+def halves(size: int) -> list[list[int]]:
+    """Halves of range(size), by each bit: every two numbers are separated by one of the bits."""
+    bits = range((size - 1).bit_length())
+    return [[i for i in range(size) if i >> bit & 1 == side] for bit in bits for side in (0, 1)]
+
+
+def _change(now: FloatArray, expected: FloatArray) -> float:
+    """The largest change of a row, relative to its length; rows that are no numbers are equal."""
+    now, expected = np.nan_to_num(now), np.nan_to_num(expected)
+    lengths = np.linalg.norm(expected, axis=1)
+    least = max(float(lengths.max()) * NEGLIGIBLE, float(np.finfo(np.float32).tiny))
+    moved = np.linalg.norm(now - expected, axis=1)
+    return float(np.max(moved / np.maximum(lengths, least)))

@@ -21,7 +21,7 @@ from hockeystick.training.record import RunRecord, versions_of
 
 __all__ = ["JaxPrivacyExport", "to_jax_privacy"]
 
-# jax-privacy keeps this many rows of C^-1 as one array for a matrix that is not Toeplitz.
+# jax-privacy keeps C^-1 as one array: this many rows take 3.2 GB in double precision.
 LARGEST_DENSE = 20_000
 
 
@@ -37,6 +37,25 @@ class JaxPrivacyExport:
     strategy: it has a `batch_iterator`. `clipping.clipped_grad` gets `l2_clip_norm=max_grad_norm`
     and leaves its sums as they are. JAX computes in single precision unless told otherwise, so the
     matrix that runs is C rounded to it.
+
+    Parameters
+    ----------
+    plan
+        What is run.
+    noise_multiplier
+        The standard deviation of Z over the clip norm.
+    max_grad_norm
+        The clip norm.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> plan = hs.Plan(
+    ...     sampling=hs.BallsInBins(bins=10), steps=20, strategy=hs.strategies.bsr(20, bands=2)
+    ... )
+    >>> export = hs.training.to_jax_privacy(plan, noise_multiplier=2.0, max_grad_norm=0.5)
+    >>> export.stddev, export.coefficients
+    (1.0, array([1. , 0.5]))
     """
 
     plan: Plan
@@ -89,7 +108,7 @@ class JaxPrivacyExport:
         return np.array([secrets.randbits(32) for _ in range(2)], dtype=np.uint32)
 
     def record(self, *, taken_steps: int, seeded: bool = False) -> RunRecord:
-        """What happened, for `statement`; the taken steps are the caller's word."""
+        """What happened, for `statement`; how many steps were taken is the caller's claim."""
         return RunRecord(
             plan=self.plan,
             noise_multiplier=self.noise_multiplier,
@@ -103,7 +122,30 @@ class JaxPrivacyExport:
 def to_jax_privacy(
     plan: Plan, *, noise_multiplier: float, max_grad_norm: float
 ) -> JaxPrivacyExport:
-    """The plan for jax-privacy's privatizer, with this noise over this clip norm."""
+    """The plan in the form that jax-privacy's privatizer takes.
+
+    Parameters
+    ----------
+    plan
+        Batches, steps and strategy; Gaussian noise.
+    noise_multiplier
+        The standard deviation of Z over the clip norm.
+    max_grad_norm
+        The clip norm.
+
+    Returns
+    -------
+    JaxPrivacyExport
+        Matrix, standard deviation and batches.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> plan = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=20)
+    >>> export = hs.training.to_jax_privacy(plan, noise_multiplier=2.0, max_grad_norm=1.0)
+    >>> export.expected_batch_size(1000)
+    100.0
+    """
     if not isinstance(plan, Plan):
         raise InvalidParameter("plan", "a Plan", plan)
     require_gaussian(plan)

@@ -8,10 +8,11 @@ from typing import Any
 
 from hockeystick.guarantee import Kind
 from hockeystick.training.plan_object import label_of
-from hockeystick.training.stated import Statement
+from hockeystick.training.statements import Statement
 
 __all__ = ["paragraph"]
 
+# Of epsilon, rounded up: half a thousandth at most.
 DIGITS = 4
 HOW_KNOWN: dict[Kind, str] = {
     "proven": "The bound is proven",
@@ -84,14 +85,14 @@ def _end(statement: Statement) -> str:
     counted = f"{taken:,} of {planned:,} planned steps were taken"
     if statement.filter is not None:
         return (
-            f"A privacy filter ({_named(statement.filter)}) governed the run and could stop it: "
-            f"{counted}, and the number is the filter's whole budget."
+            f"A privacy filter ({_named(statement.filter)}) limited the run and could stop it: "
+            f"{counted}, and epsilon is that of the filter's whole budget."
         )
     if taken == planned:
         return f"All {planned:,} planned steps were taken."
     return (
-        f"{counted}; the number is the price of all planned steps, because stopping early on what "
-        "was seen buys nothing without a filter."
+        f"{counted}; epsilon accounts for all planned steps, because stopping early on what was "
+        "seen saves nothing without a filter."
     )
 
 

@@ -26,9 +26,9 @@ __all__ = [
 ]
 
 VALUES = ("coefficients", "diagonals", "sha256")
-# Factorizations with a formula, whose numbers do not depend on an optimiser, and how far two
-# machines may differ in them.
-WITH_FORMULA, ROUNDING = ("identity", "bsr", "bisr"), 1e-12
+# Factorizations in closed form, whose numbers do not depend on an optimiser, and how far two
+# machines may differ in them, relatively.
+CLOSED_FORM, ROUNDING = ("identity", "bsr", "bisr"), 1e-12
 # Strategies that are named after the bandwidth of C.
 WITH_BANDS = ("band-mf", "coefficients", "matrix")
 NAMES = (*FACTORIZATIONS, "coefficients", "matrix")
@@ -99,7 +99,7 @@ def label_of(described: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def mislabelled(described: Mapping[str, Any], strategy: Strategy) -> bool:
-    """Whether the name is unknown or promises another matrix, as far as that can be told.
+    """Whether the name is unknown or stands for another matrix, as far as that can be told.
 
     An optimiser may find slightly different numbers elsewhere, so only the bands are compared then.
     """
@@ -107,13 +107,13 @@ def mislabelled(described: Mapping[str, Any], strategy: Strategy) -> bool:
     name = label.pop("factorization", None)
     if name in WITH_BANDS and label.get("bands") != strategy.bands:
         return True
-    if name not in WITH_FORMULA:
+    if name not in CLOSED_FORM:
         return name not in NAMES
     try:
-        promised = FACTORIZATIONS[str(name)](strategy.steps, **label)
+        named = FACTORIZATIONS[str(name)](strategy.steps, **label)
     except (TypeError, InvalidParameter):
         return True
-    theirs, mine = promised.coefficients, strategy.coefficients
+    theirs, mine = named.coefficients, strategy.coefficients
     if theirs is None or mine is None or theirs.size != mine.size:
         return True
     return not np.allclose(theirs, mine, rtol=ROUNDING, atol=0)

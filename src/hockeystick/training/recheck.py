@@ -1,4 +1,4 @@
-"""Checking a privacy statement: its facts are consistent, and its number is right."""
+"""Checking a privacy statement: its fields are consistent, and its number is right."""
 
 from __future__ import annotations
 
@@ -11,26 +11,31 @@ from hockeystick.guarantee import ADJACENCY, KINDS, Answer, Guarantee, Kind
 from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.montecarlo.verify import verify
 from hockeystick.training.plan_object import digest_of, mislabelled
-from hockeystick.training.record import RunRecord
-from hockeystick.training.stated import FILTER, PLAN, Statement
-from hockeystick.training.statement import priced
+from hockeystick.training.record import RunRecord, guarantee_of
+from hockeystick.training.statements import FILTER, PLAN, Statement
 
 __all__ = ["Recheck", "check_statement"]
 
-# How far below the recomputed epsilon a stated one may be: rounding on another machine.
+# How far, relatively, a stated epsilon may be below the recomputed one: bounds are rounded outwards
+# by less, and another machine rounds differently.
 ROUNDING = 1e-6
-# The largest relative change with which a probe passes, in any precision.
+# The largest relative change with which a probe passes, in any precision: TOLERANCE of
+# training/gradients.py and torch/probe.py.
 LARGEST_CHANGE = 1e-4
-# What absurd facts end in: refusals, and arithmetic at the ends of floating point.
+# What absurd fields lead to: refusals, and arithmetic at the ends of floating point.
 NOTHING_COMPUTED = (HockeystickError, ArithmeticError, LookupError, TypeError, ValueError)
 
 
 @dataclass(frozen=True)
 class Recheck:
-    """What recomputing a statement gave.
+    """The result of recomputing a statement.
 
-    `epsilon`, `kind` and `method` are the recomputed ones, None if nothing could be computed;
-    `problems` are the reasons why the statement does not hold.
+    Attributes
+    ----------
+    epsilon, kind, method
+        The recomputed ones; None if nothing could be computed.
+    problems
+        The reasons why the statement does not hold.
     """
 
     epsilon: float | None
@@ -40,18 +45,39 @@ class Recheck:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing speaks against the statement."""
+        """Whether no problem was found."""
         return not self.problems
 
 
 def check_statement(statement: Statement) -> Recheck:
-    """Recompute the statement's epsilon from its facts, and look for facts that contradict it.
+    """Recompute the statement's epsilon from its fields, and find fields that contradict it.
 
     It does not hold if its epsilon is below the recomputed one beyond rounding (relatively 1e-6),
-    if its kind is stronger than the recomputed one, or if two of its facts disagree. A larger
-    epsilon holds: it promises less. A claim that was verified by draws is put to the test again,
-    with draws of its own, which a true claim that leaves the verifier little room can fail.
-    Whether the facts are what really happened cannot be seen from the file.
+    if its kind is stronger than the recomputed one, or if two of its fields disagree. A larger
+    epsilon holds: it claims less. A claim that was verified by draws is verified again, with new
+    draws; a true claim close to the verifier's threshold can fail then. Whether the fields are what
+    really happened cannot be seen from the file.
+
+    Parameters
+    ----------
+    statement
+        The statement to check.
+
+    Returns
+    -------
+    Recheck
+        The recomputed epsilon, and the problems that were found.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> plan = hs.Plan(sampling=hs.Poisson(rate=0.01), steps=100)
+    >>> record = hs.training.RunRecord(
+    ...     plan=plan, noise_multiplier=1.0, max_grad_norm=1.0, taken_steps=100
+    ... )
+    >>> stated = hs.training.statement(record, delta=1e-5)
+    >>> hs.training.check_statement(stated).holds
+    True
     """
     try:
         record = RunRecord(
@@ -82,14 +108,15 @@ def _guarantee(statement: Statement, record: RunRecord) -> Guarantee:
             delta=statement.delta,
         )
     named = statement.method in METHODS and statement.filter is None
-    return priced(record, method=statement.method if named else "auto", accuracy=statement.accuracy)
+    method = statement.method if named else "auto"
+    return guarantee_of(record, method=method, accuracy=statement.accuracy)
 
 
 def _contradictions(statement: Statement) -> Iterator[str]:
-    """Facts that do not fit together, without pricing anything."""
+    """Fields that contradict each other, without computing epsilon."""
     wanted = PLAN if statement.filter is None else FILTER
     if statement.priced_for != wanted:
-        yield f"it is priced for {statement.priced_for!r}, which must be {wanted!r}"
+        yield f"priced_for is {statement.priced_for!r}, which must be {wanted!r}"
     strategy = statement.plan.strategy
     if statement.strategy.get("sha256") != digest_of(strategy):
         yield "the digest of the strategy is not that of its numbers"
@@ -100,7 +127,7 @@ def _contradictions(statement: Statement) -> Iterator[str]:
 
 
 def _impossible_probe(statement: Statement) -> Iterator[str]:
-    """Facts that no probe gives: it runs in a step, or before the next one, or does not pass."""
+    """Results that no probe gives: it runs in a step, or before the next one, or does not pass."""
     if statement.probe is None:
         return
     step, examples, change = (
@@ -111,11 +138,11 @@ def _impossible_probe(statement: Statement) -> Iterator[str]:
     if examples < 2:
         yield f"the probe compared {examples} example, where it needs two"
     if not change <= LARGEST_CHANGE:
-        yield f"the probe saw a change of {change:.2g}, with which it does not pass"
+        yield f"the probe found a change of {change:.2g}, with which it does not pass"
 
 
 def _differences(statement: Statement, guarantee: Guarantee, answer: Answer) -> Iterator[str]:
-    """What the recomputed guarantee says otherwise."""
+    """Where the recomputed guarantee differs."""
     if not statement.epsilon >= answer.value * (1 - ROUNDING):
         yield f"epsilon {statement.epsilon:.8g} is below the recomputed {answer.value:.8g}"
     if KINDS.index(statement.kind) < KINDS.index(answer.kind):

@@ -1,22 +1,48 @@
-"""RunRecord: what really happened in a run, as far as a privacy statement needs it."""
+"""RunRecord: what happened in a run, and the privacy statement that follows from it."""
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from hockeystick import _validate as check
 from hockeystick._version import __version__
+from hockeystick.accounting.account import account
 from hockeystick.errors import InvalidParameter
+from hockeystick.guarantee import Guarantee
+from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.plan import Plan
+from hockeystick.profile import DEFAULT_ACCURACY
+from hockeystick.training.filtered import filter_guarantee, rate_for_filters
+from hockeystick.training.plan_object import require_gaussian, sampling_object, strategy_object
+from hockeystick.training.statements import FILTER, PLAN, Statement, plain
 
-__all__ = ["RunRecord", "versions_of"]
+__all__ = ["RunRecord", "guarantee_of", "statement", "versions_of"]
 
 
 def versions_of(*packages: str) -> dict[str, str]:
-    """The versions of hockeystick, NumPy and the named packages, as far as they are installed."""
+    """The versions of hockeystick, NumPy and the named packages, as far as they are installed.
+
+    Parameters
+    ----------
+    packages
+        Names of distributions.
+
+    Returns
+    -------
+    dict
+        A version for each name that is installed.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> list(hs.training.versions_of("no such package"))
+    ['hockeystick', 'numpy']
+    """
     found = {"hockeystick": __version__}
     for package in ("numpy", *packages):
         try:
@@ -30,11 +56,34 @@ def versions_of(*packages: str) -> dict[str, str]:
 class RunRecord:
     """A run that has ended, or stands still: the plan, its noise, and the steps that were taken.
 
-    `filter` is what `describe_filter` says about the filter that governed the run, or None. With a
-    filter `noise_multiplier` and `max_grad_norm` are where the run started; steps may have had
-    others. `seeded` says that batches and noise came from a seed or generator of the caller, which
-    then has to be as secret as the data. `probe` is what the probe for influences between examples
-    found, or None if none was run. `versions` are those of the software that ran.
+    Parameters
+    ----------
+    plan
+        What was run.
+    noise_multiplier, max_grad_norm
+        The standard deviation of Z over the clip norm, and the clip norm. With a filter these are
+        the settings at the start; steps may have had others.
+    taken_steps
+        How many steps were taken, at most those of the plan.
+    filter
+        What `describe_filter` says about the filter of the run, or None.
+    seeded
+        Whether batches and noise came from a seed or generator of the caller, which then has to be
+        as secret as the data.
+    probe
+        What the independence probe found, or None if none was run.
+    versions
+        Those of the software that ran.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> plan = hs.Plan(sampling=hs.Poisson(rate=0.01), steps=100)
+    >>> record = hs.training.RunRecord(
+    ...     plan=plan, noise_multiplier=1.0, max_grad_norm=1.0, taken_steps=100
+    ... )
+    >>> record.planned_steps
+    100
     """
 
     plan: Plan
@@ -56,7 +105,7 @@ class RunRecord:
 
     @property
     def planned_steps(self) -> int:
-        """The steps of the plan, for which a run without a filter is priced."""
+        """The steps of the plan, all of which count for a run without a filter."""
         return self.plan.steps
 
 
@@ -70,3 +119,127 @@ def _steps_within(taken: int, planned: int) -> int:
     if isinstance(taken, bool) or not 0 <= number <= planned:
         raise InvalidParameter("taken_steps", allowed, taken)
     return number
+
+
+def statement(
+    record: RunRecord,
+    *,
+    delta: float,
+    method: str = "auto",
+    accuracy: float = DEFAULT_ACCURACY,
+    guarantee: Guarantee | None = None,
+) -> Statement:
+    """What the run guarantees at `delta`, with everything from which it can be recomputed.
+
+    Epsilon accounts for the *planned* steps: stopping early because of what was seen saves nothing.
+    If the run had a filter, epsilon is that of the filter's whole budget instead, however many
+    steps were taken, with the filter's kind.
+
+    Parameters
+    ----------
+    record
+        What happened in the run.
+    delta
+        In (0, 1).
+    method, accuracy
+        Those of `account`.
+    guarantee
+        Takes the place of `account` for a claim that was verified before the run (`verify`, or
+        `calibrate` with the method "monte-carlo"); it has to be about the same plan and noise.
+
+    Returns
+    -------
+    Statement
+        Epsilon, and every field from which it can be recomputed.
+
+    Raises
+    ------
+    InvalidParameter
+        If the run has no finite epsilon at `delta`, or the guarantee is about something else.
+    UnsupportedPlan
+        If no analysis applies to the plan.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> plan = hs.Plan(sampling=hs.Poisson(rate=0.01), steps=100)
+    >>> record = hs.training.RunRecord(
+    ...     plan=plan, noise_multiplier=1.0, max_grad_norm=1.0, taken_steps=100
+    ... )
+    >>> print(f"{hs.training.statement(record, delta=1e-5).epsilon:.3f}")
+    0.718
+    """
+    if not isinstance(record, RunRecord):
+        raise InvalidParameter("record", "a RunRecord", record)
+    delta = check.small_probability("delta", delta)
+    if guarantee is None:
+        guarantee = guarantee_of(record, method=method, accuracy=accuracy)
+    else:
+        _check_about(guarantee, record)
+    answer = guarantee.answer(delta=delta)
+    if not math.isfinite(answer.value):
+        allowed = "a delta at which the run has a finite epsilon"
+        raise InvalidParameter("delta", allowed, delta)
+    note = answer.details.get("note")
+    return Statement(
+        epsilon=float(answer.value),
+        delta=delta,
+        adjacency=guarantee.adjacency,
+        unit=guarantee.unit,
+        kind=answer.kind,
+        method=answer.method,
+        accuracy=guarantee.accuracy,
+        priced_for=PLAN if record.filter is None else FILTER,
+        scheme=plain(sampling_object(record.plan.sampling)),
+        strategy=plain(strategy_object(record.plan.strategy)),
+        noise_multiplier=record.noise_multiplier,
+        max_grad_norm=record.max_grad_norm,
+        planned_steps=record.planned_steps,
+        taken_steps=record.taken_steps,
+        filter=None if record.filter is None else plain(dict(record.filter)),
+        seeded=record.seeded,
+        probe=None if record.probe is None else plain(dict(record.probe)),
+        note=None if note is None else str(note),
+        versions=plain(dict(record.versions)),
+    )
+
+
+def guarantee_of(
+    record: RunRecord, *, method: str = "auto", accuracy: float = DEFAULT_ACCURACY
+) -> Guarantee:
+    """The guarantee of the run: of its filter if it had one, otherwise of the whole plan."""
+    require_gaussian(record.plan)
+    if record.filter is None:
+        return account(
+            record.plan,
+            noise_multiplier=record.noise_multiplier,
+            method=method,
+            accuracy=accuracy,
+        )
+    if method != "auto":
+        raise InvalidParameter("method", "left out for a run that a filter governed", method)
+    rate_for_filters(record.plan)
+    return filter_guarantee(record.filter)
+
+
+def _check_about(guarantee: Guarantee, record: RunRecord) -> None:
+    """The guarantee is about this plan with this noise, and about both directions."""
+    if not isinstance(guarantee, Guarantee):
+        raise InvalidParameter("guarantee", "a Guarantee", guarantee)
+    require_gaussian(record.plan)
+    if record.filter is not None:
+        raise InvalidParameter("guarantee", "None for a run that a filter governed", guarantee)
+    drawn = all(one.method == MonteCarlo.name for one in guarantee.analyses)
+    if not drawn or guarantee.kind == "confidence":
+        allowed = "None unless a claim was verified by draws; `account` is asked here"
+        raise InvalidParameter("guarantee", allowed, guarantee)
+    described: dict[str, Any] = record.plan.describe()
+    # A description by name and parameters has to determine the matrix.
+    vague = described["strategy"]["factorization"] in ("matrix", "coefficients")
+    if vague or "workload" in described["strategy"]:
+        allowed = "None for a strategy that its name and parameters do not determine"
+        raise InvalidParameter("guarantee", allowed, guarantee)
+    wanted = {**described, "noise_multiplier": record.noise_multiplier}
+    if guarantee.plans != (wanted,) or len(guarantee.directions) != 2:
+        allowed = "about both directions of the recorded plan and noise"
+        raise InvalidParameter("guarantee", allowed, guarantee.plans)

@@ -16,33 +16,71 @@ from hockeystick.filters import Filter, Individual
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource, generators, is_secret
 from hockeystick.schemes import Attribution
-from hockeystick.training.governed import Gradients, checked_rows, governor_of
-from hockeystick.training.independence import probe_gradients
+from hockeystick.training.gradients import (
+    Gradients,
+    checked_rows,
+    clipping_rule,
+    probe_gradients,
+)
 from hockeystick.training.plan_object import require_gaussian
-from hockeystick.training.record import RunRecord
-from hockeystick.training.stated import Statement
-from hockeystick.training.statement import statement
+from hockeystick.training.record import RunRecord, statement
+from hockeystick.training.statements import Statement
 
 __all__ = ["PrivateRun"]
 
-# What changes from step to step.
+# The attributes that change from step to step.
 COUNTERS = ("_taken", "_intact", "_probe")
 
 
 class PrivateRun(SingleUse):
-    """The plan's batches and noise, handed out together as one private gradient for each step.
+    """The plan's batches and noise, combined into one private gradient for each step.
 
     A step clips the gradient of every example in the batch to `max_grad_norm`, sums them, adds the
     plan's noise of standard deviation noise_multiplier * max_grad_norm, and divides by the
     *expected* batch size, which does not depend on who was drawn; an empty batch is noise alone.
-    After the planned steps it refuses to go on. Batches and noise have generators of their own,
+    After the planned steps it refuses another one. Batches and noise have generators of their own,
     both from `rng`. Settings cannot change during the run (`PlanMismatch`), and it works only in
     the process that made it.
 
-    A `filter` is asked for a permit before each step, which may shorten the clip norm of the last
-    one; `BudgetExceeded` ends the run. With `Individual` budgets the gradients of all examples are
-    computed in each step, and each is shortened to what its example can still pay. In both cases
-    the plan is an upper limit of the steps, and the guarantee is the filter's.
+    A filter gives a permit before each step, which may shorten the clip norm of the last one;
+    `BudgetExceeded` ends the run. With `Individual` budgets the gradients of all examples are
+    computed in each step, and each is clipped to what the budget of its example still allows. In
+    both cases the plan is an upper limit of the steps, and the guarantee is the filter's.
+
+    Parameters
+    ----------
+    plan
+        What is run.
+    examples
+        The number of examples, or for schemes that protect users the graph of examples and users.
+    dimension
+        The number of parameters, the length of a gradient.
+    noise_multiplier
+        The standard deviation of Z over the clip norm.
+    max_grad_norm
+        The clip norm.
+    filter
+        A privacy filter or individual budgets, or None.
+    rng
+        Where batches and noise come from; by default a secret seed.
+
+    Raises
+    ------
+    UnsupportedPlan
+        If no analysis applies to the plan, or the filter cannot account for it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hockeystick as hs
+    >>> x = np.random.default_rng(0).normal(size=(100, 3))
+    >>> plan = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=5)
+    >>> run = hs.training.PrivateRun(
+    ...     plan, examples=100, dimension=3, noise_multiplier=1.0, max_grad_norm=1.0
+    ... )
+    >>> gradient = run.step(lambda batch: x[batch])
+    >>> gradient.shape, run.taken_steps
+    ((3,), 1)
     """
 
     what = "The private run"
@@ -70,7 +108,7 @@ class PrivateRun(SingleUse):
             account(plan, noise_multiplier=self._noise_multiplier)
         size: Any = plan.sampling.expected_batch_size(examples)  # type: ignore[arg-type]
         self._expected_batch_size = float(size)
-        self._governor = governor_of(
+        self._clipping = clipping_rule(
             filter,
             plan,
             examples=examples.examples if isinstance(examples, Attribution) else examples,
@@ -78,7 +116,7 @@ class PrivateRun(SingleUse):
             max_grad_norm=self._max_grad_norm,
         )
         self._seeded = not is_secret(rng)
-        # Of a generator that is given there is only one, from which both draw.
+        # Batches and noise both draw from a generator that is given.
         of_noise, *others = generators(rng, 2) if self._seeded else (rng, rng)
         self._batches = plan.batches(examples=examples, rng=others[0] if others else of_noise)
         self._noise = plan.noise(
@@ -117,7 +155,7 @@ class PrivateRun(SingleUse):
         return self._expected_batch_size
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """The run sets its parts once, and counts its steps; nothing else changes."""
+        """Attributes are set once; only the counters of steps change."""
         if name in COUNTERS or (name.startswith("_") and name not in vars(self)):
             object.__setattr__(self, name, value)
         elif hasattr(self, name):
@@ -131,16 +169,32 @@ class PrivateRun(SingleUse):
     def step(self, gradients: Gradients) -> FloatArray:
         """The private mean gradient of the next batch.
 
-        `gradients` gets the indices of examples and returns a row for each of them, the gradient of
-        that example alone; in the first step that is probed (`probe_gradients`), with a few more
-        calls. After an error in it the run is over: its batch is used up.
+        Parameters
+        ----------
+        gradients
+            From the indices of examples to a row for each of them, the gradient of that example
+            alone; in the first step that is probed, with a few more calls. After an error in it the
+            run is over: its batch is used up.
+
+        Returns
+        -------
+        numpy.ndarray
+            The noisy sum over the expected batch size.
+
+        Raises
+        ------
+        PlanMismatch
+            After the last planned step, after an interrupted one, and if examples influence each
+            other.
+        BudgetExceeded
+            If the filter permits no further step.
         """
         self._check_open()
         self._intact = False
         try:
-            sum_of = self._governor.permit()
+            sum_of = self._clipping.permit()
         except BudgetExceeded:
-            # Nothing was drawn: the run stands where it was.
+            # Nothing was drawn: the run is as it was.
             self._intact = True
             raise
         rows_of = partial(checked_rows, gradients=gradients, dimension=self._dimension)
@@ -159,13 +213,21 @@ class PrivateRun(SingleUse):
             noise_multiplier=self._noise_multiplier,
             max_grad_norm=self._max_grad_norm,
             taken_steps=self._taken,
-            filter=self._governor.described,
+            filter=self._clipping.filter_description,
             seeded=self._seeded or self._noise.seeded,
             probe=self._probe,
         )
 
     def statement(self, *, delta: float, **options: Any) -> Statement:
-        """The privacy statement of the run; options are those of `statement`."""
+        """The privacy statement of the run.
+
+        Parameters
+        ----------
+        delta
+            In (0, 1).
+        options
+            Those of `statement`.
+        """
         return statement(self.record(), delta=delta, **options)
 
     def _check_open(self) -> None:

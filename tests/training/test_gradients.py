@@ -8,7 +8,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.errors import PlanMismatch
 from hockeystick.training import PrivateRun
-from hockeystick.training.independence import halves
+from hockeystick.training.gradients import halves
 
 PLAN = hs.Plan(sampling=hs.FullBatch(), steps=3)
 POINTS = np.random.default_rng(3).normal(size=(20, 4))
