@@ -92,7 +92,7 @@ class Plan:
         Parameters
         ----------
         examples
-            Their number; for a scheme that protects users it may be the graph of examples and users.
+            Their number; a scheme that protects users also takes the graph of examples and users.
         rng
             A seed, a generator, "chacha", or None for a cryptographic seed.
 
