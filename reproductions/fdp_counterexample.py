@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from curves import Drawing, Panels, run
+from fdp_example_3_3 import calibration_point
 from fdp_example_curves import BUDGET, drawn, example_curves, lines, orders
 from hockeystick.fdp import PrivacyCurve
-from hockeystick.fdp.example_3_3 import calibration_point
 
 __all__ = ["draw", "main"]
 

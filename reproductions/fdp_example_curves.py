@@ -13,14 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from curves import Curve, Drawing, curve
-from hockeystick.fdp import (
-    FirstStage,
-    PrivacyCurve,
-    TradeOff,
-    adaptive_height,
-    greatest_lower_bound,
-)
-from hockeystick.fdp.example_3_3 import (
+from fdp_example_3_3 import (
     CORRECTED,
     PRINTED,
     calibration_point,
@@ -28,6 +21,13 @@ from hockeystick.fdp.example_3_3 import (
     first_stage,
     rule,
     second_heights,
+)
+from hockeystick.fdp import (
+    FirstStage,
+    PrivacyCurve,
+    TradeOff,
+    adaptive_height,
+    greatest_lower_bound,
 )
 
 __all__ = [

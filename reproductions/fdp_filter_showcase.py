@@ -1,7 +1,7 @@
 """Figure 2 of the f-DP filter paper: epsilon of the Rényi and of the approximate Gaussian filter.
 
 3650 sampled Gaussians at rate 0.01 with noise between 1.4 and 2.5. The approximate filter is
-asymptotic and under-reports: it lies below the price of the very same steps fixed in advance, which
+asymptotic and under-reports: it lies below the epsilon of the very same steps fixed in advance, which
 is the third line. The Rényi filter is proven; its order is fixed before the run, for each delta the
 best one.
 
@@ -18,21 +18,61 @@ import numpy as np
 
 from curves import Drawing, curve, run
 from hockeystick import filters
-from hockeystick.filters.showcase import best_renyi_epsilon, showcase_schedule
+from hockeystick.fdp import EqualSteps
+from hockeystick.filters.renyi.conversion import epsilon_at_order
+from hockeystick.filters.renyi.divergence import divergence_of_schedule
+from hockeystick.filters.renyi.filter import order_of_smallest
 
-__all__ = ["APPROXIMATE", "RENYI", "TRUTH", "draw", "main"]
+__all__ = [
+    "APPROXIMATE",
+    "RENYI",
+    "TRUTH",
+    "best_renyi_epsilon",
+    "draw",
+    "main",
+    "showcase_schedule",
+]
 
 RENYI = "Rényi filter, proven"
 APPROXIMATE = "approximate Gaussian filter: asymptotic, too small"
 TRUTH = "the same steps fixed in advance"
+STEPS, BLOCK, RATE = 3650, 150, 0.01
+
+
+def showcase_schedule() -> tuple[EqualSteps, ...]:
+    """3650 steps at rate 0.01; the noise is 1.5 + sin(pi 150 b / 3650) in block b of 150 steps.
+
+    [Tran26, Section 4.5].
+    """
+    blocks = range(1, math.ceil(STEPS / BLOCK) + 1)
+    return tuple(
+        EqualSteps(
+            RATE,
+            1.5 + math.sin(math.pi / STEPS * BLOCK * block),
+            min(BLOCK, STEPS - BLOCK * (block - 1)),
+        )
+        for block in blocks
+    )
+
+
+def best_renyi_epsilon(schedule: Sequence[EqualSteps], *, delta: float) -> tuple[float, float]:
+    """The smallest epsilon of a Renyi filter that this schedule exhausts, and its order.
+
+    Valid for a filter if that order was fixed before the run.
+    """
+
+    def epsilon(order: float) -> float:
+        return epsilon_at_order(order, divergence_of_schedule(order, schedule), delta)
+
+    order = order_of_smallest(epsilon)
+    return epsilon(order), order
 
 
 def draw(small: bool) -> Drawing:
     """epsilon against delta; in small mode at two deltas."""
     schedule = showcase_schedule()
     budget = math.fsum(
-        stretch.steps * stretch.rate**2 * math.expm1(stretch.noise_multiplier**-2.0) / 2
-        for stretch in schedule
+        one.steps * one.rate**2 * math.expm1(one.noise_multiplier**-2.0) / 2 for one in schedule
     )
     approximate = filters.ApproximateGaussian(mu=math.sqrt(2 * budget) * (1 + 1e-12))
     for rate, noise, steps in schedule:
@@ -47,7 +87,7 @@ def draw(small: bool) -> Drawing:
         x_label="δ",
         y_label="ε",
         setting={
-            "steps": sum(stretch.steps for stretch in schedule),
+            "steps": sum(one.steps for one in schedule),
             "rate": schedule[0].rate,
             "budget": budget,
             "mu": math.sqrt(2 * budget),

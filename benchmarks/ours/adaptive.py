@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
 from functools import cache, partial, reduce
@@ -11,7 +12,9 @@ import numpy as np
 
 import hockeystick as hs
 import settings as s  # beside harness.py
-from hockeystick.filters.showcase import best_renyi_epsilon, showcase_schedule
+
+sys.path.append(str(Path(__file__).parents[2] / "reproductions"))
+from fdp_filter_showcase import best_renyi_epsilon, showcase_schedule
 
 
 def _fixed_in_advance(delta):
@@ -35,9 +38,7 @@ def levy(c):
     asked = hs.filters.Levy(
         epsilon=c["epsilon"],
         delta=delta,
-        rates=schedule[0].rate,
-        noise_multipliers=[noise for _, noise, _ in schedule],
-        steps=c["block"],
+        expected=[(rate, noise, c["block"]) for rate, noise, _ in schedule],
     )
     building = time.perf_counter() - start
     for rate, noise, steps in schedule:
@@ -69,12 +70,7 @@ def renyi_requests():
     """A Renyi filter with room for all of them."""
     c = s.REQUESTS
     return _timed_parts(
-        hs.filters.Renyi(
-            epsilon=100.0,
-            delta=1e-5,
-            expected_rate=c["rate"],
-            expected_noise_multiplier=c["noise"],
-        )
+        hs.filters.Renyi(epsilon=100.0, delta=1e-5, expected=[(c["rate"], c["noise"], 1)])
     )
 
 
@@ -82,7 +78,7 @@ def levy_requests():
     """A Levy filter with room for all of them."""
     c = s.REQUESTS
     return _timed_parts(
-        hs.filters.Levy(epsilon=100.0, delta=1e-5, rates=c["rate"], noise_multipliers=c["noise"])
+        hs.filters.Levy(epsilon=100.0, delta=1e-5, expected=[(c["rate"], c["noise"], 1)])
     )
 
 
@@ -93,8 +89,7 @@ def _budgets():
         examples=c["examples"],
         epsilon=8.0,
         delta=1e-5,
-        expected_rate=c["rate"],
-        expected_noise_multiplier=c["noise"],
+        expected=[(c["rate"], c["noise"], 1)],
     )
     return budgets, np.random.default_rng(0).lognormal(size=c["examples"])
 
@@ -111,7 +106,7 @@ def ledger(requests=300):
     """Requests to a filter whose state is a file, each one reserved and committed: per second."""
     with tempfile.TemporaryDirectory() as folder:
         budget = hs.filters.Renyi(
-            epsilon=8.0, delta=1e-5, expected_rate=0.01, ledger=Path(folder) / "budget.db"
+            epsilon=8.0, delta=1e-5, expected=[(0.01, 1.0, 1)], ledger=Path(folder) / "budget.db"
         )
         start = time.perf_counter()
         for _ in range(requests):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from cli.conftest import Command
 
-WORDS = ["filters", "--epsilon", "1", "--delta", "1e-5", "--rate", "1", "--noise-multiplier", "20"]
+WORDS = ["filters", "--epsilon", "1", "--delta", "1e-5", "--expected", "1,20,1"]
 
 
 def test_table(command: Command) -> None:
@@ -26,8 +28,9 @@ def test_object(command: Command) -> None:
     assert {one["kind"] for one in found} == {"proven", "asymptotic"}
 
 
-def test_bad_input(command: Command) -> None:
+@pytest.mark.parametrize("wrong", ["0,20,1", "1,20", "1,20,1.5", "1,20,1,1", "nan,20,1"])
+def test_bad_input(command: Command, wrong: str) -> None:
     """Exit status 2 and one line."""
-    outcome = command(*WORDS[:-1], "0")
+    outcome = command(*WORDS[:-1], wrong)
     assert outcome.status == 2
     assert len(outcome.stderr.splitlines()) == 1

@@ -9,7 +9,7 @@ import pytest
 
 from hockeystick import filters
 from hockeystick.errors import HockeystickError, InvalidParameter
-from hockeystick.filters.renyi.charge import prices
+from hockeystick.filters.renyi.divergence import sampled_divergences
 
 MAKERS: dict[str, Callable[[int], filters.Individual]] = {
     "renyi": lambda n: filters.Individual.renyi(examples=n, epsilon=1.0, delta=1e-5),
@@ -24,7 +24,7 @@ EVERY = pytest.mark.parametrize("name", MAKERS)
 def cost(f: filters.Individual, name: str, rate: float, mu: np.ndarray) -> np.ndarray:
     """What contributions of size mu cost, by the formulas."""
     if name == "renyi":
-        return prices(f.rule.order, rate, mu**2)  # type: ignore[attr-defined]
+        return sampled_divergences(f.rule.order, rate, mu**2)  # type: ignore[attr-defined]
     return {
         "gaussian": lambda: mu**2,
         "small": lambda: rate**2 * np.expm1(mu**2) / 2,
@@ -104,7 +104,7 @@ def test_fractional_orders() -> None:
     f = filters.Individual.renyi(examples=200, epsilon=4.0, delta=1e-3, order=3.7)
     norms = np.linspace(0.005, 1.0, 200)
     f.step(norms, rate=0.1, noise_multiplier=0.7)
-    exact = prices(3.7, 0.1, (norms / 0.7) ** 2)
+    exact = sampled_divergences(3.7, 0.1, (norms / 0.7) ** 2)
     assert np.all(f.spent >= exact * (1 - 1e-9))
     np.testing.assert_allclose(f.spent, exact, rtol=2e-3)
 

@@ -139,14 +139,14 @@ def test_requests_stay_linear() -> None:
     """The work of a request does not grow with the history: one price, one decision, one entry."""
     f = filters.Renyi(epsilon=5.0, delta=1e-5, order=8)
     priced = 0
-    original = f._price_sampled
+    original = f._charge_of_step
 
     def counted(step) -> float:
         nonlocal priced
         priced += 1
         return original(step)
 
-    f._price_sampled = counted  # type: ignore[method-assign]
+    f._charge_of_step = counted  # type: ignore[method-assign]
     for number in range(3000):
         f.request(rate=0.001, noise_multiplier=2.0 + number % 3)
     assert priced == 3

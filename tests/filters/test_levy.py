@@ -7,10 +7,10 @@ import math
 import pytest
 
 import hockeystick as hs
+from fdp_filter_showcase import showcase_schedule
 from hockeystick import filters
 from hockeystick.errors import BudgetExceeded, InvalidParameter
-from hockeystick.filters.request import Sampled
-from hockeystick.filters.showcase import showcase_schedule
+from hockeystick.filters.request import GaussianStep
 
 # Together they take seconds; `make test` runs them.
 pytestmark = pytest.mark.slow
@@ -58,9 +58,8 @@ def small(**kept: object) -> filters.Levy:
 def test_showcase_in_blocks_with_a_designed_process() -> None:
     """Epsilon 3 % above that of the schedule fixed in advance is enough, at delta = 1e-5."""
     schedule = showcase_schedule()
-    noise = [stretch.noise_multiplier for stretch in schedule]
     epsilon = 1.03 * PROFILE[1e-5]
-    f = filters.Levy(epsilon=epsilon, delta=1e-5, rates=0.01, noise_multipliers=noise, steps=150)
+    f = filters.Levy(epsilon=epsilon, delta=1e-5, expected=schedule)
     for rate, sigma, steps in schedule:
         f.request(rate=rate, noise_multiplier=sigma, steps=steps, clip=False)
     g = f.guarantee()
@@ -117,11 +116,11 @@ def test_sampling_without_jumps_is_charged_like_a_full_batch() -> None:
     assert f.request(noise_multiplier=9.0, rate=0.1).charge == full
 
 
-def test_equal_requests_are_priced_once() -> None:
+def test_equal_requests_are_charged_once() -> None:
     """The second request of a setting only looks it up, and so does one that rounds to it."""
     f = small()
     first = f.request(rate=0.01, noise_multiplier=2.0)
-    f._price_block = None  # type: ignore[method-assign, assignment]
+    f._charge_of_block = None  # type: ignore[method-assign, assignment]
     assert f.request(rate=0.01, noise_multiplier=2.0).charge == first.charge
     g = small()
     one, other = (g.request(rate=q, noise_multiplier=2.0) for q in (0.0099999, 0.01))
@@ -130,7 +129,7 @@ def test_equal_requests_are_priced_once() -> None:
 
 
 def test_last_request_is_clipped() -> None:
-    """It spends exactly what is left, at a price that is not above it; then nothing is left."""
+    """It spends exactly what is left, at a charge that is not above it; then nothing is left."""
     f = small()
     permits = []
     while not permits or permits[-1].clip_scale == 1.0:
@@ -138,19 +137,23 @@ def test_last_request_is_clipped() -> None:
     last = permits[-1]
     assert 0.1 < last.clip_scale < 1
     assert f.spent == f.budget
-    clipped = f._price_block(Sampled(0.01, 1.6, last.clip_scale), 700)
+    clipped = f._charge_of_block(GaussianStep(0.01, 1.6, last.clip_scale), 700)
     assert 0.98 * last.charge <= clipped <= last.charge
     with pytest.raises(BudgetExceeded):
         f.request(rate=0.01, noise_multiplier=1.6)
 
 
 def test_step_far_beyond_the_design_is_clipped_to_what_is_covered() -> None:
-    """A single step that the whole budget does not cover: its clipped price is tested itself."""
+    """A single step that the whole budget does not cover: its clipped charge is tested itself."""
     f = small()
-    assert f._price_block(Sampled(0.01, 0.5), 1) > f.budget
+    assert f._charge_of_block(GaussianStep(0.01, 0.5), 1) > f.budget
     permit = f.request(rate=0.01, noise_multiplier=0.5)
     assert 0.2 < permit.clip_scale < 0.9
-    assert f._price_block(Sampled(0.01, 0.5, permit.clip_scale), 1) <= permit.charge <= f.budget
+    assert (
+        f._charge_of_block(GaussianStep(0.01, 0.5, permit.clip_scale), 1)
+        <= permit.charge
+        <= f.budget
+    )
 
 
 @pytest.mark.parametrize(
@@ -179,7 +182,7 @@ def test_clip_can_be_refused_and_nothing_is_recorded() -> None:
 
 
 def test_profiles_cost_what_their_settings_cost() -> None:
-    """A sampled Gaussian as a profile; many runs are priced as one block."""
+    """A sampled Gaussian as a profile; many runs are charged as one block."""
     f = small()
     asked = f.request(rate=0.01, noise_multiplier=2.0, steps=40).charge
     profile = hs.Profile.gaussian(noise_multiplier=2.0).subsample(0.01)
@@ -189,7 +192,7 @@ def test_profiles_cost_what_their_settings_cost() -> None:
 
 
 def test_ledger_and_audit(tmp_path) -> None:
-    """Another process continues the run; the audit prices it; another process of losses may not."""
+    """Another process continues the run; the audit accounts for it; another process of losses may not."""
     path = tmp_path / "ledger.db"
     small(ledger=path, name="run").request(rate=0.01, noise_multiplier=2.0, steps=150).commit()
     again = small(ledger=path, name="run")
@@ -206,12 +209,11 @@ def test_ledger_and_audit(tmp_path) -> None:
     [
         {"epsilon": math.nan},
         {"delta": 0.0},
-        {"rates": 0.0},
-        {"rates": [0.1, 1.1]},
-        {"rates": []},
-        {"noise_multipliers": [1.0, math.nan]},
-        {"noise_multipliers": -1.0},
-        {"steps": 0},
+        {"expected": [(0.0, 1.0, 1)]},
+        {"expected": [(0.1, 1.0, 1), (1.1, 1.0, 1)]},
+        {"expected": [(0.1, math.nan, 1)]},
+        {"expected": [(0.1, -1.0, 1)]},
+        {"expected": [(0.1, 1.0, 0)]},
         {"epsilon": 1e-4, "process": SINGLE[1e-5]},
     ],
 )
@@ -224,7 +226,7 @@ def test_wrong_parameters(wrong: dict[str, object]) -> None:
 @pytest.mark.slow
 def test_design_beats_renyi_where_it_is_meant_to() -> None:
     """Single steps at rate 0.1: more of them than a Renyi filter of the best order allows."""
-    f = filters.Levy(epsilon=8.0, delta=1e-6, rates=0.1, noise_multipliers=1.5)
-    renyi = filters.Renyi(epsilon=8.0, delta=1e-6, expected_rate=0.1, expected_noise_multiplier=1.5)
+    told = {"epsilon": 8.0, "delta": 1e-6, "expected": [(0.1, 1.5, 1)]}
+    f, renyi = filters.Levy(**told), filters.Renyi(**told)
     steps = [one.budget / one.request(rate=0.1, noise_multiplier=1.5).charge for one in (f, renyi)]
     assert steps[0] > 1.1 * steps[1]

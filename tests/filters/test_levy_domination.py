@@ -20,7 +20,6 @@ from hockeystick.filters.levy.charge import (
     price,
     rounded_up,
 )
-from hockeystick.filters.levy.domination import covers, curves_of, smallest_time
 
 # Designed for rate 0.01 and noise between 1.4 and 2.5, one step at a time.
 SINGLE = LevyProcess(

@@ -13,8 +13,7 @@ import hockeystick as hs
 from hockeystick._numerics.law import Resolution, Side
 from hockeystick.errors import InvalidParameter
 from hockeystick.filters import LevyProcess
-from hockeystick.filters.levy.expression import LevyPair
-from hockeystick.filters.levy.jump_lattice import jump_lattice
+from hockeystick.filters.levy.pair import LevyPair, jump_lattice
 
 PAIR = LevyPair(variance=0.09, unit=0.1, sizes=(1, 4), rates=(0.8, 0.05))
 

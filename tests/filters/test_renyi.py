@@ -8,7 +8,8 @@ import pytest
 import hockeystick as hs
 from hockeystick import filters
 from hockeystick.errors import BudgetExceeded, InvalidParameter, UnsupportedPlan
-from hockeystick.filters.renyi.charge import budget_at_order, epsilon_at_order, prices
+from hockeystick.filters.renyi.conversion import budget_at_order, epsilon_at_order
+from hockeystick.filters.renyi.divergence import sampled_divergences
 
 
 def divergences(order: float, rate: float, mu: float) -> tuple[float, float]:
@@ -26,45 +27,49 @@ def divergences(order: float, rate: float, mu: float) -> tuple[float, float]:
 @pytest.mark.parametrize("order", [2, 3, 8, 17])
 @pytest.mark.parametrize("rate", [0.01, 0.3, 0.9])
 @pytest.mark.parametrize("mu", [0.3, 1.0, 2.0])
-def test_price_at_integer_orders(order: int, rate: float, mu: float) -> None:
-    """Exact, and the add direction is never dearer."""
+def test_divergence_at_integer_orders(order: int, rate: float, mu: float) -> None:
+    """Exact, and the add direction is never more."""
     remove, add = divergences(order, rate, mu)
-    price = float(prices(order, rate, np.array([mu**2]))[0])
+    found = float(sampled_divergences(order, rate, np.array([mu**2]))[0])
     assert add <= remove * (1 + 1e-9)
-    assert remove * (1 - 1e-9) <= price <= remove * (1 + 1e-8)
+    assert remove * (1 - 1e-9) <= found <= remove * (1 + 1e-8)
 
 
 @pytest.mark.parametrize(
     ("order", "tolerance"), [(1.3, 2e-4), (2.5, 2e-4), (6.2, 2e-4), (20.7, 0.02)]
 )
 @pytest.mark.parametrize("rate", [0.001, 0.02, 0.5])
-def test_price_between_integers_is_a_bound(order: float, tolerance: float, rate: float) -> None:
+def test_divergence_between_integers_is_a_bound(
+    order: float, tolerance: float, rate: float
+) -> None:
     """Above both directions, and close: chords at large orders, a grid at small ones."""
     for mu in (0.01, 0.4, 1.5):
         worst = max(divergences(order, rate, mu))
-        price = float(prices(order, rate, np.array([mu**2]))[0])
+        found = float(sampled_divergences(order, rate, np.array([mu**2]))[0])
         # The reference itself is good to some 1e-15, which is not nothing where it is tiny.
-        assert worst - 1e-13 <= price <= worst * (1 + tolerance) + 1e-13
+        assert worst - 1e-13 <= found <= worst * (1 + tolerance) + 1e-13
 
 
 @pytest.mark.parametrize("mu", [1e-9, 0.3, 8.0, 40.0, 1e6])
-def test_fractional_prices_lie_between_those_of_integers(mu: float) -> None:
+def test_fractional_orders_lie_between_those_of_integers(mu: float) -> None:
     """Also where the grid ends, far apart and very close: never below, never above the chord."""
     for rate in (1e-6, 0.3):
-        at = {a: float(prices(a, rate, np.array([mu**2]))[0]) for a in (2, 2.3, 3)}
+        at = {a: float(sampled_divergences(a, rate, np.array([mu**2]))[0]) for a in (2, 2.3, 3)}
         assert at[2] * (1 - 1e-9) <= at[2.3] <= (0.7 * at[2] + 0.6 * at[3]) / 1.3 * (1 + 1e-9)
 
 
-def test_price_at_rate_one() -> None:
+def test_divergence_at_rate_one() -> None:
     """The Gaussian mechanism: order mu^2 / 2 at every order."""
     np.testing.assert_allclose(
-        prices(3.7, 1.0, np.array([0.0, 0.25, 4.0])), 3.7 * np.array([0.0, 0.125, 2.0]), rtol=1e-9
+        sampled_divergences(3.7, 1.0, np.array([0.0, 0.25, 4.0])),
+        3.7 * np.array([0.0, 0.125, 2.0]),
+        rtol=1e-9,
     )
 
 
-def test_price_is_convex_in_the_square() -> None:
-    """What the table of individual prices relies on."""
-    values = prices(9.0, 0.05, np.linspace(0.0, 3.0, 200))
+def test_divergence_is_convex_in_the_square() -> None:
+    """What the table of individual charges relies on."""
+    values = sampled_divergences(9.0, 0.05, np.linspace(0.0, 3.0, 200))
     assert values[0] == 0.0
     assert np.all(np.diff(values, 2) >= -1e-9 * values[2:])
 
@@ -95,20 +100,19 @@ def test_guarantee_is_what_was_asked_for() -> None:
 def test_order_suits_the_expected_run() -> None:
     """No other order allows more steps of the expected kind."""
     for epsilon, rate, noise in ((8.0, 0.01, 0.8), (2.0, 0.01, 0.8), (0.1, 0.5, 5.0)):
-        f = filters.Renyi(
-            epsilon=epsilon, delta=1e-5, expected_rate=rate, expected_noise_multiplier=noise
-        )
+        f = filters.Renyi(epsilon=epsilon, delta=1e-5, expected=[(rate, noise, 1)])
         square = np.array([noise**-2])
         allowed = {
-            order: budget_at_order(order, epsilon, 1e-5) / float(prices(order, rate, square)[0])
+            order: budget_at_order(order, epsilon, 1e-5)
+            / float(sampled_divergences(order, rate, square)[0])
             for order in (f.order, 1.2, 1.8, 2.5, 3.3, 3.7, 4.5, *range(2, 40), *range(40, 1025, 5))
         }
         assert allowed[f.order] >= max(allowed.values()) * (1 - 1e-3)
     quiet = filters.Renyi(epsilon=2.0, delta=1e-5)
-    heavy = filters.Renyi(
-        epsilon=2.0, delta=1e-5, expected_rate=0.01, expected_noise_multiplier=0.6
-    )
+    heavy = filters.Renyi(epsilon=2.0, delta=1e-5, expected=[(0.01, 0.6, 1)])
     assert heavy.order < quiet.order
+    mixed = filters.Renyi(epsilon=2.0, delta=1e-5, expected=[(0.01, 0.6, 1), (1.0, 9.0, 10)])
+    assert heavy.order < mixed.order < quiet.order
 
 
 def test_wrong_parameters() -> None:
@@ -120,25 +124,25 @@ def test_wrong_parameters() -> None:
         {"epsilon": 1.0, "delta": 1e-5, "order": 1025},
         {"epsilon": 1.0, "delta": 1e-5, "order": 2.0},
         {"epsilon": 1e-9, "delta": 1e-9},
-        {"epsilon": 1.0, "delta": 1e-5, "expected_rate": 0.0},
+        {"epsilon": 1.0, "delta": 1e-5, "expected": [(0.0, 1.0, 1)]},
     ):
         with pytest.raises(InvalidParameter):
             filters.Renyi(**wrong)
 
 
 def test_clipped_step_costs_what_is_left() -> None:
-    """The price at the clip scale is what is left, up to rounding, for sampled steps too."""
+    """The charge at the clip scale is what is left, up to rounding, for sampled steps too."""
     f = filters.Renyi(epsilon=1.0, delta=1e-5, order=12.5)
     f.request(rate=0.2, noise_multiplier=4.0)
     left = f.remaining
     permit = f.request(rate=0.1, noise_multiplier=0.5, sensitivity=2.0, steps=3)
     mu = 2.0 * permit.clip_scale / 0.5
-    cost = 3 * float(prices(12.5, 0.1, np.array([mu**2]))[0])
+    cost = 3 * float(sampled_divergences(12.5, 0.1, np.array([mu**2]))[0])
     assert left * (1 - 1e-9) <= cost <= left
     assert permit.charge == left
 
 
-def test_profiles_are_priced_in_the_worse_direction() -> None:
+def test_profiles_are_charged_in_the_worse_direction() -> None:
     """A discrete pair: both sums by hand."""
     p, q = np.array([0.7, 0.2, 0.1]), np.array([0.3, 0.3, 0.4])
     f = filters.Renyi(epsilon=5.0, delta=1e-2, order=3)
@@ -151,7 +155,7 @@ def test_profiles_are_priced_in_the_worse_direction() -> None:
 
 
 def test_profiles_of_sampled_gaussians() -> None:
-    """Priced like requests by rate and noise, alone, composed or exchanged."""
+    """Charged like requests by rate and noise, alone, composed or exchanged."""
     f = filters.Renyi(epsilon=5.0, delta=1e-2, order=6.5)
     sampled = hs.Profile.gaussian(noise_multiplier=2.0).subsample(0.1)
     one = f.request(rate=0.1, noise_multiplier=2.0).charge
@@ -173,9 +177,9 @@ def test_profiles_without_a_curve_are_refused() -> None:
     assert f.history == ()
 
 
-def test_infinite_prices_at_fractional_orders() -> None:
+def test_infinite_divergences_at_fractional_orders() -> None:
     """Noise so small that mu^2 overflows costs everything; it is no reason to stumble."""
-    assert prices(4.5, 0.1, np.array([math.inf]))[0] == math.inf
+    assert sampled_divergences(4.5, 0.1, np.array([math.inf]))[0] == math.inf
     f = filters.Renyi(epsilon=10.0, delta=1e-5, order=4.5)
     with pytest.raises(BudgetExceeded):
         f.request(rate=0.1, noise_multiplier=1e-200)
@@ -184,7 +188,7 @@ def test_infinite_prices_at_fractional_orders() -> None:
 @pytest.mark.parametrize("order", [1.2, 2.0, 3.7, 9.5])
 @pytest.mark.parametrize("rate", [0.01, 0.4, 0.95])
 def test_divergences_are_convex_in_the_square(order: float, rate: float) -> None:
-    """Chords between prices are bounds, at fractional orders too: the slope of the divergence."""
+    """Chords between charges are bounds, at fractional orders too: the slope of the divergence."""
     squares = np.geomspace(1e-3, 5.0, 60)
     mu = np.sqrt(squares)[:, np.newaxis]
     y = -12 + np.linspace(0.0, 1.0, 2001) * (24 + order * mu)
@@ -195,7 +199,7 @@ def test_divergences_are_convex_in_the_square(order: float, rate: float) -> None
     share = np.exp(2 * (sampled - log_ratio))
     slope = order / 2 * (weight * share).sum(axis=1) / weight.sum(axis=1)
     assert np.all(slope[1:] >= slope[:-1] * (1 - 1e-12))
-    # That it is the slope: the price grows as fast, up to the accuracy of the price itself.
-    grown = np.diff(prices(order, rate, squares)) / np.diff(squares)
+    # That it is the slope: the bound grows as fast, up to its own accuracy.
+    grown = np.diff(sampled_divergences(order, rate, squares)) / np.diff(squares)
     assert np.all(grown >= slope[:-1] * (1 - 5e-3))
     assert np.all(grown <= slope[1:] * (1 + 5e-3))

@@ -144,7 +144,7 @@ def test_individual_budgets_are_charged_by_norms_and_end_contributions(runs):
 def test_individual_budgets_with_poisson_batches(runs):
     """Everyone is charged in every step, drawn or not; lengths that were paid for are kept."""
     governing = hs.filters.Individual.renyi(
-        examples=runs.EXAMPLES, epsilon=2.0, delta=1e-5, expected_rate=runs.RATE
+        examples=runs.EXAMPLES, epsilon=2.0, delta=1e-5, expected=[(runs.RATE, 1.0, 1)]
     )
     run = runs.private(runs.independent(), filter=governing, loss=loss)
     runs.train(run, until=1)

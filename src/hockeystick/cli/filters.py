@@ -10,7 +10,8 @@ from rich.table import Table
 
 from hockeystick.cli.options import RUN, Delta, Epsilon, Json
 from hockeystick.cli.output import print_json, stdout
-from hockeystick.filters.comparison import Allowance, allowances
+from hockeystick.errors import InvalidParameter
+from hockeystick.filters.comparison import AllowedSteps, allowed_steps
 from hockeystick.report.numbers import count_text
 
 __all__ = ["filters"]
@@ -22,34 +23,30 @@ def filters(
     *,
     epsilon: Epsilon,
     delta: Delta,
-    rate: Annotated[
-        float, typer.Option(help="Probability that an example joins a step.", rich_help_panel=RUN)
-    ],
-    noise_multiplier: Annotated[
-        list[float],
+    expected: Annotated[
+        list[str],
         typer.Option(
-            help="Standard deviation of the noise over the clip norm; several are used in turn.",
+            metavar="RATE,NOISE,STEPS",
+            help="An expected request: probability that an example joins a step, standard "
+            "deviation of the noise over the clip norm, equal steps; several are used in turn.",
             rich_help_panel=RUN,
         ),
     ],
-    block: Annotated[
-        int, typer.Option(help="Equal steps that are asked for at once.", rich_help_panel=RUN)
-    ] = 1,
     json: Json = False,
 ) -> None:
     """How many steps of an expected schedule each privacy filter would allow, side by side."""
-    found = allowances(
-        epsilon=epsilon, delta=delta, rate=rate, noise_multipliers=noise_multiplier, block=block
-    )
+    schedule = [_request(text) for text in expected]
+    found = allowed_steps(epsilon=epsilon, delta=delta, expected=schedule)
     if json:
         print_json({"filters": [one._asdict() for one in found], "warning": WARNING})
         return
-    noises = ", ".join(f"{noise:g}" for noise in noise_multiplier)
+    told = "; ".join(
+        f"{count_text(steps)} at rate {rate:g} with noise {noise:g}"
+        for rate, noise, steps in schedule
+    )
     console = stdout()
     console.print(
-        f"steps at rate {rate:g} with noise {noises} in blocks of {count_text(block)}, within "
-        f"epsilon {epsilon:g} at delta {delta:g}",
-        style="bold",
+        f"steps within epsilon {epsilon:g} at delta {delta:g}, in rounds of: {told}", style="bold"
     )
     console.print(_table(found), soft_wrap=False)
     for one in found:
@@ -58,7 +55,16 @@ def filters(
     console.print(f"warning: {WARNING}", style="bold yellow")
 
 
-def _table(found: list[Allowance]) -> Table:
+def _request(text: str) -> tuple[float, float, int]:
+    """What `--expected` says."""
+    try:
+        rate, noise, steps = text.split(",")
+        return float(rate), float(noise), int(steps)
+    except ValueError:
+        raise InvalidParameter("expected", "RATE,NOISE,STEPS such as 0.01,1.5,50", text) from None
+
+
+def _table(found: list[AllowedSteps]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for title in ("filter", "kind", "steps", ""):
         table.add_column(title, justify="right" if title == "steps" else "left")

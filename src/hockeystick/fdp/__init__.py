@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hockeystick.fdp.adaptive import (
     FirstStage,
-    Selection,
+    WorstSelection,
     adaptive_height,
     adaptive_tradeoff,
     worst_selection,
@@ -16,9 +16,15 @@ from hockeystick.fdp.adaptive import (
 from hockeystick.fdp.attack import true_positive_rate
 from hockeystick.fdp.chain import ChainTest, blackwell_chain
 from hockeystick.fdp.counterexample import Counterexample, Witness
-from hockeystick.fdp.estimation import Estimate, estimate
 from hockeystick.fdp.gaussian import GaussianTradeOff, gdp
-from hockeystick.fdp.moments import LossMoments, SideMoments, approximate_moments, loss_moments
+from hockeystick.fdp.moments import (
+    LimitQuantities,
+    LossMoments,
+    SideMoments,
+    approximate_moments,
+    limit_quantities,
+    loss_moments,
+)
 from hockeystick.fdp.order import (
     CalibrationPoints,
     Order,
@@ -27,8 +33,14 @@ from hockeystick.fdp.order import (
     delta_divergence,
     distance,
 )
-from hockeystick.fdp.schedules import LimitQuantities, Stretch, limit_quantities
-from hockeystick.fdp.sources import from_densities, from_pmfs, from_profile
+from hockeystick.fdp.schedule import EqualSteps
+from hockeystick.fdp.sources import (
+    TradeOffEstimate,
+    estimate,
+    from_densities,
+    from_pmfs,
+    from_profile,
+)
 from hockeystick.fdp.tightest import TightestMu, tightest_mu
 from hockeystick.fdp.trade_off import PrivacyCurve, TradeOff, greatest_lower_bound
 
@@ -36,19 +48,19 @@ __all__ = [
     "CalibrationPoints",
     "ChainTest",
     "Counterexample",
-    "Estimate",
+    "EqualSteps",
     "FirstStage",
     "GaussianTradeOff",
     "LimitQuantities",
     "LossMoments",
     "Order",
     "PrivacyCurve",
-    "Selection",
     "SideMoments",
-    "Stretch",
     "TightestMu",
     "TradeOff",
+    "TradeOffEstimate",
     "Witness",
+    "WorstSelection",
     "adaptive_height",
     "adaptive_tradeoff",
     "approximate_moments",

@@ -12,10 +12,16 @@ from numpy.typing import NDArray
 from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray, Law, joined
 from hockeystick.errors import InvalidParameter
-from hockeystick.fdp.quadrature import checked_edges, gauss_legendre
+from hockeystick.fdp.sources import checked_edges, gauss_legendre
 from hockeystick.fdp.trade_off import Bound, TradeOff, joint_bound
 
-__all__ = ["FirstStage", "Selection", "adaptive_height", "adaptive_tradeoff", "worst_selection"]
+__all__ = [
+    "FirstStage",
+    "WorstSelection",
+    "adaptive_height",
+    "adaptive_tradeoff",
+    "worst_selection",
+]
 
 # A privacy profile H as a function of an array of orders.
 Heights = Callable[[FloatArray], Any]
@@ -63,7 +69,7 @@ class FirstStage:
 
 
 @dataclass(frozen=True, eq=False)
-class Selection:
+class WorstSelection:
     """The worst selection rule at one order.
 
     `choice` is the second mechanism for each outcome, `height` the H of the adaptive composition,
@@ -113,7 +119,9 @@ def adaptive_tradeoff(first: FirstStage, seconds: Sequence[TradeOff], *, choice:
     return TradeOff.of_law(joined(loss, joint_p, joint_q, p_infinite, q_zero), bound=bound)
 
 
-def worst_selection(first: FirstStage, seconds: Sequence[Heights], *, gamma: float) -> Selection:
+def worst_selection(
+    first: FirstStage, seconds: Sequence[Heights], *, gamma: float
+) -> WorstSelection:
     """The selection rule with the largest H at one order.
 
     After y the second mechanism with the largest H at g q(y)/p(y) (fdp_filters, Theorem B.1): that
@@ -125,7 +133,7 @@ def worst_selection(first: FirstStage, seconds: Sequence[Heights], *, gamma: flo
     at = _arguments(first, np.array([gamma]))[0]
     table = np.array([np.asarray(second(at)) for second in seconds])
     choice = np.argmax(table, axis=0).astype(np.int64)
-    return Selection(
+    return WorstSelection(
         gamma, choice, float(table.max(axis=0) @ first.p), float((table @ first.p).max())
     )
 

@@ -15,10 +15,9 @@ import numpy as np
 
 from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter
-from hockeystick.fdp.comparison import Comparison, Verdict
 from hockeystick.fdp.counterexample import Witness, witness_of
 from hockeystick.fdp.gaussian import GaussianTradeOff
-from hockeystick.fdp.members import Counts, Member, products_of
+from hockeystick.fdp.products import Comparison, Counts, Member, Verdict, products_of
 from hockeystick.profile import Profile
 
 __all__ = ["ChainTest", "blackwell_chain"]

@@ -9,8 +9,8 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray, Law
 from hockeystick.fdp.adaptive import FirstStage, IntArray, adaptive_height, worst_selection
-from hockeystick.fdp.members import Counts, Products
 from hockeystick.fdp.order import calibration_points, crossings_of
+from hockeystick.fdp.products import Counts, Products
 from hockeystick.fdp.trade_off import PrivacyCurve, TradeOff
 from hockeystick.profile.refinement import Laws
 

@@ -20,16 +20,17 @@ from hockeystick._numerics.law import reverse as reverse_law
 from hockeystick.errors import InvalidParameter
 from hockeystick.fdp.polygons import (
     Nodes,
+    curve_corners,
     curve_nodes,
     heights,
     law_of_curve,
     law_of_nodes,
     lower_hull,
+    tensor_law,
+    tradeoff_corners,
     tradeoff_nodes,
     tradeoff_values,
 )
-from hockeystick.fdp.shapes import curve_corners, tradeoff_corners
-from hockeystick.fdp.tensor import tensor_law
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.discrete import Atoms
 from hockeystick.profile.profile import Side as ProfileSide
@@ -126,7 +127,7 @@ class TradeOff(_View):
     def tensor(self, other: TradeOff) -> TradeOff:
         """The trade-off function of both pairs observed together.
 
-        Exact while the product of the numbers of corners is at most `tensor.MOST_PAIRS`; beyond
+        Exact while the product of the numbers of corners is at most `polygons.MOST_PAIRS`; beyond
         that it is rounded with the arithmetic of `Profile`, downwards unless the bound is "upper".
         """
         if not isinstance(other, TradeOff):

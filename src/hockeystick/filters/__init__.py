@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from hockeystick.filters.approximate_gaussian import ApproximateGaussian
-from hockeystick.filters.audit import Audit
+from hockeystick.filters.audit import Audit, AuditPoint
 from hockeystick.filters.base import Filter
-from hockeystick.filters.gaussian import Gaussian
-from hockeystick.filters.individual.filter import Individual, IndividualStep
-from hockeystick.filters.individual.report import IndividualReport
+from hockeystick.filters.gaussian import ApproximateGaussian, Gaussian
+from hockeystick.filters.individual.filter import Individual
+from hockeystick.filters.individual.spending import IndividualReport, IndividualStep
 from hockeystick.filters.levy.filter import Levy
 from hockeystick.filters.levy.process import LevyProcess
 from hockeystick.filters.natural_fdp import NaturalFDP, NotAChain
-from hockeystick.filters.permit import Permit
+from hockeystick.filters.registry import from_description, register
 from hockeystick.filters.renyi.filter import Renyi
+from hockeystick.filters.request import GaussianStep, Permit
 
 __all__ = [
     "ApproximateGaussian",
     "Audit",
+    "AuditPoint",
     "Filter",
     "Gaussian",
+    "GaussianStep",
     "Individual",
     "IndividualReport",
     "IndividualStep",
@@ -28,4 +30,14 @@ __all__ = [
     "NotAChain",
     "Permit",
     "Renyi",
+    "from_description",
+    "register",
 ]
+
+# In the order in which comparisons list them.
+register(Gaussian)
+register(Renyi)
+register(Levy)
+register(ApproximateGaussian)
+register(NaturalFDP)
+register(Individual)

@@ -1,4 +1,4 @@
-"""The realised schedule, priced afterwards and shown beside the claim."""
+"""The realised schedule, accounted for afterwards and shown beside the claim."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hockeystick.fdp.realised import equal_steps_together, profile_of, stretch_of
-from hockeystick.fdp.schedules import Stretch
+from hockeystick.fdp.schedule import EqualSteps, merged, profile_of, recorded_steps
 from hockeystick.filters.request import as_number
 from hockeystick.guarantee import Guarantee, directions_for
 from hockeystick.ledger.store import Entry
 from hockeystick.profile import DEFAULT_ACCURACY, Profile
 from hockeystick.profile.refinement import Direction
 
-__all__ = ["DIAGNOSTIC", "Audit", "Compared", "audit_of"]
+__all__ = ["DIAGNOSTIC", "Audit", "AuditPoint", "audit_of"]
 
 DIAGNOSTIC = (
-    "diagnostic only: the steps were chosen while the run went on, so the price of the realised "
-    "schedule is no guarantee"
+    "diagnostic only: the steps were chosen while the run went on, so the epsilon of the "
+    "realised schedule is no guarantee"
 )
+# Rows of the printed table.
 DELTAS = (1e-4, 1e-5, 1e-6, 1e-8)
 
 
-class Compared(NamedTuple):
-    """One delta: what the filter claims, and what the realised schedule costs."""
+class AuditPoint(NamedTuple):
+    """One delta: the epsilon that the filter claims, and that of the realised schedule."""
 
     delta: float
     claimed: float
@@ -33,22 +33,41 @@ class Compared(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """The price of what was permitted, beside the filter's claim; printing it shows both.
+    """Epsilon of what was permitted, beside the filter's claim; printing it shows both.
 
-    `realised` is None if nothing ran. `unpriced` counts requests whose profile this process does
-    not know.
+    Attributes
+    ----------
+    claim : Guarantee
+        That of the filter.
+    schedule : tuple of EqualSteps
+        The sampled Gaussian steps that were permitted, equal ones together.
+    realised : Profile or None
+        Their composition, as if they had been fixed in advance; None if nothing ran.
+    unaccounted : int
+        Requests whose profile this process does not know.
+    directions : tuple of str
+        "add", "remove" or both.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> f = hs.filters.Gaussian(mu=1.0)
+    >>> f.request(noise_multiplier=2.0).commit()
+    >>> point = f.audit().epsilon(1e-5)
+    >>> round(point.claimed, 2), round(point.realised, 2)
+    (4.38, 1.99)
     """
 
     claim: Guarantee
-    schedule: tuple[Stretch, ...]
+    schedule: tuple[EqualSteps, ...]
     realised: Profile | None
-    unpriced: int
+    unaccounted: int
     directions: tuple[Direction, ...]
     diagnostic = DIAGNOSTIC
 
-    def epsilon(self, delta: float) -> Compared:
+    def epsilon(self, delta: float) -> AuditPoint:
         """Both epsilons at one delta."""
-        return Compared(delta, self.claim.epsilon(delta), self._realised(delta))
+        return AuditPoint(delta, self.claim.epsilon(delta), self._realised(delta))
 
     def exceeds_claim(self, delta: float) -> bool:
         """Whether the realised schedule alone already costs more than the filter claims."""
@@ -56,7 +75,7 @@ class Audit:
         return compared.realised > compared.claimed * (1 + DEFAULT_ACCURACY)
 
     def __str__(self) -> str:
-        steps = sum(stretch.steps for stretch in self.schedule)
+        steps = sum(part.steps for part in self.schedule)
         lines = [
             f"claim: {self.claim.method}, {self.claim.kind}; realised: {steps} sampled Gaussian "
             f"steps in {len(self.schedule)} settings, {' and '.join(self.directions)}",
@@ -66,8 +85,8 @@ class Audit:
             f"{row.delta:>10.0e} {row.claimed:>10.4f} {row.realised:>10.4f}"
             for row in map(self.epsilon, DELTAS)
         ]
-        if self.unpriced:
-            lines.append(f"{self.unpriced} requests with profiles unknown here are not priced")
+        if self.unaccounted:
+            lines.append(f"{self.unaccounted} requests with profiles unknown here are left out")
         if self.claim.note is not None:
             lines.append(f"claim: {self.claim.note}")
         return "\n".join([*lines, DIAGNOSTIC])
@@ -88,8 +107,8 @@ def audit_of(
     """The audit of everything reserved or committed."""
     counted = [entry for entry in history if entry.status != "cancelled"]
     others = [entry for entry in counted if "profile" in entry.request]
-    stretches = [stretch_of(entry.request) for entry in counted if "profile" not in entry.request]
-    schedule = equal_steps_together(one for one in stretches if one is not None)
+    steps = [recorded_steps(entry.request) for entry in counted if "profile" not in entry.request]
+    schedule = merged(one for one in steps if one is not None)
     known = [
         profiles[entry.number].self_compose(int(as_number(entry.request["steps"])))
         for entry in others
@@ -99,6 +118,6 @@ def audit_of(
         claim=claim,
         schedule=schedule,
         realised=profile_of(schedule, others=known),
-        unpriced=len(others) - len(known) + stretches.count(None),
+        unaccounted=len(others) - len(known) + steps.count(None),
         directions=directions_for(direction),
     )

@@ -1,4 +1,4 @@
-"""What all filters share: asking, charging, clipping the last step, looking back."""
+"""What all filters share: requests, charges, clipping the last step, and the audit afterwards."""
 
 from __future__ import annotations
 
@@ -6,35 +6,46 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 from hockeystick._process import Uncopied
 from hockeystick.errors import BudgetExceeded, InvalidParameter
+from hockeystick.fdp.schedule import EqualSteps
 from hockeystick.filters.audit import Audit, audit_of
-from hockeystick.filters.permit import Permit
-from hockeystick.filters.request import Asked, Sampled, as_number, checked_request
+from hockeystick.filters.registry import parameters_of, require_registered
+from hockeystick.filters.request import (
+    GaussianStep,
+    Permit,
+    StepRequest,
+    as_number,
+    checked_request,
+)
 from hockeystick.guarantee import Guarantee, Kind
 from hockeystick.ledger.store import Entry, MemoryStore, Store
 from hockeystick.profile import Profile
 
-__all__ = ["Filter"]
+__all__ = ["ROUNDING", "SMALLEST_CHARGE", "SMALLEST_SCALE", "Filter"]
 
-# A step that would have to be clipped below this share of its norm is not worth running.
+# A step clipped below this share of its norm is a millionth of the signal in the same noise.
 SMALLEST_SCALE = 1e-6
-# Products and quotients of a few numbers are off by less than this.
+# Products and quotients of up to 16 numbers: 16 roundings of 2^-53 each are 2^-49.
 ROUNDING = 2.0**-48
-SMALLEST_PRICE = math.ulp(0.0)
+# Nothing is free: a charge that underflows is the smallest number there is.
+SMALLEST_CHARGE = math.ulp(0.0)
 
 
 class Filter(Uncopied, ABC):
     """A budget for a run whose parameters are chosen while it runs.
 
-    Before each step a permit is asked for. Its charge is reserved at once, charges are rounded up,
+    Before each step a permit is requested. Its charge is reserved at once, charges are rounded up,
     and their sum never exceeds the budget. A Gaussian step that does not fit any more is clipped so
     that it spends exactly what is left; after that `BudgetExceeded` is raised.
 
     Without `ledger` the state is lost with the process; a path (SQLite) or a database URL makes it
     durable, and `name` tells several budgets in one ledger apart.
+
+    A filter of your own is a subclass with `kind`, `unit`, `parameters`, `guarantee`,
+    `_charge_of_step` and `_largest_scale`, and a call of `filters.register`.
     """
 
     what: ClassVar[str] = "A filter"
@@ -42,7 +53,9 @@ class Filter(Uncopied, ABC):
     kind: Kind
     # What the budget and the charges are numbers of.
     unit: str
-    # What a product of steps and price is rounded up by.
+    # The attributes from which the filter can be built again: keywords of its constructor.
+    parameters: ClassVar[tuple[str, ...]] = ()
+    # By how much a product of steps and charge is rounded up.
     product_rounding = ROUNDING
 
     def __init__(
@@ -56,7 +69,7 @@ class Filter(Uncopied, ABC):
         described = {"filter": type(self).__name__, "kind": self.kind, **description}
         self._store = _open(ledger, name=name, budget=budget, description=described)
         self._budget = budget
-        self._prices: dict[Hashable, float] = {}
+        self._charges: dict[Hashable, float] = {}
         # Profiles have no text from which they could be built again.
         self._profiles: dict[int, Profile] = {}
 
@@ -74,11 +87,43 @@ class Filter(Uncopied, ABC):
     ) -> Permit:
         """Permission for `steps` equal steps; reserved, and counted, from now on.
 
-        If they do not fit, the contributions of all of them are clipped further, to `clip_scale` of
-        the clip norm; with clip=False, or for a profile, `BudgetExceeded` is raised instead and
-        nothing is recorded.
+        Parameters
+        ----------
+        rate
+            Probability with which each example takes part, independently.
+        noise_multiplier
+            Standard deviation of the noise over the clip norm.
+        sensitivity
+            Largest contribution of an example, in units of the clip norm.
+        steps
+            How many equal steps.
+        profile
+            Another mechanism, in the place of rate, noise multiplier and sensitivity.
+        clip
+            Whether steps that do not fit may be clipped further, all of them to `clip_scale` of the
+            clip norm; a profile never is.
+
+        Returns
+        -------
+        Permit
+            With its charge and its clip scale.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the steps do not fit, even clipped; nothing is recorded then.
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> f = hs.filters.Gaussian(mu=1.0)
+        >>> f.request(noise_multiplier=2.0, steps=3).commit()
+        >>> f.spent, f.remaining
+        (0.75, 0.25)
+        >>> f.request(noise_multiplier=1.0).clip_scale  # half of the norm costs a quarter
+        0.5
         """
-        asked = checked_request(
+        request = checked_request(
             rate=rate,
             noise_multiplier=noise_multiplier,
             sensitivity=sensitivity,
@@ -86,20 +131,16 @@ class Filter(Uncopied, ABC):
             profile=profile,
             clip=clip,
         )
-        price = self._price(asked)
-        entry = self._store.reserve(lambda spent: self._decide(asked, price, spent))
-        if asked.profile is not None:
-            self._profiles[entry.number] = asked.profile
-        sampled = asked.sampled
-        return Permit(
+        charge = self._charge(request)
+        entry = self._store.reserve(lambda spent: self._decide(request, charge, spent))
+        if request.profile is not None:
+            self._profiles[entry.number] = request.profile
+        return Permit.of(
+            request,
+            store=self._store,
             number=entry.number,
             charge=entry.charge,
             clip_scale=as_number(entry.request["clip_scale"]),
-            steps=asked.steps,
-            rate=None if sampled is None else sampled.rate,
-            noise_multiplier=None if sampled is None else sampled.noise_multiplier,
-            sensitivity=None if sampled is None else sampled.sensitivity,
-            store=self._store,
         )
 
     @property
@@ -131,9 +172,10 @@ class Filter(Uncopied, ABC):
         """
 
     def audit(self, *, direction: str = "both") -> Audit:
-        """The steps that were permitted, priced as if they had been fixed in advance.
+        """The permitted steps, accounted for as if they had been fixed in advance.
 
-        A diagnostic, not a guarantee: the steps were chosen while the run went on.
+        A diagnostic, not a guarantee: the steps were chosen while the run went on. `direction` is
+        "add", "remove" or "both".
         """
         return audit_of(
             self.history,
@@ -141,6 +183,34 @@ class Filter(Uncopied, ABC):
             profiles=self._profiles,
             direction=direction,
         )
+
+    def describe(self) -> dict[str, object]:
+        """The filter's name and the plain values from which `filters.from_description` builds it.
+
+        What a statement says about it: its guarantee, and nothing about spending. A filter that is
+        not registered is refused.
+        """
+        name = require_registered(type(self))
+        return {"filter": name, **{one: getattr(self, one) for one in self.parameters}}
+
+    @classmethod
+    def from_description(cls, description: Mapping[str, Any]) -> Self:
+        """The filter that `describe` described, in memory and with nothing spent."""
+        return cls(**parameters_of(description, name=cls.__name__, parameters=cls.parameters))
+
+    @classmethod
+    def for_target(
+        cls,
+        *,
+        epsilon: float,
+        delta: float,
+        expected: Sequence[EqualSteps],
+    ) -> Filter | None:
+        """The filter that guarantees (epsilon, delta), built for what is expected.
+
+        For comparisons (`hockeystick filters`); None, the default, leaves the filter out of them.
+        """
+        return None
 
     def __repr__(self) -> str:
         return (
@@ -151,49 +221,50 @@ class Filter(Uncopied, ABC):
     # -- what a filter has to know ----------------------------------------------------------------
 
     @abstractmethod
-    def _price_sampled(self, step: Sampled) -> float:
+    def _charge_of_step(self, step: GaussianStep) -> float:
         """The charge of one step, rounded up."""
 
     @abstractmethod
-    def _largest_scale(self, step: Sampled, left: float) -> float:
+    def _largest_scale(self, step: GaussianStep, left: float) -> float:
         """The largest clip scale, up to rounding, at which one step costs at most `left`."""
 
-    def _price_profile(self, profile: Profile) -> float:
+    def _charge_of_profile(self, profile: Profile) -> float:
         """The charge of one run of the mechanism with this profile, rounded up."""
-        allowed = f"left out: {type(self).__name__} prices sampled Gaussians only"
+        allowed = f"left out: {type(self).__name__} charges sampled Gaussians only"
         raise InvalidParameter("profile", allowed, profile)
 
     # -- inside -----------------------------------------------------------------------------------
 
-    def _price(self, asked: Asked) -> float:
-        """Of all steps of the request; prices of single steps are remembered."""
-        key = asked.sampled if asked.profile is None else asked.profile.expression
-        if key not in self._prices:
-            # Nothing is free: what underflows is charged the smallest amount.
-            self._prices[key] = max(self._price_once(asked), SMALLEST_PRICE)
-        price = self._prices[key]
-        return price if asked.steps == 1 else asked.steps * price * (1 + self.product_rounding)
+    def _charge(self, request: StepRequest) -> float:
+        """Of all steps of the request; charges of single steps are remembered."""
+        key = request.step if request.profile is None else request.profile.expression
+        if key not in self._charges:
+            self._charges[key] = max(self._charge_once(request), SMALLEST_CHARGE)
+        charge = self._charges[key]
+        if request.steps == 1:
+            return charge
+        return request.steps * charge * (1 + self.product_rounding)
 
-    def _price_once(self, asked: Asked) -> float:
-        if asked.sampled is not None:
-            return self._price_sampled(asked.sampled)
-        assert asked.profile is not None
-        return self._price_profile(asked.profile)
+    def _charge_once(self, request: StepRequest) -> float:
+        if request.step is not None:
+            return self._charge_of_step(request.step)
+        assert request.profile is not None
+        return self._charge_of_profile(request.profile)
 
     def _decide(
-        self, asked: Asked, price: float, spent: float
+        self, request: StepRequest, charge: float, spent: float
     ) -> tuple[float, Mapping[str, object]]:
         """The charge and the clip scale, given what is spent."""
         left = self._budget - spent
-        if price <= left:
-            return price, asked.as_json(1.0)
-        if left > 0 and asked.clip and asked.sampled is not None:
-            share = left / asked.steps * (1 - ROUNDING)
-            scale = min(self._largest_scale(asked.sampled, share), 1.0)
+        if charge <= left:
+            return charge, request.as_json(1.0)
+        if left > 0 and request.clip and request.step is not None:
+            share = left / request.steps * (1 - ROUNDING)
+            scale = min(self._largest_scale(request.step, share), 1.0)
             if scale >= SMALLEST_SCALE:
-                return left, asked.as_json(scale)
+                return left, request.as_json(scale)
         raise BudgetExceeded(
-            f"The request costs {price:.6g}, but only {left:.6g} of the budget "
+            f"The request costs {charge:.6g}, but only {left:.6g} of the budget "
             f"{self._budget:.6g} is left ({self.unit})."
         )
 

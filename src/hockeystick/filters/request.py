@@ -1,20 +1,35 @@
-"""What a filter is asked for."""
+"""What a filter is asked for, what it is told to expect, and the permission that it gives."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, SupportsFloat, cast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Any, ClassVar, SupportsFloat, cast
 
 from hockeystick import _validate as check
-from hockeystick.errors import InvalidParameter
+from hockeystick._process import Uncopied
+from hockeystick.errors import HockeystickError, InvalidParameter
+from hockeystick.fdp.schedule import EqualSteps
+from hockeystick.ledger.store import Store
 from hockeystick.profile import Profile
 
-__all__ = ["Asked", "Sampled", "as_number", "checked_request"]
+__all__ = [
+    "Expected",
+    "GaussianStep",
+    "Permit",
+    "StepRequest",
+    "as_number",
+    "checked_expected",
+    "checked_request",
+]
+
+# Requests that are expected, as (rate, noise_multiplier, steps).
+Expected = Iterable[tuple[float, float, int]]
 
 
 @dataclass(frozen=True)
-class Sampled:
+class GaussianStep:
     """One Gaussian step on a Poisson sample: each example takes part with probability `rate`.
 
     `sensitivity` is the largest contribution of an example and the noise has the standard deviation
@@ -35,16 +50,16 @@ class Sampled:
         """mu^2; infinite, rather than an error, where it overflows."""
         return self.mu * self.mu
 
-    def shortened(self, clip_scale: float) -> Sampled:
+    def clipped(self, clip_scale: float) -> GaussianStep:
         """The same step with contributions clipped further."""
         return replace(self, sensitivity=self.sensitivity * clip_scale)
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A checked request: `steps` runs of one mechanism, either sampled Gaussian or a profile."""
+class StepRequest:
+    """A checked request: `steps` runs of one mechanism, a Gaussian step or a profile."""
 
-    sampled: Sampled | None
+    step: GaussianStep | None
     profile: Profile | None
     steps: int
     clip: bool
@@ -52,8 +67,8 @@ class Asked:
     def as_json(self, clip_scale: float) -> Mapping[str, object]:
         """The request as the ledger keeps it."""
         values: dict[str, object] = {"steps": self.steps, "clip_scale": clip_scale}
-        if self.sampled is not None:
-            return {**vars(self.sampled), **values}
+        if self.step is not None:
+            return {**vars(self.step), **values}
         return {"profile": repr(self.profile), **values}
 
 
@@ -65,7 +80,7 @@ def checked_request(
     steps: Any,
     profile: Any,
     clip: Any,
-) -> Asked:
+) -> StepRequest:
     """The request, if it is one: either a noise multiplier or a profile, never both."""
     steps, clip = check.positive_integer("steps", steps), check.boolean("clip", clip)
     if (noise_multiplier is None) == (profile is None):
@@ -76,16 +91,153 @@ def checked_request(
     sensitivity = check.positive("sensitivity", sensitivity)
     if profile is None:
         noise_multiplier = check.positive("noise_multiplier", noise_multiplier)
-        return Asked(Sampled(rate, noise_multiplier, sensitivity), None, steps, clip)
+        return StepRequest(GaussianStep(rate, noise_multiplier, sensitivity), None, steps, clip)
     if (rate, sensitivity) != (1.0, 1.0):
         raise InvalidParameter(
             "rate, sensitivity", "left out where a profile is given", (rate, sensitivity)
         )
     if not isinstance(profile, Profile) or profile.bound != "upper":
         raise InvalidParameter("profile", "a profile with bound='upper'", profile)
-    return Asked(None, profile, steps, clip)
+    return StepRequest(None, profile, steps, clip)
+
+
+def checked_expected(expected: Any) -> tuple[EqualSteps, ...]:
+    """The expected requests, one or more; full batches if nothing is said."""
+    allowed = "one or more (rate, noise_multiplier, steps)"
+    if expected is None:
+        return (EqualSteps(rate=1.0, noise_multiplier=1.0, steps=1),)
+    try:
+        rows = [tuple(one) for one in expected]
+    except TypeError:
+        rows = []
+    if not rows or any(len(row) != 3 for row in rows):
+        raise InvalidParameter("expected", allowed, expected)
+    return tuple(
+        EqualSteps(
+            check.sampling_rate("rate in expected", rate),
+            check.positive("noise_multiplier in expected", noise_multiplier),
+            check.positive_integer("steps in expected", steps),
+        )
+        for rate, noise_multiplier, steps in rows
+    )
 
 
 def as_number(value: object) -> float:
     """A number that comes back from the ledger."""
     return float(cast(SupportsFloat, value))
+
+
+class _Reservation:
+    """One entry of a store, and what has become of it in this process."""
+
+    def __init__(self, store: Store, number: int) -> None:
+        self._store, self._number = store, number
+        self.used = self.cancelled = False
+
+    def commit(self) -> None:
+        self.used = True
+        self._store.commit(self._number)
+
+    def cancel(self) -> None:
+        self._store.cancel(self._number)
+        self.used = self.cancelled = True
+
+
+@dataclass(frozen=True)
+class Permit(Uncopied):
+    """The permission for a request: its charge is reserved, and counts from now on.
+
+    The step may run with no contribution longer than `sensitivity * clip_scale` times the clip norm
+    (see `clip_norm`), and noise of `noise_multiplier` times the clip norm itself. Afterwards
+    `commit()`; if the mechanism did not run, `cancel()` gives the charge back, in the process that
+    asked for it and in no other. As a context manager it commits on success, unless it was
+    cancelled inside; after an exception the charge stays, because outputs may have been seen. It is
+    entered once, and not after it was committed or cancelled: another step needs another permit.
+
+    Attributes
+    ----------
+    number : int
+        The number of the reservation, 1, 2, ...
+    charge : float
+        What it costs, in the unit of the filter.
+    clip_scale : float
+        In (0, 1]: by how much contributions are clipped further than the clip norm.
+    steps, rate, noise_multiplier, sensitivity
+        The request; the last three are None for a profile.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> f = hs.filters.Gaussian(mu=1.0)
+    >>> with f.request(noise_multiplier=2.0) as permit:
+    ...     permit.clip_scale, permit.clip_norm(3.0)
+    (1.0, 3.0)
+    >>> f.history[0].status
+    'committed'
+    """
+
+    what: ClassVar[str] = "A permit"
+    instead: ClassVar[str] = "ask the filter for another one"
+
+    number: int
+    charge: float
+    clip_scale: float
+    steps: int
+    rate: float | None
+    noise_multiplier: float | None
+    sensitivity: float | None
+    _reservation: _Reservation = field(repr=False, compare=False)
+
+    @classmethod
+    def of(
+        cls, request: StepRequest, *, store: Store, number: int, charge: float, clip_scale: float
+    ) -> Permit:
+        """The permit for a request that is an entry of the store."""
+        step = request.step
+        return cls(
+            number=number,
+            charge=charge,
+            clip_scale=clip_scale,
+            steps=request.steps,
+            rate=None if step is None else step.rate,
+            noise_multiplier=None if step is None else step.noise_multiplier,
+            sensitivity=None if step is None else step.sensitivity,
+            _reservation=_Reservation(store, number),
+        )
+
+    @property
+    def effective_noise_multiplier(self) -> float | None:
+        """Noise over the largest contribution that is left after clipping."""
+        if self.noise_multiplier is None or self.sensitivity is None:
+            return None
+        return self.noise_multiplier / (self.sensitivity * self.clip_scale)
+
+    def clip_norm(self, unscaled: float) -> float:
+        """The longest contribution that may join the step, for the run's own clip norm."""
+        unscaled = check.positive("unscaled", unscaled)
+        return unscaled * (1.0 if self.sensitivity is None else self.sensitivity) * self.clip_scale
+
+    def commit(self) -> None:
+        """The step has run."""
+        self._reservation.commit()
+
+    def cancel(self) -> None:
+        """The step did not run, and nothing about it was seen: the charge is given back."""
+        self._reservation.cancel()
+
+    def __enter__(self) -> Permit:
+        if self._reservation.used:
+            raise HockeystickError(
+                f"The permit {self.number} was used, and is for one step: {self.instead}."
+            )
+        self._reservation.used = True
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None and not self._reservation.cancelled:
+            self.commit()

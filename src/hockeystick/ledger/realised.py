@@ -6,8 +6,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hockeystick.errors import PrecisionError
-from hockeystick.fdp.realised import MOST_SETTINGS, equal_steps_together, profile_of, stretch_of
-from hockeystick.fdp.schedules import Stretch
+from hockeystick.fdp.schedule import (
+    MOST_SETTINGS,
+    EqualSteps,
+    merged,
+    profile_of,
+    recorded_steps,
+)
 from hockeystick.ledger.records import EntryRecord
 from hockeystick.profile.refinement import BOTH
 
@@ -31,15 +36,15 @@ def price(entries: Sequence[EntryRecord], *, delta: float) -> Realised:
 
     Valid if their parameters did not depend on outputs. The larger of both directions.
     """
-    stretches: list[Stretch] = []
+    recorded: list[EqualSteps] = []
     for entry in entries:
-        stretch = stretch_of(entry.request)
-        if stretch is None:
+        found = recorded_steps(entry.request)
+        if found is None:
             note = f"entry {entry.number} has no rate and noise multiplier"
             return Realised(None, delta, len(entries), note)
-        stretches.append(stretch)
-    schedule = equal_steps_together(stretches)
-    steps = sum(stretch.steps for stretch in schedule)
+        recorded.append(found)
+    schedule = merged(recorded)
+    steps = sum(part.steps for part in schedule)
     profile = profile_of(schedule)
     if profile is None:
         return Realised(0.0, delta, 0, "nothing was spent")

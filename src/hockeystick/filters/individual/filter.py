@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -13,43 +13,60 @@ from hockeystick import _validate as check
 from hockeystick._numerics.law import BoolArray, FloatArray
 from hockeystick._process import OwnProcess, Uncopied
 from hockeystick.errors import InvalidParameter
-from hockeystick.filters.approximate_gaussian import UNDER_REPORTS
-from hockeystick.filters.individual.report import IndividualReport
-from hockeystick.filters.individual.rules import ApproximateRule, GaussianRule, RenyiRule, Rule
-from hockeystick.filters.individual.state import load_state, save_state
-from hockeystick.filters.regimes import RegimeName, chosen_regime
-from hockeystick.filters.renyi.charge import budget_at_order
+from hockeystick.filters.gaussian import UNDER_REPORTS, RegimeName
+from hockeystick.filters.individual.rules import (
+    RULES,
+    ApproximateRule,
+    GaussianRule,
+    RenyiRule,
+    Rule,
+    step_charges,
+)
+from hockeystick.filters.individual.spending import (
+    IndividualReport,
+    IndividualStep,
+    load_state,
+    save_state,
+)
+from hockeystick.filters.registry import parameters_of, require_registered
+from hockeystick.filters.renyi.conversion import budget_at_order
 from hockeystick.filters.renyi.filter import checked_order
+from hockeystick.filters.request import Expected, checked_expected
 from hockeystick.guarantee import Analysis, Guarantee, Kind
 from hockeystick.ledger.amounts import checked_budget
 
-__all__ = ["Individual", "IndividualStep"]
-
-
-@dataclass(frozen=True, eq=False)
-class IndividualStep:
-    """What each example may contribute to one step.
-
-    Gradients are multiplied by `factors` before they are summed; examples that are not `active` are
-    exhausted and contribute nothing. Neither may be released: both depend on the data.
-    """
-
-    number: int
-    factors: FloatArray
-    active: BoolArray
+__all__ = ["Individual"]
 
 
 class Individual(Uncopied):
     """A budget for each example, spent by the norm of its clipped contribution.
 
     Before a step the norms of the contributions of *all* examples are needed, sampled or not: every
-    example pays, because its absence could have been noticed. fdp_filters, Algorithm 3, with the
-    charge of the clipped norm, and Feldman & Zrnic 2021 for Renyi divergences. All budgets are
-    equal. The kind is that of the rule: `renyi` and `gaussian` are proven, `approximate` is
-    asymptotic and under-reports.
+    example pays, because its absence could have been noticed [Tran26, Algorithm 3], with the charge
+    of the clipped norm, and [FeldmanZrnic21] for Renyi divergences. All budgets are equal. The kind
+    is that of the rule: `renyi` and `gaussian` are proven, `approximate` is asymptotic and
+    under-reports.
 
     Cost: O(examples) array operations per step. The state is in memory; `save` and `load` keep it,
     and copies, in this process or in another one, are refused.
+
+    Parameters
+    ----------
+    examples
+        How many.
+    rule
+        How contributions are charged; `renyi`, `gaussian` and `approximate` build filters with the
+        rules that there are.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> people = hs.filters.Individual.gaussian(examples=3, mu=1.0)
+    >>> step = people.step([0.5, 1.0, 20.0], noise_multiplier=2.0)
+    >>> step.factors.tolist()  # contributions longer than the clip norm 1 are shortened
+    [1.0, 1.0, 0.05]
+    >>> people.remaining.round(4).tolist()
+    [0.9375, 0.75, 0.75]
     """
 
     what: ClassVar[str] = "The state of individual budgets"
@@ -71,68 +88,112 @@ class Individual(Uncopied):
         epsilon: float,
         delta: float,
         order: float | None = None,
-        expected_rate: float = 1.0,
-        expected_noise_multiplier: float = 1.0,
+        expected: Expected | None = None,
     ) -> Individual:
-        """(epsilon, delta)-DP at one Renyi order that is fixed in advance; any rate. Proven."""
+        """(epsilon, delta)-DP at one Renyi order that is fixed in advance; any rate. Proven.
+
+        Parameters
+        ----------
+        examples
+            How many.
+        epsilon, delta
+            The guarantee of the whole run.
+        order
+            The Renyi order; by default the one that allows most of what is expected.
+        expected
+            Expected steps (rate, noise_multiplier, steps), for contributions of the clip norm; the
+            default is full batches.
+        """
         epsilon = check.positive("epsilon", epsilon)
         delta = check.small_probability("delta", delta)
         order = checked_order(
-            order,
-            epsilon=epsilon,
-            delta=delta,
-            expected_rate=expected_rate,
-            expected_noise_multiplier=expected_noise_multiplier,
+            order, epsilon=epsilon, delta=delta, expected=checked_expected(expected)
         )
         budget = budget_at_order(order, epsilon, delta)
         return cls(examples=examples, rule=RenyiRule(order, budget))
 
     @classmethod
-    def gaussian(cls, *, examples: int, mu: float) -> Individual:
-        """mu-GDP for full batches; smaller rates are charged like rate 1. Proven."""
-        return cls(examples=examples, rule=GaussianRule(check.positive("mu", mu)))
+    def gaussian(cls, *, examples: int, mu: float, expected: Expected | None = None) -> Individual:
+        """mu-GDP for full batches; smaller rates are charged like rate 1. Proven.
+
+        `expected` is checked, and not used: there is nothing to choose.
+        """
+        checked_expected(expected)
+        return cls(examples=examples, rule=GaussianRule.of_values(mu=mu))
 
     @classmethod
-    def approximate(cls, *, examples: int, mu: float, regime: RegimeName = "small") -> Individual:
-        """About mu-GDP for small or large sampling rates. Asymptotic: it under-reports."""
-        chosen_regime(regime)
-        return cls(examples=examples, rule=ApproximateRule(check.positive("mu", mu), regime))
+    def approximate(
+        cls,
+        *,
+        examples: int,
+        mu: float,
+        regime: RegimeName = "small",
+        expected: Expected | None = None,
+    ) -> Individual:
+        """About mu-GDP for small or large sampling rates. Asymptotic: it under-reports.
+
+        `expected` is checked, and not used: there is nothing to choose.
+        """
+        checked_expected(expected)
+        return cls(examples=examples, rule=ApproximateRule.of_values(mu=mu, regime=regime))
+
+    def describe(self) -> dict[str, object]:
+        """The rule and its parameters, from which `filters.from_description` builds it again.
+
+        Nothing about the examples: what they have spent may not be released.
+        """
+        name = f"{require_registered(type(self))} {self.rule.name}"
+        return {"filter": name, **self._parameters()}
+
+    @classmethod
+    def from_description(cls, description: Mapping[str, Any]) -> Self:
+        """Budgets with the same rule, for one example: for their guarantee."""
+        name = str(description.get("filter"))
+        rule = RULES.get(name.partition(" ")[2])
+        parameters = () if rule is None else rule.parameters
+        values = parameters_of(description, name=name, parameters=parameters)
+        if rule is None:
+            raise InvalidParameter("filter", f"with a rule out of {', '.join(RULES)}", name)
+        return cls(examples=1, rule=rule.of_values(**values))
 
     def step(
         self, norms: Any, *, rate: float = 1.0, noise_multiplier: float, clip_norm: float = 1.0
     ) -> IndividualStep:
         """Charge one step, and say how far each contribution has to be shortened.
 
-        `norms` are those of the unclipped contributions of all examples; the noise has the standard
-        deviation noise_multiplier * clip_norm. Contributions are clipped to the clip norm or to
-        what the example can still pay, whichever is shorter. The charge counts from now on.
+        Contributions are clipped to the clip norm or to what the example can still pay, whichever
+        is shorter. The charge counts from now on.
+
+        Parameters
+        ----------
+        norms
+            Of the unclipped contributions of all examples, sampled or not.
+        rate
+            Probability with which each example takes part.
+        noise_multiplier
+            Standard deviation of the noise over the clip norm.
+        clip_norm
+            The longest contribution.
+
+        Returns
+        -------
+        IndividualStep
+            The factors with which contributions are multiplied.
         """
         self._check_owner()
         norms = self._checked(norms)
         rate = check.sampling_rate("rate", rate)
         noise_multiplier = check.positive("noise_multiplier", noise_multiplier)
         clip_norm = check.positive("clip_norm", clip_norm)
-        with np.errstate(over="ignore"):
-            clipped = np.minimum(norms / clip_norm, 1.0)
-        largest = (1 / noise_multiplier) * (1 / noise_multiplier)
-        if not 0 < largest < math.inf:
-            raise InvalidParameter("noise_multiplier", "in (1e-150, 1e150)", noise_multiplier)
-        charges = self.rule.charges(rate, clipped**2 * largest, largest)
-        charges = np.minimum(charges, 2 * self.budget)
-        place = math.ulp(self.budget)
-        # Multiples of the last place of the budget: differences are exact. Nothing is free.
-        charges = np.maximum(np.ceil(charges / place), norms > 0) * place
-        short = np.flatnonzero(charges > self._remaining)
-        if short.size:
-            left = self._remaining[short]
-            squares = self.rule.largest_squares(rate, left, largest)
-            lengths = np.sqrt(np.maximum(squares, 0.0)) * noise_multiplier
-            clipped[short] = np.minimum(clipped[short], lengths)
-            charges[short] = left
+        charges, factors = step_charges(
+            self.rule,
+            norms,
+            self._remaining,
+            rate=rate,
+            noise_multiplier=noise_multiplier,
+            clip_norm=clip_norm,
+        )
         active = self._remaining > 0
-        factors = np.divide(clipped * clip_norm, norms, out=np.ones_like(norms), where=norms > 0)
-        # A product of factor and norm may be rounded up by some ulps: less than charges are.
-        factors = np.where(active, np.minimum(factors, 1.0), 0.0)
         self._remaining -= charges
         self.steps += 1
         return IndividualStep(self.steps, factors, active)
@@ -173,7 +234,7 @@ class Individual(Uncopied):
 
     def guarantee(self) -> Guarantee:
         """What holds for the run, however the steps are chosen: no example exceeds its budget."""
-        method = f"individual {self.rule.describe()['rule']} filter"
+        method = f"individual {self.rule.name} filter"
         note = UNDER_REPORTS if self.kind == "asymptotic" else None
         analysis = Analysis(method, self.kind, self.rule.bound)
         return Guarantee((analysis,), note=note)
@@ -185,9 +246,7 @@ class Individual(Uncopied):
         a crash would be spent twice.
         """
         self._check_owner()
-        save_state(
-            Path(path), rule=self.rule.describe(), remaining=self._remaining, steps=self.steps
-        )
+        save_state(Path(path), rule=self._rule(), remaining=self._remaining, steps=self.steps)
 
     def load(self, path: str | Path) -> None:
         """Continue from a file that was saved with the same rule and as many examples.
@@ -198,7 +257,7 @@ class Individual(Uncopied):
         """
         self._check_owner()
         remaining, steps = load_state(
-            Path(path), rule=self.rule.describe(), examples=self.examples, budget=self.budget
+            Path(path), rule=self._rule(), examples=self.examples, budget=self.budget
         )
         if steps < self.steps or np.any(remaining > self._remaining):
             allowed = f"a state that is not behind these budgets, which have {self.steps} steps"
@@ -206,11 +265,17 @@ class Individual(Uncopied):
         self._remaining, self.steps = remaining, steps
 
     def __repr__(self) -> str:
-        rule = self.rule.describe()["rule"]
         return (
-            f"Individual(rule={rule!r}, kind={self.kind!r}, examples={self.examples}, "
+            f"Individual(rule={self.rule.name!r}, kind={self.kind!r}, examples={self.examples}, "
             f"steps={self.steps})"
         )
+
+    def _parameters(self) -> dict[str, object]:
+        return {name: getattr(self.rule, name) for name in self.rule.parameters}
+
+    def _rule(self) -> Mapping[str, object]:
+        """As a saved state names it."""
+        return {"rule": self.rule.name, **self._parameters()}
 
     def _check_owner(self) -> None:
         """A child process has a copy, and would spend every budget once more."""

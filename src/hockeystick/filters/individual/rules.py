@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Protocol
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
+from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.search import bracket
 from hockeystick.bounds.bound import Bound
 from hockeystick.bounds.profiles import ProfileBound
-from hockeystick.filters.regimes import RegimeName, chosen_regime, require_admitted
-from hockeystick.filters.renyi.charge import prices
-from hockeystick.filters.renyi.one_order import OneOrder
+from hockeystick.errors import InvalidParameter
+from hockeystick.filters.gaussian import RegimeName, chosen_regime, require_admitted
+from hockeystick.filters.renyi.conversion import OneOrder
+from hockeystick.filters.renyi.divergence import sampled_divergences
+from hockeystick.filters.renyi.filter import usable_order
 from hockeystick.guarantee import Kind
 from hockeystick.profile import Profile
 
-__all__ = ["ApproximateRule", "GaussianRule", "RenyiRule", "Rule"]
+__all__ = ["RULES", "ApproximateRule", "GaussianRule", "RenyiRule", "Rule", "step_charges"]
 
-# A few operations lose less than this.
+# Up to 64 roundings of 2^-53 are 2^-47: powers, exponentials and products.
 ROUNDING = 2.0**-46
-# Nodes of a table of prices, fewer where each takes a millisecond, and how many are remembered.
-NODES, NODES_OF_FRACTIONS, TABLES = 1025, 257, 64
+# Nodes of a table of divergences: chords of 1024 pieces are within 1e-5 of the curve. Fewer at
+# fractional orders, where each takes a millisecond: a table is made in a quarter of a second.
+NODES, NODES_OF_FRACTIONS = 1025, 257
+# Tables that are remembered, one for each rate and noise multiplier: a megabyte.
+MOST_TABLES = 64
 
 
 class Rule(Protocol):
@@ -32,6 +40,10 @@ class Rule(Protocol):
 
     mu is the norm of the clipped contribution over the standard deviation of the noise.
     """
+
+    # How descriptions and saved states name the rule, and the attributes that they hold.
+    name: ClassVar[str]
+    parameters: ClassVar[tuple[str, ...]]
 
     @property
     def kind(self) -> Kind:
@@ -51,14 +63,17 @@ class Rule(Protocol):
     def largest_squares(self, rate: float, left: FloatArray, largest: float) -> FloatArray:
         """The largest mu^2, at most `largest`, that costs at most what is left; rounded down."""
 
-    def describe(self) -> Mapping[str, object]:
-        """Its parameters as plain values."""
+    @classmethod
+    def of_values(cls, **values: Any) -> Self:
+        """The rule with these parameters, checked."""
 
 
 @dataclass(frozen=True)
 class GaussianRule:
-    """Squares of mu add up: full batches (Koskela et al. 2023). Sampling is not used."""
+    """Squares of mu add up: full batches [KoskelaTobabenHonkela23]. Sampling is not used."""
 
+    name: ClassVar[str] = "gaussian"
+    parameters: ClassVar[tuple[str, ...]] = ("mu",)
     mu: float
     kind: Kind = "proven"
 
@@ -80,15 +95,18 @@ class GaussianRule:
         """What is left."""
         return np.minimum(left * (1 - 2 * ROUNDING), largest)
 
-    def describe(self) -> Mapping[str, object]:
-        """Its parameters."""
-        return {"rule": "gaussian", "mu": self.mu}
+    @classmethod
+    def of_values(cls, **values: Any) -> GaussianRule:
+        """From mu."""
+        return cls(check.positive("mu", values["mu"]))
 
 
 @dataclass(frozen=True)
 class ApproximateRule:
     """The approximate Gaussian filter in one of its regimes: asymptotic, it under-reports."""
 
+    name: ClassVar[str] = "approximate"
+    parameters: ClassVar[tuple[str, ...]] = ("mu", "regime")
     mu: float
     regime: RegimeName
     kind: Kind = "asymptotic"
@@ -113,14 +131,16 @@ class ApproximateRule:
         """The inverse in the regime."""
         return np.minimum(chosen_regime(self.regime).largest_squares(rate, left), largest)
 
-    def describe(self) -> Mapping[str, object]:
-        """Its parameters."""
-        return {"rule": "approximate", "mu": self.mu, "regime": self.regime}
+    @classmethod
+    def of_values(cls, **values: Any) -> ApproximateRule:
+        """From mu and the name of the regime."""
+        chosen_regime(values["regime"])
+        return cls(check.positive("mu", values["mu"]), values["regime"])
 
 
 @dataclass(frozen=True)
 class RenyiRule:
-    """Renyi divergences at one order add up (Feldman & Zrnic 2021), from a table of prices.
+    """Renyi divergences at one order add up [FeldmanZrnic21]; they are taken from a table.
 
     The divergence D is convex in s = mu^2 at every order a, so the chord between two nodes of the
     table is an upper bound, and its inverse errs on the safe side too. Convex, because LR is a
@@ -129,6 +149,8 @@ class RenyiRule:
     (a - 1) D'' = c^2 Var[w^2] + c E[2 (a - 1) w^3 (1 - w) + w^2 (1 - w)^2] >= 0.
     """
 
+    name: ClassVar[str] = "renyi"
+    parameters: ClassVar[tuple[str, ...]] = ("order", "budget")
     order: float
     budget: float
     kind: Kind = "proven"
@@ -140,44 +162,83 @@ class RenyiRule:
 
     def charges(self, rate: float, squares: FloatArray, largest: float) -> FloatArray:
         """Chords of the table."""
-        nodes, values = self._table(rate, largest)
+        nodes, values = _table(self.order, self.budget, rate, largest)
         return np.interp(squares, nodes, values) * (1 + ROUNDING)
 
     def largest_squares(self, rate: float, left: FloatArray, largest: float) -> FloatArray:
         """Where the chords reach what is left."""
-        nodes, values = self._table(rate, largest)
+        nodes, values = _table(self.order, self.budget, rate, largest)
         return np.interp(left, values, nodes) * (1 - 4 * ROUNDING)
 
-    def describe(self) -> Mapping[str, object]:
-        """Its parameters."""
-        return {"rule": "renyi", "order": self.order, "budget": self.budget}
+    @classmethod
+    def of_values(cls, **values: Any) -> RenyiRule:
+        """From the order and the budget."""
+        return cls(usable_order(values["order"]), check.positive("budget", values["budget"]))
 
-    @cached_property
-    def _tables(self) -> dict[tuple[float, float], tuple[FloatArray, FloatArray]]:
-        return {}
 
-    def _table(self, rate: float, largest: float) -> tuple[FloatArray, FloatArray]:
-        """Prices at equally spaced mu, up to what the whole budget affords."""
-        key = (rate, largest)
-        if key not in self._tables:
-            if len(self._tables) >= TABLES:
-                self._tables.clear()
-            top = self._affordable(rate, largest)
-            count = NODES if self.order.is_integer() else NODES_OF_FRACTIONS
-            nodes = np.linspace(0.0, 1.0, count) ** 2 * top
-            # Bounds at fractional orders need not increase by themselves; the inverse needs it.
-            values = np.maximum.accumulate(prices(self.order, rate, nodes))
-            if top < largest:
-                # Whatever is longer costs more than any budget, and is clipped.
-                values[-1] = max(float(values[-1]), self.budget)
-                nodes, values = np.append(nodes, largest), np.append(values, 2 * values[-1])
-            self._tables[key] = nodes, values
-        return self._tables[key]
+# By the names that descriptions use.
+RULES: Mapping[str, type[Rule]] = MappingProxyType(
+    {rule.name: rule for rule in (RenyiRule, GaussianRule, ApproximateRule)}
+)
 
-    def _affordable(self, rate: float, largest: float) -> float:
-        """The largest mu^2 up to `largest` that costs no more than the budget."""
 
-        def fits(square: float) -> bool:
-            return float(prices(self.order, rate, np.array([square]))[0]) <= self.budget
+@lru_cache(maxsize=MOST_TABLES)
+def _table(
+    order: float, budget: float, rate: float, largest: float
+) -> tuple[FloatArray, FloatArray]:
+    """Divergences at equally spaced mu, up to what the whole budget affords."""
+    top = _affordable(order, budget, rate, largest)
+    count = NODES if order.is_integer() else NODES_OF_FRACTIONS
+    nodes = np.linspace(0.0, 1.0, count) ** 2 * top
+    # Bounds at fractional orders need not increase by themselves; the inverse needs it.
+    values = np.maximum.accumulate(sampled_divergences(order, rate, nodes))
+    if top < largest:
+        # Whatever is longer costs more than any budget, and is clipped.
+        values[-1] = max(float(values[-1]), budget)
+        nodes, values = np.append(nodes, largest), np.append(values, 2 * values[-1])
+    return nodes, values
 
-        return largest if fits(largest) else bracket(fits, largest, 0.0)[1]
+
+def _affordable(order: float, budget: float, rate: float, largest: float) -> float:
+    """The largest mu^2 up to `largest` that costs no more than the budget."""
+
+    def fits(square: float) -> bool:
+        return float(sampled_divergences(order, rate, np.array([square]))[0]) <= budget
+
+    return largest if fits(largest) else bracket(fits, largest, 0.0)[1]
+
+
+def step_charges(
+    rule: Rule,
+    norms: FloatArray,
+    remaining: FloatArray,
+    *,
+    rate: float,
+    noise_multiplier: float,
+    clip_norm: float,
+) -> tuple[FloatArray, FloatArray]:
+    """What a step costs each example, and the factors that shorten contributions to what is paid.
+
+    Charges are multiples of the last place of the budget, so that differences are exact.
+    """
+    with np.errstate(over="ignore"):
+        clipped = np.minimum(norms / clip_norm, 1.0)
+    largest = (1 / noise_multiplier) * (1 / noise_multiplier)
+    if not 0 < largest < math.inf:
+        raise InvalidParameter("noise_multiplier", "in (1e-150, 1e150)", noise_multiplier)
+    charges = rule.charges(rate, clipped**2 * largest, largest)
+    charges = np.minimum(charges, 2 * rule.budget)
+    place = math.ulp(rule.budget)
+    # Multiples of the last place of the budget: differences are exact. Nothing is free.
+    charges = np.maximum(np.ceil(charges / place), norms > 0) * place
+    short = np.flatnonzero(charges > remaining)
+    if short.size:
+        left = remaining[short]
+        squares = rule.largest_squares(rate, left, largest)
+        lengths = np.sqrt(np.maximum(squares, 0.0)) * noise_multiplier
+        clipped[short] = np.minimum(clipped[short], lengths)
+        charges[short] = left
+    factors = np.divide(clipped * clip_norm, norms, out=np.ones_like(norms), where=norms > 0)
+    # A product of factor and norm may be rounded up by some ulps: less than charges are.
+    factors = np.where(remaining > 0, np.minimum(factors, 1.0), 0.0)
+    return charges, factors

@@ -1,32 +1,155 @@
-"""What a step, a block of steps or a profile costs in the time of a Levy process."""
+"""The charge of a mechanism: the smallest time at which a Levy process provably dominates it.
+
+What makes a charge valid is `covers`: at the time that is returned the profile of the process, with
+its catalyst, was compared with an upper bound on the mechanism's at every g > 0.
+"""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from hockeystick._numerics.law import Law, Resolution, Side
-from hockeystick.filters.levy.domination import curves_of, smallest_time
+from hockeystick._numerics.envelope import prices
+from hockeystick._numerics.law import FloatArray, Law, Resolution, Side, reverse
+from hockeystick.filters.levy.pair import LevyPair
 from hockeystick.filters.levy.process import LevyProcess
 from hockeystick.profile.expressions.base import Expression
 from hockeystick.profile.expressions.composed import compose
 from hockeystick.profile.expressions.gaussian import Gaussian
 
-__all__ = ["beside_catalyst", "block_of", "block_variance", "catalyst_for", "price", "rounded_up"]
+__all__ = [
+    "LARGEST_NOISE",
+    "UNSEEN",
+    "HalfProfile",
+    "beside_catalyst",
+    "block_of",
+    "block_variance",
+    "catalyst_for",
+    "charge_of",
+    "covers",
+    "curves_of",
+    "rounded_up",
+    "smallest_time",
+]
 
+# Relative errors of floating point in the mechanism's profile, and in slopes: sums of up to 1e5
+# positive terms.
+HEIGHT_ERROR, SLOPE_ERROR = 1e-9, 1e-9
+# Up to this variance every slope is known to SLOPE_ERROR; beyond, tails that the kernel drops may
+# count.
+LARGEST_VARIANCE = 64.0
+# Share of what is killed that may be left out of the jumps: it is on the safe side.
+UNSEEN = 1e-3
 # A catalyst of more than this many times the mechanism's own variance would hide it in rounding.
 LARGEST_CATALYST = 100.0
-# Rounding may add this share to the mechanism's variance; no grid is coarser than the second.
-ROUNDING_SHARE, COARSEST_STEP, FINEST_STEP = 1e-3, 0.02, 0.004
-# The mechanism's tails are cut where they are this share of what is killed.
-TAIL_SHARE, SMALLEST_TAIL, NATS = 1e-3, 1e-40, 24.0
-# Settings are rounded to so many significant digits before they are priced.
-DIGITS = 4
-# Rates below and noise above these are priced like these; so are variances below the last.
+# Rates below and noise above these are charged like these; so are variances below the last.
 SMALLEST_RATE, LARGEST_NOISE, SMALLEST_VARIANCE = 1e-9, 1e6, 1e-12
-# A loss above this counts as this in a variance.
+# Settings are rounded to so many significant digits, so that close ones share a charge; that costs
+# up to 0.1 % of it.
+DIGITS = 4
+# A charge is found to the first, which it is then too large by at most; brackets are widened by the
+# second.
+TIME_ACCURACY, WIDER = 5e-4, 1.25
+# Charges below this share of the first guess are not distinguished.
+SMALLEST_SHARE = 1e-9
+# Rounding may add this share to the mechanism's variance, and so about as much to its charge.
+ROUNDING_SHARE = 1e-3
+# No grid is coarser than the first, nor finer than the second, which bounds its cost.
+COARSEST_STEP, FINEST_STEP = 0.02, 0.004
+# The mechanism's tails are cut where they are this share of what is killed, or at the second.
+TAIL_SHARE, SMALLEST_TAIL = 1e-3, 1e-40
+# One step of the grid for this many nats of a tail: what is killed pays for far tails, which may
+# be coarse.
+NATS = 24.0
+# A loss above this counts as this in the rough variance of a profile: e^6 would drown the rest.
 LARGEST_LOSS = 3.0
+
+
+class HalfProfile(NamedTuple):
+    """H at e^loss for losses from 0 on, linear in e^loss between them, and its limit."""
+
+    loss: FloatArray
+    height: FloatArray
+    limit: float
+
+
+def curves_of(law: Law) -> tuple[HalfProfile, HalfProfile]:
+    """The profile of a law as two curves: from (P, Q), and from (Q, P)."""
+    return _curve(law), _curve(reverse(law))
+
+
+def covers(pair: LevyPair, curves: tuple[HalfProfile, HalfProfile]) -> bool:
+    """Whether the profile of the pair is at least that of the law, at every g > 0.
+
+    The pair's profile is convex, so between two corners of the law it lies above the tangents at
+    both; the law's is the chord. What is compared is the lower of the two at the point where the
+    tangents meet, and at the corners. Corners that lie below the pair's limit need no comparison.
+    """
+    if pair.variance > LARGEST_VARIANCE:
+        return False
+    return all(_covers(pair, curve, reverse=n == 1) for n, curve in enumerate(curves))
+
+
+def smallest_time(
+    process: LevyProcess,
+    curves: tuple[HalfProfile, HalfProfile],
+    *,
+    catalyst: float,
+    guess: float,
+    limit: float,
+) -> float:
+    """A time up to `limit` at which the process covers the curves, hardly above the smallest.
+
+    Infinite if there is none. The time that is returned was tested itself.
+    """
+
+    def enough(time: float) -> bool:
+        return covers(process.pair(time, catalyst=catalyst), curves)
+
+    high = min(guess, limit)
+    low = high / WIDER
+    while not enough(high):
+        if high >= limit:
+            return math.inf
+        low, high = high, min(high * WIDER, limit)
+    smallest = SMALLEST_SHARE * high
+    while low > smallest and enough(low):
+        low, high = low / WIDER, low
+    while high > low * (1 + TIME_ACCURACY):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _curve(law: Law) -> HalfProfile:
+    loss = np.concatenate(([0.0], law.loss[law.loss > 0]))
+    return HalfProfile(loss, prices(law, loss) * (1 + HEIGHT_ERROR), law.p_infinite)
+
+
+def _covers(pair: LevyPair, curve: HalfProfile, *, reverse: bool) -> bool:
+    if curve.limit > pair.killed:
+        return False
+    below = np.flatnonzero(curve.height <= pair.killed)
+    last = int(below[0]) if below.size else curve.loss.size - 1
+    loss, height = curve.loss[: last + 1], curve.height[: last + 1]
+    found = pair.calls(loss, reverse=reverse, unseen=UNSEEN * pair.killed)
+    kept = 1 - pair.killed
+    call = (found.call - found.error) * kept + pair.killed
+    if not np.all(call >= height):
+        return False
+    # In units of e^(loss_k): the next corner is `width` away; minus the slope of the tangent is
+    # `here` at this corner and `there` at the next one.
+    width = np.expm1(np.diff(loss))
+    here = found.other[:-1] * kept * (1 + SLOPE_ERROR)
+    there = found.other[1:] * kept * np.exp(-np.diff(loss)) * (1 - SLOPE_ERROR)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        meet = (call[:-1] - call[1:] - there * width) / (here - there)
+    meet = np.clip(np.where(here > there, meet, 0.0), 0.0, width)
+    tangent = np.maximum(call[:-1] - here * meet, call[1:] + there * (width - meet))
+    chord = height[:-1] + (height[1:] - height[:-1]) * (meet / width)
+    return bool(np.all(tangent >= chord))
 
 
 def rounded_up(rate: float, noise: float) -> tuple[float, float]:
@@ -62,7 +185,7 @@ def beside_catalyst(mechanism: Expression, *, catalyst: float, variance: float, 
     return compose(factors).law(Side.UPPER, resolution)
 
 
-def price(
+def charge_of(
     process: LevyProcess, mechanism: Expression, *, limit: float, variance: float | None = None
 ) -> float:
     """The smallest time t up to `limit` with mechanism x C <= D_t x C, C (a part of) the catalyst.

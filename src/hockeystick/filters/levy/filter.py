@@ -6,26 +6,31 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 
 from hockeystick import _validate as check
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.errors import InvalidParameter
-from hockeystick.filters.base import ROUNDING, SMALLEST_PRICE, SMALLEST_SCALE, Filter
-from hockeystick.filters.levy.charge import block_of, block_variance, price, rounded_up
-from hockeystick.filters.levy.design import Wanted, designed, largest_time
+from hockeystick.fdp.schedule import EqualSteps
+from hockeystick.filters.base import ROUNDING, SMALLEST_CHARGE, SMALLEST_SCALE, Filter
+from hockeystick.filters.levy.charge import block_of, block_variance, charge_of, rounded_up
 from hockeystick.filters.levy.process import LevyProcess
-from hockeystick.filters.request import Asked, Sampled
+from hockeystick.filters.levy.search.design import ExpectedRun, designed
+from hockeystick.filters.registry import parameters_of
+from hockeystick.filters.request import Expected, GaussianStep, StepRequest, checked_expected
 from hockeystick.guarantee import Analysis, Guarantee
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.composed import compose
 
 __all__ = ["Levy"]
 
-# How close the clip of the last request comes to what is left, and how often that is tried.
+# The clip of the last request is close enough if it spends this share of what is left, or if the
+# next longer scale that was too long is this close; each of at most so many tries is one charge, of
+# some tenths of a second.
 ENOUGH, CLOSE, MOST_TRIES = 0.99, 1.002, 16
-# Steps with less noise are not compared with the process.
+# Steps with less noise are not compared with the process: their losses are beyond any lattice.
 SMALLEST_NOISE = 1e-2
 
 
@@ -34,43 +39,58 @@ class Levy(Filter):
 
     The transcript is simulated from one path of a process D whose pairs satisfy D_s x D_t =
     D_(s+t). A block of steps M is charged the smallest time t with M x C <= D_t x C in Blackwell's
-    order, C a Gaussian pair that is paid for once; the guarantee is D_K x C. The process is
-    designed for what is expected: `rates` and `noise_multipliers` (a number, or several, each as
-    often as it is expected) in blocks of `steps`. Anything else may be asked for as well, and
-    costs more. Larger blocks are cheaper than their steps one by one.
+    order, C a Gaussian pair, the catalyst, that is paid for once; the guarantee is D_K x C. Larger
+    blocks cost less than their steps one by one.
 
     Proven, in both directions, for any choice of steps and of when to stop; see docs/levy.md. With
     full batches only it is the Gaussian filter. Building takes some seconds; the first request of
-    a setting (rounded to four digits, to the dearer side) some tenths of a second, the same again
-    microseconds. `process` skips the design: the one of an earlier filter, for instance.
+    a setting (rounded to four digits, to the more expensive side) some tenths of a second, the same
+    again microseconds.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The guarantee of the whole run.
+    expected
+        Expected requests (rate, noise_multiplier, steps), each as often as it is expected; `steps`
+        are those of one request. The process is designed for them, in blocks of the length in which
+        most steps run. Anything else may be requested as well, and costs more. The default is full
+        batches.
+    process
+        Skips the design: the process of an earlier filter, for instance.
+    ledger
+        A path or a database URL in which the spending is kept; in memory by default.
+    name
+        Which budget of the ledger this is.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> f = hs.filters.Levy(epsilon=1.0, delta=1e-5)  # full batches: no design is needed
+    >>> permit = f.request(noise_multiplier=10.0, steps=3)
+    >>> round(permit.charge, 6), round(f.budget, 4)
+    (0.03, 0.0719)
     """
 
     kind = "proven"
     unit = "time of the process"
+    parameters = ("epsilon", "delta", "process")
 
     def __init__(
         self,
         *,
         epsilon: float,
         delta: float,
-        rates: float | Sequence[float] = 1.0,
-        noise_multipliers: float | Sequence[float] = 1.0,
-        steps: int = 1,
+        expected: Expected | None = None,
         process: LevyProcess | None = None,
         ledger: str | Path | None = None,
         name: str = "default",
     ) -> None:
         self.epsilon = check.positive("epsilon", epsilon)
         self.delta = check.small_probability("delta", delta)
-        wanted = Wanted(
-            rates=_several("rates", rates, largest=1.0),
-            noise_multipliers=_several("noise_multipliers", noise_multipliers),
-            steps=check.positive_integer("steps", steps),
-            epsilon=self.epsilon,
-            delta=self.delta,
-        )
-        self.process = designed(wanted) if process is None else process
-        budget = largest_time(self.process, epsilon=self.epsilon, delta=self.delta)
+        run = ExpectedRun(checked_expected(expected), self.epsilon, self.delta)
+        self.process = designed(run) if process is None else process
+        budget = self.process.largest_time(epsilon=self.epsilon, delta=self.delta)
         if not budget > 0:
             allowed = f"large enough for the process at delta = {self.delta:g}"
             raise InvalidParameter("epsilon", allowed, epsilon)
@@ -87,84 +107,99 @@ class Levy(Filter):
             name=name,
         )
 
+    @classmethod
+    def for_target(cls, *, epsilon: float, delta: float, expected: Sequence[EqualSteps]) -> Levy:
+        """The filter itself."""
+        return cls(epsilon=epsilon, delta=delta, expected=expected)
+
+    def describe(self) -> dict[str, object]:
+        """With the process in one line of text."""
+        return {**super().describe(), "process": self.process.as_text()}
+
+    @classmethod
+    def from_description(cls, description: Mapping[str, Any]) -> Self:
+        """With the process to its last digit."""
+        values = parameters_of(description, name=cls.__name__, parameters=cls.parameters)
+        return cls(**{**values, "process": LevyProcess.from_text(values["process"])})
+
     def guarantee(self) -> Guarantee:
         """The profile of the process at the time K, with its catalyst, in both directions."""
         bound = ProfileBound(Profile(self.process.pair(self.budget)))
         return Guarantee((Analysis("levy filter", self.kind, bound),))
 
-    # -- prices -----------------------------------------------------------------------------------
+    # -- charges -----------------------------------------------------------------------------------
 
-    def _price(self, asked: Asked) -> float:
+    def _charge(self, request: StepRequest) -> float:
         """Of the whole block: it is dominated as one mechanism."""
-        if asked.sampled is not None:
-            key = (asked.sampled, asked.steps)
-            if key not in self._prices:
-                self._prices[key] = self._price_block(asked.sampled, asked.steps)
-            return self._prices[key]
-        assert asked.profile is not None
-        block = compose([(asked.profile.expression, asked.steps)])
-        if block not in self._prices:
-            self._prices[block] = max(self._price_profile(Profile(block)), SMALLEST_PRICE)
-        return self._prices[block]
+        if request.step is not None:
+            key = (request.step, request.steps)
+            if key not in self._charges:
+                self._charges[key] = self._charge_of_block(request.step, request.steps)
+            return self._charges[key]
+        assert request.profile is not None
+        block = compose([(request.profile.expression, request.steps)])
+        if block not in self._charges:
+            self._charges[block] = max(self._charge_of_profile(Profile(block)), SMALLEST_CHARGE)
+        return self._charges[block]
 
-    def _price_block(self, step: Sampled, steps: int) -> float:
+    def _charge_of_block(self, step: GaussianStep, steps: int) -> float:
         noise = step.noise_multiplier / step.sensitivity
-        whole = self._price_full_batches(1 / noise, steps)
+        whole = self._charge_of_full_batches(1 / noise, steps)
         if noise < SMALLEST_NOISE or (step.rate == 1.0 and not self.process.sizes):
             return whole
         rate, noise = rounded_up(step.rate, noise)
         key = (rate, noise, steps)
         if key not in self._blocks:
-            found = price(
+            found = charge_of(
                 self.process,
                 block_of(rate, noise, steps),
                 limit=self.budget,
                 variance=block_variance(rate, noise, steps),
             )
-            self._blocks[key] = max(found * (1 + ROUNDING), SMALLEST_PRICE)
+            self._blocks[key] = max(found * (1 + ROUNDING), SMALLEST_CHARGE)
         return min(self._blocks[key], whole)
 
-    def _price_full_batches(self, mu: float, steps: int) -> float:
+    def _charge_of_full_batches(self, mu: float, steps: int) -> float:
         """By the Gaussian part alone: sampling only helps."""
         if not self.process.gaussian > 0:
             return math.inf
-        return max(mu * mu * steps / self.process.gaussian * (1 + ROUNDING), SMALLEST_PRICE)
+        return max(mu * mu * steps / self.process.gaussian * (1 + ROUNDING), SMALLEST_CHARGE)
 
-    def _price_sampled(self, step: Sampled) -> float:
-        return self._price_block(step, 1)
+    def _charge_of_step(self, step: GaussianStep) -> float:
+        return self._charge_of_block(step, 1)
 
-    def _price_profile(self, profile: Profile) -> float:
-        return price(self.process, profile.expression, limit=self.budget) * (1 + ROUNDING)
+    def _charge_of_profile(self, profile: Profile) -> float:
+        return charge_of(self.process, profile.expression, limit=self.budget) * (1 + ROUNDING)
 
     # -- the last request -------------------------------------------------------------------------
 
     def _decide(
-        self, asked: Asked, price: float, spent: float
+        self, request: StepRequest, charge: float, spent: float
     ) -> tuple[float, Mapping[str, object]]:
         """The charge and the clip scale, given what is spent."""
         left = self._budget - spent
-        if price <= left or asked.sampled is None or not asked.clip or not left > 0:
-            return super()._decide(asked, price, spent)
-        scale, charge = self._clipped(asked.sampled, asked.steps, left)
+        if charge <= left or request.step is None or not request.clip or not left > 0:
+            return super()._decide(request, charge, spent)
+        scale, clipped = self._clipped(request.step, request.steps, left)
         if not scale >= SMALLEST_SCALE:
-            return super()._decide(replace(asked, clip=False), price, spent)
-        return charge, asked.as_json(scale)
+            return super()._decide(replace(request, clip=False), charge, spent)
+        return clipped, request.as_json(scale)
 
-    def _largest_scale(self, step: Sampled, left: float) -> float:
+    def _largest_scale(self, step: GaussianStep, left: float) -> float:
         return self._clipped(step, 1, left)[0]
 
-    def _clipped(self, step: Sampled, steps: int, left: float) -> tuple[float, float]:
+    def _clipped(self, step: GaussianStep, steps: int, left: float) -> tuple[float, float]:
         """A clip scale at which the block costs at most `left`, and what it is charged.
 
-        That is all that is left, unless the price jumps: beyond what the process was designed for.
-        Prices are about proportional to the block's variance, which gives the next try.
+        That is all that is left, unless the charge jumps: beyond what the process was designed for.
+        Charges are about proportional to the block's variance, which gives the next try.
         """
         if step.rate == 1.0 and not self.process.sizes:
             longest = math.sqrt(left * self.process.gaussian / steps) / step.mu
             return min(longest, 1.0) * (1 - ROUNDING), left
         best, charge, too_long, scale = 0.0, left, 1.0, 1.0
         for _ in range(MOST_TRIES):
-            cost = self._price_block(step.shortened(scale), steps)
+            cost = self._charge_of_block(step.clipped(scale), steps)
             if cost <= left:
                 best, charge = scale, cost
             else:
@@ -177,21 +212,10 @@ class Levy(Filter):
         return best, left if charge >= ENOUGH * left else charge
 
 
-def _scale_of(step: Sampled, steps: int, *, share: float, scale: float) -> float:
+def _scale_of(step: GaussianStep, steps: int, *, share: float, scale: float) -> float:
     """The clip scale at which a block has this share of the variance that it has at `scale`."""
     noise = step.noise_multiplier / step.sensitivity
     scales = np.geomspace(SMALLEST_SCALE, 1.0, 4000).tolist()
     found = [block_variance(step.rate, noise / one, steps) for one in scales]
     aim = share * block_variance(step.rate, noise / scale, steps)
     return float(scales[max(int(np.searchsorted(found, aim, side="right")) - 1, 0)])
-
-
-def _several(
-    name: str, given: float | Sequence[float], *, largest: float = 1e9
-) -> tuple[float, ...]:
-    """One number or several, all positive."""
-    allowed = f"one or more numbers in (0, {largest:g}]"
-    values = np.atleast_1d(check.vector(name, given, allowed))
-    if values.ndim != 1 or not values.size or not np.all((values > 0) & (values <= largest)):
-        raise InvalidParameter(name, allowed, given)
-    return tuple(values.tolist())

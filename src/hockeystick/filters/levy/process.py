@@ -10,9 +10,10 @@ import numpy as np
 
 from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray
+from hockeystick._numerics.search import bracket
 from hockeystick._text import strict_json
 from hockeystick.errors import InvalidParameter
-from hockeystick.filters.levy.expression import LevyPair
+from hockeystick.filters.levy.pair import LevyPair
 
 __all__ = ["LevyProcess"]
 
@@ -21,9 +22,27 @@ __all__ = ["LevyProcess"]
 class LevyProcess:
     """Pairs D_t with D_s x D_t = D_(s+t): what a path shows up to time t, under P and under Q.
 
-    Per unit of time the loss gains Gaussian noise of the variance `gaussian` and jumps of
-    sizes[j] * unit > 0 at rates[j] (under Q), and everything is given away at the rate `killing`.
-    `catalyst` is the variance of one Gaussian pair that is added once, whatever the time.
+    Everything that a `Levy` filter needs; that of one filter can be given to another.
+
+    Parameters
+    ----------
+    gaussian
+        Variance that the loss gains per unit of time from Brownian motion.
+    unit, sizes, rates
+        Jumps of sizes[j] * unit > 0 come at rates[j] per unit of time, under Q.
+    killing
+        Rate at which everything is given away.
+    catalyst
+        Variance of one Gaussian pair that is added once, whatever the time.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> process = hs.filters.LevyProcess(gaussian=1.0)  # Brownian motion: the Gaussian filter
+    >>> round(process.largest_time(epsilon=1.0, delta=1e-5), 4)
+    0.0719
+    >>> hs.filters.LevyProcess.from_text(process.as_text()) == process
+    True
     """
 
     gaussian: float
@@ -66,6 +85,26 @@ class LevyProcess:
             rates=tuple(rate * time for rate in self.rates),
             killed=float(-np.expm1(-self.killing * time)),
         )
+
+    def largest_time(self, *, epsilon: float, delta: float) -> float:
+        """The largest time at which the pair with its catalyst is (epsilon, delta)-DP.
+
+        In both directions; found to 1e-9 and rounded down; 0 if there is none.
+        """
+
+        def too_long(time: float) -> bool:
+            pair = self.pair(time)
+            worst = max(pair.closed_form(epsilon, reverse=back) or 0.0 for back in (False, True))
+            return not worst * (1 + pair.closed_form_error) <= delta
+
+        # At this time next to nothing has happened: a millionth of delta.
+        low = 1e-6 * delta / max(self.variance, delta)
+        if too_long(low):
+            return 0.0
+        high = 2 * low
+        while not too_long(high):
+            low, high = high, 2 * high
+        return bracket(too_long, low, high, tolerance=1e-9)[0]
 
     def as_json(self) -> Mapping[str, object]:
         """The process as the ledger keeps it."""

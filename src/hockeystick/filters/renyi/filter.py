@@ -3,44 +3,82 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter
-from hockeystick.filters.base import SMALLEST_PRICE, SMALLEST_SCALE, Filter
-from hockeystick.filters.renyi.charge import LARGEST_ORDER, budget_at_order, prices
-from hockeystick.filters.renyi.one_order import OneOrder
-from hockeystick.filters.renyi.orders import best_order
-from hockeystick.filters.renyi.profile_charge import profile_price
-from hockeystick.filters.request import Sampled
+from hockeystick.fdp.schedule import EqualSteps
+from hockeystick.filters.base import SMALLEST_CHARGE, SMALLEST_SCALE, Filter
+from hockeystick.filters.renyi.conversion import OneOrder, budget_at_order
+from hockeystick.filters.renyi.divergence import (
+    LARGEST_FRACTIONAL,
+    LARGEST_ORDER,
+    divergence_of_profile,
+    divergence_of_schedule,
+    sampled_divergences,
+)
+from hockeystick.filters.request import Expected, GaussianStep, checked_expected
 from hockeystick.guarantee import Analysis, Guarantee
 from hockeystick.profile import Profile
 
-__all__ = ["Renyi", "checked_order"]
+__all__ = ["Renyi", "best_order", "checked_order", "order_of_smallest", "usable_order"]
 
-# Accuracy of the last clip scale, and what the logarithm of an infinite price counts as.
-SCALE_ACCURACY, LARGE = 1e-13, 700.0
+# Accuracy of the logarithm of the last clip scale: the charge is then off by about as much.
+SCALE_ACCURACY = 1e-13
+# What the logarithm of an infinite charge counts as in the search for the clip scale.
+LARGE = 700.0
+# Orders that are tried first: integers, then steps of about 1.5 %; 1.5 stands for what lies below
+# 2. The best of them allows within 0.1 % of the steps that the best order does.
+COARSE: tuple[float, ...] = (
+    1.5,
+    *(float(order) for order in range(2, 64)),
+    *sorted({float(round(64 * 1.015**k)) for k in range(187)}),
+)
 
 
 class Renyi(Filter):
     """(epsilon, delta)-DP for any adaptive run whose Renyi divergences add up to the budget.
 
     The charge of a step is its Renyi divergence at the filter's order, the larger of both
-    directions; the budget is the largest divergence that implies (epsilon, delta). The order is
-    fixed before the run: given, or the one that allows most steps of the expected kind. Say what to
-    expect: the default is full batches, and the order that is best for those may allow few steps at
-    a small rate.
+    directions; the budget is the largest divergence that implies (epsilon, delta). Valid because
+    E_Q[LR^a] is at most e^((a-1) budget) however the steps are chosen [FeldmanZrnic21].
 
-    Feldman & Zrnic 2021: E_Q[LR^a] is at most e^((a-1) budget) however the steps are chosen.
-    Proven; prices are exact at integer orders and bounds between them. A price costs O(order), a
+    Proven; charges are exact at integer orders and bounds between them. A charge costs O(order), a
     millisecond at fractional orders below 10, and is remembered; clipping the last step takes about
     ten of them.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The guarantee of the whole run.
+    order
+        The Renyi order, in (1, 1024], fixed before the run; by default the one that allows most of
+        what is expected.
+    expected
+        Expected requests (rate, noise_multiplier, steps), in any order and as often as they are
+        expected. The default is full batches, and the order that is best for those may allow few
+        steps at a small rate: say what to expect. Anything else may be requested as well.
+    ledger
+        A path or a database URL in which the spending is kept; in memory by default.
+    name
+        Which budget of the ledger this is.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> f = hs.filters.Renyi(epsilon=2.0, delta=1e-5, expected=[(0.01, 1.0, 1)])
+    >>> f.order
+    7.9
+    >>> int(f.budget / f.request(rate=0.01, noise_multiplier=1.0).charge)
+    882
     """
 
     kind = "proven"
     unit = "Renyi divergence"
+    parameters = ("epsilon", "delta", "order")
 
     def __init__(
         self,
@@ -48,49 +86,45 @@ class Renyi(Filter):
         epsilon: float,
         delta: float,
         order: float | None = None,
-        expected_rate: float = 1.0,
-        expected_noise_multiplier: float = 1.0,
+        expected: Expected | None = None,
         ledger: str | Path | None = None,
         name: str = "default",
     ) -> None:
         epsilon = check.positive("epsilon", epsilon)
         delta = check.small_probability("delta", delta)
         self.order = checked_order(
-            order,
-            epsilon=epsilon,
-            delta=delta,
-            expected_rate=expected_rate,
-            expected_noise_multiplier=expected_noise_multiplier,
+            order, epsilon=epsilon, delta=delta, expected=checked_expected(expected)
         )
         self.epsilon, self.delta = epsilon, delta
         super().__init__(
             budget=budget_at_order(self.order, epsilon, delta),
-            description={
-                "epsilon": epsilon,
-                "delta": delta,
-                "order": self.order,
-            },
+            description={"epsilon": epsilon, "delta": delta, "order": self.order},
             ledger=ledger,
             name=name,
         )
+
+    @classmethod
+    def for_target(cls, *, epsilon: float, delta: float, expected: Sequence[EqualSteps]) -> Renyi:
+        """The filter itself."""
+        return cls(epsilon=epsilon, delta=delta, expected=expected)
 
     def guarantee(self) -> Guarantee:
         """(epsilon, delta)-DP, and what the same divergence implies at other deltas."""
         bound = OneOrder(self.order, self.budget)
         return Guarantee((Analysis("renyi filter", self.kind, bound),))
 
-    def _price_sampled(self, step: Sampled) -> float:
-        return float(prices(self.order, step.rate, np.array([step.square]))[0])
+    def _charge_of_step(self, step: GaussianStep) -> float:
+        return float(sampled_divergences(self.order, step.rate, np.array([step.square]))[0])
 
-    def _price_profile(self, profile: Profile) -> float:
-        return profile_price(self.order, profile)
+    def _charge_of_profile(self, profile: Profile) -> float:
+        return divergence_of_profile(self.order, profile)
 
-    def _largest_scale(self, step: Sampled, left: float) -> float:
+    def _largest_scale(self, step: GaussianStep, left: float) -> float:
         from scipy.optimize import brentq
 
         def excess(log_scale: float) -> float:
-            price = self._price_sampled(step.shortened(math.exp(log_scale)))
-            return min(math.log(max(price, SMALLEST_PRICE)), LARGE) - math.log(left)
+            charge = self._charge_of_step(step.clipped(math.exp(log_scale)))
+            return min(math.log(max(charge, SMALLEST_CHARGE)), LARGE) - math.log(left)
 
         shortest = math.log(SMALLEST_SCALE)
         if excess(shortest) > 0:
@@ -105,26 +139,52 @@ class Renyi(Filter):
 
 
 def checked_order(
-    order: float | None,
-    *,
-    epsilon: float,
-    delta: float,
-    expected_rate: float,
-    expected_noise_multiplier: float,
+    order: float | None, *, epsilon: float, delta: float, expected: Sequence[EqualSteps]
 ) -> float:
-    """The order that is given, or the best one for the expected run."""
+    """The order that is given, or the best one for what is expected."""
     if order is None:
-        return best_order(
-            epsilon=epsilon,
-            delta=delta,
-            rate=check.sampling_rate("expected_rate", expected_rate),
-            noise_multiplier=check.positive("expected_noise_multiplier", expected_noise_multiplier),
-        )
-    allowed = f"in (1, {LARGEST_ORDER}]"
-    number = check.real("order", order, allowed)
-    if not 1 < number <= LARGEST_ORDER:
-        raise InvalidParameter("order", allowed, order)
+        return best_order(epsilon=epsilon, delta=delta, expected=expected)
+    number = usable_order(order)
     if not budget_at_order(number, epsilon, delta) > 0:
         allowed = f"one at which some divergence implies epsilon = {epsilon:g}, delta = {delta:g}"
         raise InvalidParameter("order", allowed, order)
     return number
+
+
+def usable_order(order: float) -> float:
+    """The order, if it is in (1, 1024]."""
+    allowed = f"in (1, {LARGEST_ORDER}]"
+    number = check.real("order", order, allowed)
+    if not 1 < number <= LARGEST_ORDER:
+        raise InvalidParameter("order", allowed, order)
+    return number
+
+
+def order_of_smallest(cost: Callable[[float], float]) -> float:
+    """The order at which a cost is smallest: the best coarse one, refined to tenths below 10.
+
+    Any order is valid; only tightness depends on the search.
+    """
+    best = min(COARSE, key=cost)
+    tenths = [round(best + tenth / 10, 1) for tenth in range(-9, 10)]
+    return min([best, *(a for a in tenths if 1 < a < LARGEST_FRACTIONAL)], key=cost)
+
+
+def best_order(*, epsilon: float, delta: float, expected: Sequence[EqualSteps]) -> float:
+    """The order at which the expected steps cost the smallest share of the budget.
+
+    At rate 1 the choice does not depend on the noise.
+    """
+
+    def share_of_budget(order: float) -> float:
+        budget = budget_at_order(order, epsilon, delta)
+        return divergence_of_schedule(order, expected) / budget if budget > 0 else math.inf
+
+    best = order_of_smallest(share_of_budget)
+    if not budget_at_order(best, epsilon, delta) > 0:
+        # Every charge is infinite, or no order will do; the largest order comes closest.
+        best = float(LARGEST_ORDER)
+    if not budget_at_order(best, epsilon, delta) > 0:
+        allowed = f"large enough for a Renyi order up to {LARGEST_ORDER} at delta = {delta:g}"
+        raise InvalidParameter("epsilon", allowed, epsilon)
+    return best

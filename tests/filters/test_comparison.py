@@ -5,20 +5,21 @@ from __future__ import annotations
 import pytest
 
 from hockeystick.errors import InvalidParameter
-from hockeystick.filters.comparison import allowances
+from hockeystick.filters.comparison import allowed_steps
 
 # Together they take seconds; `make test` runs them.
 pytestmark = pytest.mark.slow
 
 
-def steps_of(**asked):
+def steps_of(epsilon, *expected):
     """Allowed steps by filter."""
-    return {one.filter: one.steps for one in allowances(delta=1e-5, **asked)}
+    found = allowed_steps(epsilon=epsilon, delta=1e-5, expected=expected)
+    return {one.filter: one.steps for one in found}
 
 
 def test_full_batches_cost_nothing_extra():
     """Gaussian and Levy filters allow what accounting in advance does, the Renyi filter less."""
-    found = steps_of(epsilon=1.0, rate=1.0, noise_multipliers=[20.0])
+    found = steps_of(1.0, (1.0, 20.0, 1))
     assert found["Gaussian"] == found["Levy"] == found["fixed in advance"] == 28
     assert found["Renyi"] == 24
 
@@ -26,7 +27,7 @@ def test_full_batches_cost_nothing_extra():
 @pytest.mark.slow
 def test_sampled_steps():
     """Renyi, then Levy, then the truth; the approximation exceeds it."""
-    found = steps_of(epsilon=2.0, rate=0.01, noise_multipliers=[1.0, 1.3], block=50)
+    found = steps_of(2.0, (0.01, 1.0, 50), (0.01, 1.3, 50))
     assert found["Gaussian"] == 0
     assert found["Renyi"] < found["Levy"] <= found["fixed in advance"]
     assert found["fixed in advance"] < found["ApproximateGaussian"]
@@ -36,7 +37,7 @@ def test_a_rate_outside_both_regimes():
     """The approximate filter has no answer, and says so; the others have."""
     (row,) = (
         one
-        for one in allowances(epsilon=8.0, delta=1e-5, rate=0.5, noise_multipliers=[9.0])
+        for one in allowed_steps(epsilon=8.0, delta=1e-5, expected=[(0.5, 9.0, 1)])
         if one.filter == "ApproximateGaussian"
     )
     assert row.steps is None
@@ -46,15 +47,18 @@ def test_a_rate_outside_both_regimes():
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"noise_multipliers": []},
-        {"noise_multipliers": [0.0]},
-        {"rate": 0.0},
-        {"block": 0},
+        {"expected": []},
+        {"expected": 0.1},
+        {"expected": [(0.1, 1.0)]},
+        {"expected": [(0.1, 0.0, 1)]},
+        {"expected": [(0.1, 1e99, 1)]},
+        {"expected": [(0.0, 1.0, 1)]},
+        {"expected": [(0.1, 1.0, 0)]},
         {"epsilon": float("nan")},
     ],
 )
 def test_wrong_questions(wrong):
     """One sentence with the parameter and what is allowed."""
-    asked = {"epsilon": 1.0, "rate": 0.1, "noise_multipliers": [1.0], **wrong}
+    question = {"epsilon": 1.0, "delta": 1e-5, "expected": [(0.1, 1.0, 1)], **wrong}
     with pytest.raises(InvalidParameter):
-        allowances(delta=1e-5, **asked)
+        allowed_steps(**question)

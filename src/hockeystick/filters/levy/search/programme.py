@@ -7,7 +7,7 @@ r_1, r_2, ...) and of the times k_i at which it has to cover the mechanisms. Wit
 
 and all three terms are numbers of the profile itself. What is minimised is the logarithm of a
 moment E_Q[LR^a] of the whole run, linear in t. Nothing here is part of a proof: whatever comes out
-is priced by filters/levy/domination.py.
+is compared with the mechanisms by levy/charge.py.
 """
 
 from __future__ import annotations
@@ -19,18 +19,11 @@ from typing import NamedTuple
 import numpy as np
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick.filters.levy.domination import UNSEEN, Curve
-from hockeystick.filters.levy.expression import LevyPair
+from hockeystick.filters.levy.charge import UNSEEN, HalfProfile
+from hockeystick.filters.levy.pair import LevyPair
+from hockeystick.filters.levy.search.settings import SearchSettings
 
-__all__ = ["Lattice", "Solution", "Target", "solve"]
-
-MOST_ROUNDS, ENOUGH = 10, 3e-4
-# How far the programme may move at once, relative to each number, and to the largest rate.
-FIRST_RADIUS, SMALLEST_RADIUS, LARGEST_RADIUS, FLOOR_OF_RATES = 1.0, 0.02, 2.0, 0.05
-POINTS, LINEAR_POINTS = 45, 15
-WIDER, TIME_ACCURACY, LARGEST_TIME = 1.3, 2e-4, 1e4
-LARGEST_EXPONENT = 500.0
-GAUSSIAN_SHARE = 0.25
+__all__ = ["CoveredBlock", "Lattice", "Solution", "solve"]
 
 
 class Lattice(NamedTuple):
@@ -45,13 +38,14 @@ class Lattice(NamedTuple):
         return np.array(self.sizes) * self.unit
 
 
-class Target(NamedTuple):
-    """A mechanism beside its catalyst, how often it is expected, and what need not be covered.
+class CoveredBlock(NamedTuple):
+    """A block of steps beside its catalyst, and how often it is expected.
 
-    `variance` is about the mechanism's own.
+    `variance` is about the block's own; heights up to `floor` need not be covered, because what is
+    killed pays for them.
     """
 
-    curves: tuple[Curve, Curve]
+    curves: tuple[HalfProfile, HalfProfile]
     variance: float
     catalyst: float
     weight: float
@@ -59,7 +53,7 @@ class Target(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """Gaussian variance and jump rates, the times of the targets, and the cost of one round."""
+    """Gaussian variance and jump rates, the times of the blocks, and the cost of one round."""
 
     parameters: FloatArray
     times: FloatArray
@@ -67,35 +61,46 @@ class Solution(NamedTuple):
 
 
 def solve(
-    targets: Sequence[Target], lattice: Lattice, *, start: FloatArray, order: float
+    blocks: Sequence[CoveredBlock],
+    lattice: Lattice,
+    *,
+    start: FloatArray,
+    order: float,
+    settings: SearchSettings,
 ) -> Solution:
-    """A process that covers all targets at little cost at the given order, from a first guess."""
-    programme = _Programme(targets, lattice, order)
-    variances = np.array([target.variance for target in targets])
+    """A process that covers all blocks at little cost at the given order, from a first guess."""
+    programme = _Programme(blocks, lattice, order, settings)
+    variances = np.array([block.variance for block in blocks])
     best = programme.scaled(start, variances / variances[0])
-    radius = FIRST_RADIUS
-    for _ in range(MOST_ROUNDS):
+    radius = settings.first_radius
+    for _ in range(settings.most_rounds):
         found = programme.step(best, radius)
         if found is None or not found.cost < best.cost:
             radius *= 0.35
-            if radius < SMALLEST_RADIUS:
+            if radius < settings.smallest_radius:
                 break
             continue
         gain = 1 - found.cost / best.cost if math.isfinite(best.cost) else 1.0
         best = found
-        radius = min(1.5 * radius, LARGEST_RADIUS)
-        if gain < ENOUGH:
+        radius = min(1.5 * radius, settings.largest_radius)
+        if gain < settings.enough:
             break
     return best
 
 
 class _Programme:
-    def __init__(self, targets: Sequence[Target], lattice: Lattice, order: float) -> None:
-        self._targets, self._lattice = targets, lattice
-        self._points = [tuple(_thinned(c, t.floor) for c in t.curves) for t in targets]
-        self._weights = np.array([target.weight for target in targets])
+    def __init__(
+        self,
+        blocks: Sequence[CoveredBlock],
+        lattice: Lattice,
+        order: float,
+        settings: SearchSettings,
+    ) -> None:
+        self._blocks, self._lattice, self._settings = blocks, lattice, settings
+        self._points = [tuple(_thinned(c, b.floor, settings) for c in b.curves) for b in blocks]
+        self._weights = np.array([block.weight for block in blocks])
         jumps = lattice.jumps
-        high = np.exp(np.minimum(order * jumps, LARGEST_EXPONENT))
+        high = np.exp(np.minimum(order * jumps, settings.largest_exponent))
         self._costs = np.append(order * (order - 1) / 2, high - 1 - order * np.expm1(jumps))
 
     def scaled(self, parameters: FloatArray, guesses: FloatArray) -> Solution:
@@ -124,7 +129,9 @@ class _Programme:
         total, cost = float(self._weights @ at.times), float(self._costs @ at.parameters)
         gradient = np.concatenate((self._costs / cost, self._weights / total))
         now = np.concatenate((at.parameters, at.times))
-        reach = radius * np.maximum(now, FLOOR_OF_RATES * at.parameters[1:].max(initial=0.0))
+        reach = radius * np.maximum(
+            now, self._settings.floor_of_rates * at.parameters[1:].max(initial=0.0)
+        )
         reach[count:] = 0.3 * radius * at.times
         reach[count] = 0.0
         unit = np.maximum(now, 0.01 * at.parameters.max())
@@ -148,13 +155,13 @@ class _Programme:
         """
         row: FloatArray = np.zeros((1, size))
         squares = np.expm1(self._lattice.jumps) ** 2
-        row[0, : squares.size + 1] = np.append(1.0, -GAUSSIAN_SHARE * squares)
+        row[0, : squares.size + 1] = np.append(1.0, -self._settings.smallest_gaussian * squares)
         row /= squares.max()
         return row
 
     def _pair(self, parameters: FloatArray, n: int, time: float) -> LevyPair:
         return LevyPair(
-            variance=float(parameters[0]) * time + self._targets[n].catalyst,
+            variance=float(parameters[0]) * time + self._blocks[n].catalyst,
             unit=self._lattice.unit,
             sizes=self._lattice.sizes,
             rates=tuple((parameters[1:] * time).tolist()),
@@ -162,10 +169,10 @@ class _Programme:
 
     def _ratios(self, parameters: FloatArray, n: int, time: float) -> FloatArray:
         """The profile over what has to be covered, at the points of both curves."""
-        pair, floor = self._pair(parameters, n, time), self._targets[n].floor
+        pair, floor = self._pair(parameters, n, time), self._blocks[n].floor
         parts = [
             (pair.calls(curve.loss, reverse=side == 1, unseen=floor * UNSEEN).call + floor)
-            / curve.price
+            / curve.height
             for side, curve in enumerate(self._points[n])
         ]
         return np.concatenate(parts)
@@ -177,7 +184,7 @@ class _Programme:
         for side, curve in enumerate(self._points[n]):
             back = side == 1
             sign = 1.0 if back else -1.0
-            unseen = UNSEEN * self._targets[n].floor
+            unseen = UNSEEN * self._blocks[n].floor
             here = pair.calls(curve.loss, reverse=back, unseen=unseen)
             moved = (curve.loss[:, None] + sign * jumps).ravel()
             there = pair.calls(moved, reverse=back, unseen=unseen).call.reshape(-1, jumps.size)
@@ -186,38 +193,40 @@ class _Programme:
             after = there if back else np.exp(jumps) * there
             in_rates = after - here.call[:, None] - np.expm1(jumps) * level[:, None]
             slope = np.concatenate((here.vega[:, None], in_rates), axis=1) * time
-            values.append((here.call + self._targets[n].floor) / curve.price)
-            slopes.append(slope / curve.price[:, None])
+            values.append((here.call + self._blocks[n].floor) / curve.height)
+            slopes.append(slope / curve.height[:, None])
         return np.concatenate(values), np.concatenate(slopes)
 
     def _time(self, parameters: FloatArray, n: int, guess: float) -> float:
+        settings = self._settings
+
         def enough(time: float) -> bool:
             return bool(self._ratios(parameters, n, time).min() >= 1)
 
         high = guess
         while not enough(high):
-            high *= WIDER
-            if high > LARGEST_TIME * guess:
+            high *= settings.wider
+            if high > settings.largest_time * guess:
                 return math.inf
-        low = high / WIDER
+        low = high / settings.wider
         while enough(low):
-            low, high = low / WIDER, low
-        while high > low * (1 + TIME_ACCURACY):
+            low, high = low / settings.wider, low
+        while high > low * (1 + settings.time_accuracy):
             middle = math.sqrt(low * high)
             low, high = (low, middle) if enough(middle) else (middle, high)
         return high
 
 
-def _thinned(curve: Curve, floor: float) -> Curve:
-    """A few points: equal steps of the logarithm of the price, and of the loss."""
-    kept = curve.price > floor
-    loss, price = curve.loss[kept], curve.price[kept]
-    fall = -np.log(price)
+def _thinned(curve: HalfProfile, floor: float, settings: SearchSettings) -> HalfProfile:
+    """A few points: equal steps of the logarithm of the height, and of the loss."""
+    kept = curve.height > floor
+    loss, height = curve.loss[kept], curve.height[kept]
+    decay = -np.log(height)
     chosen = np.concatenate(
         (
-            np.searchsorted(fall, np.linspace(fall[0], fall[-1], POINTS)),
-            np.searchsorted(loss, np.linspace(0.0, loss[-1], LINEAR_POINTS)),
+            np.searchsorted(decay, np.linspace(decay[0], decay[-1], settings.points)),
+            np.searchsorted(loss, np.linspace(0.0, loss[-1], settings.linear_points)),
         )
     )
     chosen = np.unique(np.minimum(chosen, loss.size - 1))
-    return Curve(loss[chosen], price[chosen], curve.end)
+    return HalfProfile(loss[chosen], height[chosen], curve.limit)

@@ -1,12 +1,14 @@
+"""The numerical showcase of the f-DP filter paper: its schedule, its Renyi filter, its audit."""
+
 from __future__ import annotations
 
 import math
 
 import pytest
 
+from fdp_filter_showcase import best_renyi_epsilon, showcase_schedule
 from hockeystick import filters
 from hockeystick.errors import BudgetExceeded
-from hockeystick.filters.showcase import best_renyi_epsilon, showcase_schedule
 
 RENYI = {1e-4: 1.1387, 1e-5: 1.3307, 1e-6: 1.5013, 1e-8: 1.8008}
 PROFILE = {1e-4: 1.01847, 1e-5: 1.21566, 1e-6: 1.39044, 1e-8: 1.69548}
@@ -16,7 +18,7 @@ def test_schedule_and_budget() -> None:
     """3650 steps in 25 blocks: B = 0.049377, mu = 0.314252."""
     schedule = showcase_schedule()
     assert len(schedule) == 25
-    assert sum(stretch.steps for stretch in schedule) == 3650
+    assert sum(one.steps for one in schedule) == 3650
     budget = math.fsum(n * q**2 * math.expm1(s**-2) / 2 for q, s, n in schedule)
     assert abs(budget - 0.049377) <= 5e-7
     assert abs(math.sqrt(2 * budget) - 0.314252) <= 5e-7

@@ -5,13 +5,13 @@ import math
 import pytest
 
 from hockeystick.errors import InvalidParameter
+from hockeystick.fdp import EqualSteps, limit_quantities
 from hockeystick.fdp.moments import loss_moments
-from hockeystick.fdp.schedules import Stretch, limit_quantities
 
 
 def test_sums_of_a_schedule() -> None:
     """Deviations of the exact sums from m1 = m2 = B and v = 2 B, and the worst third moment."""
-    schedule = [Stretch(0.01, 1.0, 300), Stretch(0.02, 2.0, 100)]
+    schedule = [EqualSteps(0.01, 1.0, 300), EqualSteps(0.02, 2.0, 100)]
     found = limit_quantities(schedule)
     b = 300 * 1e-4 * math.expm1(1.0) / 2 + 100 * 4e-4 * math.expm1(0.25) / 2
     assert found.m1 == found.m2 == pytest.approx(b, rel=1e-12)
@@ -36,14 +36,14 @@ def test_more_noise_is_more_gaussian() -> None:
     distances = []
     for noise in (0.6, 1.0, 2.0, 4.0):
         steps = math.ceil(0.1 / (1e-4 * math.expm1(noise**-2)))
-        distances.append(limit_quantities([Stretch(0.01, noise, steps)]))
+        distances.append(limit_quantities([EqualSteps(0.01, noise, steps)]))
     assert [q.distance for q in distances] == sorted((q.distance for q in distances), reverse=True)
     assert [q.applies for q in distances] == [False, True, True, True]
 
 
 def test_full_batches_are_exactly_gaussian() -> None:
     """Means and variances are those of the limit, whatever the noise."""
-    found = limit_quantities([Stretch(1.0, 3.0, 10)], regime="large")
+    found = limit_quantities([EqualSteps(1.0, 3.0, 10)], regime="large")
     assert found.mu == pytest.approx(math.sqrt(10) / 3, rel=1e-12)
     assert found.phi < 1e-9
     assert found.kappa < 1e-9 * found.v
@@ -51,7 +51,7 @@ def test_full_batches_are_exactly_gaussian() -> None:
 
 def test_given_budget() -> None:
     """Deviations are from the budget that is given."""
-    found = limit_quantities([Stretch(1.0, 3.0, 9)], regime="large", budget=1.0)
+    found = limit_quantities([EqualSteps(1.0, 3.0, 9)], regime="large", budget=1.0)
     assert (found.m1, found.v) == (1.0, 2.0)
     assert found.eta1 == pytest.approx(0.5, rel=1e-9)
     assert found.kappa == pytest.approx(1.0, rel=1e-9)
@@ -59,6 +59,6 @@ def test_given_budget() -> None:
 
 def test_wrong_schedules() -> None:
     """An empty one, and one without steps."""
-    for wrong in ([], [Stretch(0.1, 1.0, 0)], [Stretch(0.0, 1.0, 1)]):
+    for wrong in ([], [EqualSteps(0.1, 1.0, 0)], [EqualSteps(0.0, 1.0, 1)]):
         with pytest.raises(InvalidParameter):
             limit_quantities(wrong)

@@ -1,6 +1,6 @@
 """The counterexample to the natural f-DP filter with subsampled Gaussians.
 
-fdp_filters, Example 3.3: three Poisson-subsampled Gaussians with rate 1/2 and noise 1. The first
+[Tran26, Example 3.3]: three Poisson-subsampled Gaussians with rate 1/2 and noise 1. The first
 has sensitivity 1.3; the other two are (2.25, 2.25) on one side of y = 0.65 and (0.1, 10) on the
 other. The profile of (2.25, 2.25) is the larger one below the calibration point g0, and
 g0 q(y)/p(y) <= g0 for y >= 0.65: the worst rule takes (2.25, 2.25) above the threshold. As printed,
@@ -39,7 +39,7 @@ RATE, FIRST_MU, THRESHOLD = 0.5, 1.3, 0.65
 BRANCHES = ((2.25, 2.25), (0.1, 10.0))
 # The choice at or below the threshold, and above it.
 PRINTED, CORRECTED = (0, 1), (1, 0)
-# Beyond this many standard deviations nothing is left at double precision.
+# Of a Gaussian 1e-19 lies beyond this many standard deviations.
 REACH = 9.0
 
 
