@@ -1,9 +1,9 @@
 """Figure 2 of the f-DP filter paper: epsilon of the Rényi and of the approximate Gaussian filter.
 
 3650 sampled Gaussians at rate 0.01 with noise between 1.4 and 2.5. The approximate filter is
-asymptotic and under-reports: it lies below the epsilon of the very same steps fixed in advance, which
-is the third line. The Rényi filter is proven; its order is fixed before the run, for each delta the
-best one.
+asymptotic and under-reports: it lies below the epsilon of the very same steps fixed in advance,
+which is the third line. The Rényi filter is proven; its order is fixed before the run, for each
+delta the best one.
 
 Usage: python reproductions/fdp_filter_showcase.py [--small] [--output DIR]
 """

@@ -192,7 +192,7 @@ def test_profiles_cost_what_their_settings_cost() -> None:
 
 
 def test_ledger_and_audit(tmp_path) -> None:
-    """Another process continues the run; the audit accounts for it; another process of losses may not."""
+    """Another process continues the run; the audit has its steps; another Levy process may not."""
     path = tmp_path / "ledger.db"
     small(ledger=path, name="run").request(rate=0.01, noise_multiplier=2.0, steps=150).commit()
     again = small(ledger=path, name="run")

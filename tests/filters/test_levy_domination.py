@@ -17,8 +17,11 @@ from hockeystick.filters.levy.charge import (
     block_of,
     block_variance,
     catalyst_for,
-    price,
+    charge_of,
+    covers,
+    curves_of,
     rounded_up,
+    smallest_time,
 )
 
 # Designed for rate 0.01 and noise between 1.4 and 2.5, one step at a time.
@@ -58,7 +61,7 @@ def test_between_corners() -> None:
     law = from_losses(np.array([low, 0.9, 1.6]), np.array([rest_q, *p]))
     curves = curves_of(law)
     at = np.searchsorted(curves[0].loss, 0.9)
-    assert curves[0].price[at] <= pair.closed_form(0.9, reverse=False)
+    assert curves[0].height[at] <= pair.closed_form(0.9, reverse=False)
     assert not covers(pair, curves)
     assert covers(process.pair(4.0), curves)
 
@@ -93,7 +96,7 @@ def test_price_dominates_and_is_tight(noise: float) -> None:
     """Against a quadrature at many epsilons: covered at the price, not at 2 % below it."""
     variance = block_variance(0.01, noise, 1)
     catalyst = catalyst_for(SINGLE.catalyst, variance)
-    time = price(SINGLE, block_of(0.01, noise, 1), limit=100.0, variance=variance)
+    time = charge_of(SINGLE, block_of(0.01, noise, 1), limit=100.0, variance=variance)
     epsilon = np.linspace(0.0, 0.7, 160)
     truth = profile_by_quadrature(0.01, 1 / noise, catalyst, epsilon)
 
@@ -109,8 +112,8 @@ def test_price_dominates_and_is_tight(noise: float) -> None:
 
 def test_blocks_are_cheaper_than_their_steps() -> None:
     """A hundred steps at once cost less than one at a time, and more than their variance."""
-    one = price(SINGLE, block_of(0.01, 2.0, 1), limit=1e3, variance=block_variance(0.01, 2.0, 1))
-    many = price(
+    one = charge_of(SINGLE, block_of(0.01, 2.0, 1), limit=1e3, variance=block_variance(0.01, 2.0, 1))
+    many = charge_of(
         SINGLE, block_of(0.01, 2.0, 100), limit=1e3, variance=block_variance(0.01, 2.0, 100)
     )
     assert 100 * block_variance(0.01, 2.0, 1) / SINGLE.variance < many < 100 * one
@@ -120,8 +123,8 @@ def test_nothing_is_priced_without_killing_or_beyond_the_limit() -> None:
     """Both are infinite."""
     block = block_of(0.01, 2.0, 1)
     kept = replace(SINGLE, killing=0.0)
-    assert price(kept, block, limit=1e3) == math.inf
-    assert price(SINGLE, block, limit=1e-3) == math.inf
+    assert charge_of(kept, block, limit=1e3) == math.inf
+    assert charge_of(SINGLE, block, limit=1e-3) == math.inf
 
 
 @pytest.mark.parametrize("value", [0.01, 0.0123456, 0.99999, 1.0, 1.5, 2.46123, 123456.0, 1e-7])
