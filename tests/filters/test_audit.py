@@ -36,7 +36,7 @@ def test_realised_profile_is_the_composition() -> None:
     )
     audit = f.audit()
     assert audit.epsilon(1e-3).realised == whole.epsilon_bounds(1e-3, directions=BOTH).upper
-    assert audit.unpriced == 0
+    assert audit.unaccounted == 0
     assert not audit.exceeds_claim(1e-3)
 
 
@@ -53,7 +53,7 @@ def test_profiles_of_another_process(tmp_path) -> None:
     make = {"epsilon": 4.0, "delta": 1e-3, "order": 4, "ledger": path}
     filters.Renyi(**make).request(profile=hs.Profile.laplace(scale=2.0))
     audit = filters.Renyi(**make).audit()
-    assert audit.unpriced == 1
+    assert audit.unaccounted == 1
     assert "1 requests" in str(audit)
 
 

@@ -112,7 +112,9 @@ def test_price_dominates_and_is_tight(noise: float) -> None:
 
 def test_blocks_are_cheaper_than_their_steps() -> None:
     """A hundred steps at once cost less than one at a time, and more than their variance."""
-    one = charge_of(SINGLE, block_of(0.01, 2.0, 1), limit=1e3, variance=block_variance(0.01, 2.0, 1))
+    one = charge_of(
+        SINGLE, block_of(0.01, 2.0, 1), limit=1e3, variance=block_variance(0.01, 2.0, 1)
+    )
     many = charge_of(
         SINGLE, block_of(0.01, 2.0, 100), limit=1e3, variance=block_variance(0.01, 2.0, 100)
     )

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hockeystick.cli.output import stdout
-from hockeystick.ledger import Audit, BudgetRecord, EntryRecord
+from hockeystick.ledger import BudgetAudit, BudgetRecord, EntryRecord
 from hockeystick.ledger.requests import printable
 from hockeystick.report.numbers import count_text, lower_text, upper_text
 
@@ -56,7 +56,7 @@ def entry_object(entry: EntryRecord) -> dict[str, Any]:
     }
 
 
-def audit_object(audit: Audit) -> dict[str, Any]:
+def audit_object(audit: BudgetAudit) -> dict[str, Any]:
     """An audit with ages in seconds."""
     return {
         **audit._asdict(),
@@ -120,14 +120,14 @@ def print_entries(record: BudgetRecord, *, last: int) -> None:
     console.print(table, soft_wrap=False)
 
 
-def print_audits(audits: Sequence[Audit]) -> None:
+def print_audits(audits: Sequence[BudgetAudit]) -> None:
     """A paragraph for each budget."""
     console = stdout()
     for audit in audits:
         _print_audit(console, audit)
 
 
-def _print_audit(console: Console, audit: Audit) -> None:
+def _print_audit(console: Console, audit: BudgetAudit) -> None:
     verdict, style = ("NOT SOUND", "bold red") if audit.problems else ("sound", "bold green")
     spent = f"{upper_text(audit.spent)} of {upper_text(audit.budget)} spent"
     console.print(f"{printable(audit.name)}: {verdict}, {spent}", style=style)

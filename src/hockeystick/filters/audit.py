@@ -24,7 +24,17 @@ DELTAS = (1e-4, 1e-5, 1e-6, 1e-8)
 
 
 class AuditPoint(NamedTuple):
-    """One delta: the epsilon that the filter claims, and that of the realised schedule."""
+    """One delta: the epsilon that the filter claims, and that of the realised schedule.
+
+    Attributes
+    ----------
+    delta : float
+        The one that was asked for.
+    claimed : float
+        By the filter, however the steps were chosen.
+    realised : float
+        Of the steps, had they been fixed in advance: no guarantee.
+    """
 
     delta: float
     claimed: float

@@ -41,11 +41,20 @@ class Filter(Uncopied, ABC):
     and their sum never exceeds the budget. A Gaussian step that does not fit any more is clipped so
     that it spends exactly what is left; after that `BudgetExceeded` is raised.
 
-    Without `ledger` the state is lost with the process; a path (SQLite) or a database URL makes it
-    durable, and `name` tells several budgets in one ledger apart.
-
     A filter of your own is a subclass with `kind`, `unit`, `parameters`, `guarantee`,
     `_charge_of_step` and `_largest_scale`, and a call of `filters.register`.
+
+    Parameters
+    ----------
+    budget
+        What may be spent in total, in the filter's unit.
+    description
+        Plain values that a ledger keeps; opening it again needs the same ones.
+    ledger
+        A path (SQLite) or a database URL makes the spending durable; without it it is lost with the
+        process.
+    name
+        Tells several budgets in one ledger apart.
     """
 
     what: ClassVar[str] = "A filter"
@@ -118,9 +127,9 @@ class Filter(Uncopied, ABC):
         >>> import hockeystick as hs
         >>> f = hs.filters.Gaussian(mu=1.0)
         >>> f.request(noise_multiplier=2.0, steps=3).commit()
-        >>> f.spent, f.remaining
+        >>> round(f.spent, 9), round(f.remaining, 9)
         (0.75, 0.25)
-        >>> f.request(noise_multiplier=1.0).clip_scale  # half of the norm costs a quarter
+        >>> round(f.request(noise_multiplier=1.0).clip_scale, 9)  # half the norm, a quarter of 1
         0.5
         """
         request = checked_request(

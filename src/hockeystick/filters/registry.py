@@ -46,7 +46,7 @@ def register(filter_class: Class) -> Class:
     """Make a filter known by the name of its class; also usable as a decorator.
 
     Statements of runs that it governs can then be written and checked, and `hockeystick filters`
-    lists it if it has `for_target`. A name is registered once.
+    lists it if it has `for_target`. A name belongs to one class; its definition may be repeated.
 
     Parameters
     ----------
@@ -62,19 +62,27 @@ def register(filter_class: Class) -> Class:
     Examples
     --------
     >>> import hockeystick as hs
-    >>> @hs.filters.register
-    ... class Halved(hs.filters.Gaussian):
-    ...     def guarantee(self):
-    ...         return hs.filters.Gaussian(mu=self.mu / 2).guarantee()
-    >>> described = Halved(mu=1.0).describe()
+    >>> @hs.filters.register  # charges every step twice
+    ... class Twice(hs.filters.Gaussian):
+    ...     def _charge_of_step(self, step):
+    ...         return 2 * super()._charge_of_step(step)
+    ...
+    ...     def _largest_scale(self, step, left):
+    ...         return super()._largest_scale(step, left / 2)
+    >>> described = Twice(mu=1.0).describe()
     >>> described
-    {'filter': 'Halved', 'mu': 1.0}
+    {'filter': 'Twice', 'mu': 1.0}
     >>> hs.filters.from_description(described).mu
     1.0
     """
     name = filter_class.__name__
-    if _REGISTERED.setdefault(name, filter_class) is not filter_class:
+    known = _REGISTERED.get(name, filter_class)
+    if (known.__module__, known.__qualname__) != (
+        filter_class.__module__,
+        filter_class.__qualname__,
+    ):
         raise InvalidParameter("filter_class", "one whose name is not registered yet", name)
+    _REGISTERED[name] = filter_class
     return filter_class
 
 

@@ -32,8 +32,14 @@ Expected = Iterable[tuple[float, float, int]]
 class GaussianStep:
     """One Gaussian step on a Poisson sample: each example takes part with probability `rate`.
 
-    `sensitivity` is the largest contribution of an example and the noise has the standard deviation
-    `noise_multiplier`, both in units of the clip norm.
+    Attributes
+    ----------
+    rate : float
+        Probability with which each example takes part.
+    noise_multiplier : float
+        Standard deviation of the noise over the clip norm.
+    sensitivity : float
+        The largest contribution of an example, in units of the clip norm.
     """
 
     rate: float

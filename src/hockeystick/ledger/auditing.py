@@ -12,7 +12,7 @@ from hockeystick import _validate as check
 from hockeystick.ledger.realised import Realised, price
 from hockeystick.ledger.records import BudgetRecord, EntryRecord, read_damaged
 
-__all__ = ["Audit", "OpenEntry", "audit"]
+__all__ = ["BudgetAudit", "OpenEntry", "audit"]
 
 
 class OpenEntry(NamedTuple):
@@ -25,7 +25,7 @@ class OpenEntry(NamedTuple):
     pid: int
 
 
-class Audit(NamedTuple):
+class BudgetAudit(NamedTuple):
     """What an audit of one budget found; it is sound if there are no problems."""
 
     name: str
@@ -38,7 +38,9 @@ class Audit(NamedTuple):
     realised: Realised | None
 
 
-def audit(where: str | Path, *, name: str | None = None, delta: float | None = None) -> list[Audit]:
+def audit(
+    where: str | Path, *, name: str | None = None, delta: float | None = None
+) -> list[BudgetAudit]:
     """Check every budget of a ledger, or the named one.
 
     The entries must sum to the running total, the total must be within the budget, and the numbers
@@ -50,9 +52,9 @@ def audit(where: str | Path, *, name: str | None = None, delta: float | None = N
     return [_audit(record, delta) for record in read_damaged(where, name=name)]
 
 
-def _audit(record: BudgetRecord, delta: float | None) -> Audit:
+def _audit(record: BudgetRecord, delta: float | None) -> BudgetAudit:
     now = datetime.now(UTC)
-    return Audit(
+    return BudgetAudit(
         name=record.name,
         description=record.description,
         budget=record.budget,

@@ -72,8 +72,8 @@ class Renyi(Filter):
     >>> f = hs.filters.Renyi(epsilon=2.0, delta=1e-5, expected=[(0.01, 1.0, 1)])
     >>> f.order
     7.9
-    >>> int(f.budget / f.request(rate=0.01, noise_multiplier=1.0).charge)
-    882
+    >>> int(f.budget / f.request(rate=0.01, noise_multiplier=1.0).charge)  # steps without clipping
+    881
     """
 
     kind = "proven"
