@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from hockeystick.fdp import TradeOff, from_pmfs, gdp, greatest_lower_bound, tensor
+from hockeystick.fdp import TradeOff, from_pmfs, gdp, greatest_lower_bound, polygons
 from hypothesis_strategies import pairs, quick
 
 ALPHA = np.linspace(0.0, 1.0, 301)
@@ -71,7 +71,7 @@ def test_large_products_are_rounded_to_the_side_they_are_on(
         for _ in range(2)
     )
     exact = one.tensor(other)
-    monkeypatch.setattr(tensor, "MOST_PAIRS", 1_000)
+    monkeypatch.setattr(polygons, "MOST_PAIRS", 1_000)
     rounded = one.tensor(other)
     assert rounded.bound == ("upper" if bound == "upper" else "lower")
     gap = (exact(ALPHA) - rounded(ALPHA)) * (-1 if bound == "upper" else 1)

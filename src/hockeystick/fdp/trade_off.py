@@ -32,8 +32,8 @@ from hockeystick.fdp.polygons import (
     tradeoff_values,
 )
 from hockeystick.profile import Profile
+from hockeystick.profile.curves import Side as ProfileSide
 from hockeystick.profile.expressions.discrete import Atoms
-from hockeystick.profile.profile import Side as ProfileSide
 
 __all__ = ["Bound", "PrivacyCurve", "TradeOff", "greatest_lower_bound"]
 
