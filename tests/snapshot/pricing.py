@@ -133,10 +133,10 @@ def _baselines(scheme: str) -> Numbers:
     found: Numbers = {}
     for name, baseline in hs.baselines.BASELINES.items():
         if baseline.objection(asked) is None:
-            source = baseline.price(asked, 2.0)
+            bound = baseline.bound(asked, 2.0)
             options: Any = {"directions": DIRECTIONS, "accuracy": 1e-3}
-            found[f"epsilon of {name}"] = float(source.epsilon_bounds(DELTA, **options).upper)
-            found[f"delta of {name}"] = float(source.delta_bounds(EPSILON, **options).upper)
+            found[f"epsilon of {name}"] = float(bound.epsilon(DELTA, **options).value)
+            found[f"delta of {name}"] = float(bound.delta(EPSILON, **options).value)
     return found
 
 

@@ -13,6 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+import hockeystick as hs
+
 Number = float | int | str | bool
 Numbers = dict[str, Number]
 Policy = Literal["exact", "search", "lower"]
@@ -27,8 +29,7 @@ ROUNDING, SEARCHED = 1e-12, 1e-3
 
 def by_draws(*, draws: int | None, seed: int, epsilon: float | None = None) -> dict[str, Any]:
     """The arguments of `account` (with epsilon) and `calibrate` (without) for Monte Carlo."""
-    given: dict[str, Any] = {"method": "monte-carlo", "draws": draws, "seed": seed}
-    return given if epsilon is None else {**given, "epsilon": epsilon}
+    return {"method": hs.MonteCarlo(draws=draws, epsilon=epsilon, seed=seed)}
 
 
 def expecting(family: Literal["renyi", "levy"], expected: Expected) -> dict[str, Any]:
