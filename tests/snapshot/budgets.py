@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import hockeystick as hs
-from snapshot.questions import Numbers, Question, expecting, summary
+from snapshot.questions import Numbers, Question, summary
 
 REQUESTS: tuple[dict[str, Any], ...] = (
     {"rate": 0.05, "noise_multiplier": 1.5, "steps": 20},
@@ -53,7 +53,7 @@ def _made(name: str) -> Any:
     """A new filter by its name."""
     filters = hs.filters
     makers: dict[str, Any] = {
-        "renyi": lambda: filters.Renyi(**WANTED, **expecting("renyi", EXPECTED)),
+        "renyi": lambda: filters.Renyi(**WANTED, expected=[EXPECTED]),
         "renyi, full batches": lambda: filters.Renyi(**WANTED),
         "renyi, order 7.5": lambda: filters.Renyi(**WANTED, order=7.5),
         "gaussian": lambda: filters.Gaussian(mu=1.0),
@@ -141,9 +141,7 @@ def _individual(rule: str) -> Numbers:
     """A hundred examples, three steps; the largest norms are exhausted first."""
     individual = hs.filters.Individual
     makers: dict[str, Any] = {
-        "renyi": lambda: individual.renyi(
-            examples=100, **WANTED, **expecting("renyi", (0.1, 1.0, 100))
-        ),
+        "renyi": lambda: individual.renyi(examples=100, **WANTED, expected=[(0.1, 1.0, 100)]),
         "gaussian": lambda: individual.gaussian(examples=100, mu=1.0),
         "approximate": lambda: individual.approximate(examples=100, mu=0.5),
     }
@@ -162,7 +160,7 @@ def _individual(rule: str) -> Numbers:
 
 def _levy_designed() -> Numbers:
     """Shares of the budget of a process that is designed for what is expected."""
-    budget = hs.filters.Levy(**WANTED, **expecting("levy", EXPECTED))
+    budget = hs.filters.Levy(**WANTED, expected=[EXPECTED])
     found: Numbers = {"kind": budget.kind, "epsilon": budget.guarantee().epsilon(1e-5)}
     for number, request in enumerate(REQUESTS[:3]):
         found[f"share {number}"] = budget.request(**request).charge / budget.budget

@@ -173,7 +173,7 @@ def _limits() -> Numbers:
         ("large", hs.fdp.approximate_moments(**step, regime="large")),
     ):
         found |= summary(name, [*moments.p, *moments.q])
-    schedule = [hs.fdp.Stretch(0.05, 1.1, 100), hs.fdp.Stretch(0.1, 2.0, 20)]
+    schedule = [hs.fdp.EqualSteps(0.05, 1.1, 100), hs.fdp.EqualSteps(0.1, 2.0, 20)]
     limit = hs.fdp.limit_quantities(schedule)
     names = ("m1", "v", "eta1", "eta2", "kappa", "rho", "mu", "phi", "distance")
     return found | {name: float(getattr(limit, name)) for name in names}

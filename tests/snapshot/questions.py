@@ -18,7 +18,6 @@ import hockeystick as hs
 Number = float | int | str | bool
 Numbers = dict[str, Number]
 Policy = Literal["exact", "search", "lower"]
-Expected = tuple[float, float, int]
 
 # Relative differences that count as none: of rounding, and of a search among valid bounds.
 ROUNDING, SEARCHED = 1e-12, 1e-3
@@ -30,14 +29,6 @@ ROUNDING, SEARCHED = 1e-12, 1e-3
 def by_draws(*, draws: int | None, seed: int, epsilon: float | None = None) -> dict[str, Any]:
     """The arguments of `account` (with epsilon) and `calibrate` (without) for Monte Carlo."""
     return {"method": hs.MonteCarlo(draws=draws, epsilon=epsilon, seed=seed)}
-
-
-def expecting(family: Literal["renyi", "levy"], expected: Expected) -> dict[str, Any]:
-    """The arguments of a filter for steps that are expected: rate, noise multiplier, steps."""
-    rate, noise_multiplier, steps = expected
-    if family == "levy":
-        return {"rates": rate, "noise_multipliers": noise_multiplier, "steps": steps}
-    return {"expected_rate": rate, "expected_noise_multiplier": noise_multiplier}
 
 
 # -- questions -------------------------------------------------------------------------------------

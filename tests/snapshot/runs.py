@@ -9,7 +9,7 @@ import numpy as np
 
 import hockeystick as hs
 from snapshot.plans import SCHEMES, STRATEGIES, plan, strategy
-from snapshot.questions import Numbers, Question, expecting, index_summary, summary
+from snapshot.questions import Numbers, Question, index_summary, summary
 
 SEED, EXAMPLES = 11, 500
 DROPPED = ("users, shared", "poisson 2000", "bins 1000")
@@ -162,8 +162,8 @@ def _trained(which: str) -> Numbers:
     if which == "linear":
         fit, asked, noise = hs.training.fit_linear, plan("cyclic", "band-mf"), 3.0
     elif which == "filtered":
-        expected = expecting("renyi", (0.05, 1.5, 100))
-        options["filter"] = hs.filters.Renyi(epsilon=1.0, delta=1e-5, **expected)
+        expected = [(0.05, 1.5, 100)]
+        options["filter"] = hs.filters.Renyi(epsilon=1.0, delta=1e-5, expected=expected)
     elif which == "individual":
         options["filter"] = hs.filters.Individual.gaussian(examples=EXAMPLES, mu=1.0)
     elif which == "users":
