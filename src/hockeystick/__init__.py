@@ -34,7 +34,6 @@ from hockeystick.schemes import (
 if TYPE_CHECKING:
     from hockeystick import fdp, filters, ledger, training
     from hockeystick.accounting.compare import Compared, compare
-    from hockeystick.montecarlo.drafts import DrawPlan
     from hockeystick.montecarlo.estimate import (
         Estimate,
         EstimatedNoise,
@@ -43,17 +42,17 @@ if TYPE_CHECKING:
         estimate_profile,
         estimate_profiles,
     )
-    from hockeystick.montecarlo.execution import Execution
-    from hockeystick.montecarlo.settings import MonteCarlo
+    from hockeystick.montecarlo.settings import Execution, MonteCarlo
+    from hockeystick.montecarlo.verifier import DrawPlan
     from hockeystick.montecarlo.verify import draws_to_verify, verify
 
 # Loaded when they are first asked for, so that importing the package stays light.
 _ON_DEMAND = {
     "Compared": "accounting.compare",
-    "DrawPlan": "montecarlo.drafts",
+    "DrawPlan": "montecarlo.verifier",
     "Estimate": "montecarlo.estimate",
     "EstimatedNoise": "montecarlo.estimate",
-    "Execution": "montecarlo.execution",
+    "Execution": "montecarlo.settings",
     "MonteCarlo": "montecarlo.settings",
     "compare": "accounting.compare",
     "draws_to_verify": "montecarlo.verify",

@@ -123,15 +123,15 @@ def test_ctrl_c_leaves_a_checkpoint(
     """Without --checkpoint there is a new file, and the command goes on from it."""
     words = ["verify", *RUN, *STRATEGY, *CLAIM, "--noise-multiplier", "3"]
     monkeypatch.chdir(tmp_path)
-    tally = Drawer.tally
+    sums = Drawer.sums
 
     def interrupted(self: Drawer, job: object, **options: object) -> object:
         if job.stream[0] == 1:  # type: ignore[attr-defined]
             raise KeyboardInterrupt
-        return tally(self, job, **options)  # type: ignore[arg-type]
+        return sums(self, job, **options)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
-        patch.setattr(Drawer, "tally", interrupted)
+        patch.setattr(Drawer, "sums", interrupted)
         outcome = command(*words, "--seed", "1")
     (kept,) = tmp_path.iterdir()
     assert outcome.status == 130

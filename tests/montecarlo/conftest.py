@@ -6,8 +6,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import strategies
-from hockeystick.montecarlo import work
-from hockeystick.montecarlo.work import draw_piece
+from hockeystick.montecarlo.draws import draw_piece
 
 PLAN = hs.Plan(
     sampling=hs.MinSep(rate=0.1, separation=4), steps=20, strategy=strategies.bsr(20, bands=4)
@@ -18,7 +17,7 @@ PIECES = 8
 @pytest.fixture(name="small_pieces")
 def _small_pieces(monkeypatch):
     """Several pieces of few draws."""
-    monkeypatch.setattr(work, "PIECE", 20 * 500)
+    monkeypatch.setattr("hockeystick.montecarlo.draws.PIECE", 20 * 500)
 
 
 def estimated(*, seed=3, draws=500 * PIECES - 100, epsilon=0.5, plan=PLAN, **options):

@@ -8,7 +8,7 @@ import numpy as np
 
 import hockeystick as hs
 from hockeystick import strategies
-from hockeystick.montecarlo.payoff import payoffs
+from hockeystick.montecarlo.draws import payoffs
 from hockeystick.randomness import generator
 from hockeystick.schemes.simulation import Proposal, Simulation
 from references.participating_plans import banded_matrix

@@ -11,7 +11,6 @@ import pytest
 import hockeystick as hs
 from hockeystick import strategies
 from hockeystick.errors import InvalidParameter
-from hockeystick.montecarlo import work
 from montecarlo.conftest import PIECES, PLAN, estimated
 
 pytestmark = pytest.mark.usefixtures("small_pieces")
@@ -120,10 +119,10 @@ def test_strategies_with_the_same_description_are_told_apart(tmp_path, first, se
 def test_pieces_of_another_size_are_not_taken(tmp_path, monkeypatch):
     """Fewer draws than a piece has would make every mean too small."""
     path = tmp_path / "draws.json"
-    monkeypatch.setattr(work, "PIECE", 20 * 250)
+    monkeypatch.setattr("hockeystick.montecarlo.draws.PIECE", 20 * 250)
     with pytest.raises(KeyboardInterrupt):
         estimated(checkpoint=path, progress=Interruption(4), workers=1)
-    monkeypatch.setattr(work, "PIECE", 20 * 500)
+    monkeypatch.setattr("hockeystick.montecarlo.draws.PIECE", 20 * 500)
     resumed = None
     with suppress(InvalidParameter):
         resumed = estimated(checkpoint=path, workers=1)

@@ -12,12 +12,9 @@ import pytest
 import hockeystick as hs
 from hockeystick import strategies
 from hockeystick.errors import InvalidParameter
-from hockeystick.montecarlo import work
 from hockeystick.montecarlo.checkpoint import Checkpoint
-from hockeystick.montecarlo.drawing import Drawer
-from hockeystick.montecarlo.execution import Pool
-from hockeystick.montecarlo.payoff import Payoff
-from hockeystick.montecarlo.work import Job, draw_piece
+from hockeystick.montecarlo.drawing import Drawer, Pool
+from hockeystick.montecarlo.draws import Job, Payoff, Piece, draw_piece
 from hockeystick.schemes.simulation import Simulation
 from montecarlo.conftest import PIECES, PLAN, estimated
 
@@ -76,7 +73,7 @@ def test_pieces_travel(scheme, strategy):
     """A copy that was sent somewhere draws the same."""
     plan = hs.Plan(sampling=scheme, steps=20, strategy=strategy)
     run = Simulation(plan=plan, noise_multipliers=(1.0,), present=True)
-    piece = work.Piece(Job(run, (Payoff(0.5),), 300, seed=1), 0, 300)
+    piece = Piece(Job(run, (Payoff(0.5),), 300, seed=1), 0, 300)
     here, there = draw_piece(piece), draw_piece(pickle.loads(pickle.dumps(piece)))
     assert here.means[0, 0] > 0
     np.testing.assert_array_equal(here.totals, there.totals)
@@ -98,7 +95,7 @@ def test_progress_says_how_far_it_is():
 def test_a_cluster_that_does_not_answer(monkeypatch):
     """Refused soon, with the address."""
     pytest.importorskip("distributed")
-    monkeypatch.setattr("hockeystick.montecarlo.execution.PATIENCE", 0.5)
+    monkeypatch.setattr("hockeystick.montecarlo.drawing.PATIENCE", 0.5)
     start = time.monotonic()
     with pytest.raises(InvalidParameter, match=r"scheduler .*tcp://127\.0\.0\.1:9"):
         estimated(scheduler="tcp://127.0.0.1:9")
@@ -118,7 +115,7 @@ def test_a_cluster_that_does_not_answer(monkeypatch):
 def test_invalid_executions(options, name, monkeypatch):
     """Named in the message."""
     pytest.importorskip("distributed")
-    monkeypatch.setattr("hockeystick.montecarlo.execution.PATIENCE", 0.5)
+    monkeypatch.setattr("hockeystick.montecarlo.drawing.PATIENCE", 0.5)
     with pytest.raises(InvalidParameter, match=name):
         estimated(**options)
 
@@ -151,19 +148,19 @@ class LosingExecutor(Executor):
         return future
 
 
-def tally_with(executor):
+def sums_with(executor):
     """A job of several pieces on a pool with this executor."""
     run = Simulation(plan=PLAN, noise_multipliers=(1.0,), present=True)
     drawer = Drawer(Pool(executor, 2), Checkpoint(None, {}, 3), hs.Execution())
-    return drawer.tally(Job(run, (Payoff(0.5),), 500 * PIECES, seed=3))
+    return drawer.sums(Job(run, (Payoff(0.5),), 500 * PIECES, seed=3))
 
 
 def test_lost_pieces_are_drawn_again(fresh_draws):
     """By this process, with the same result."""
     with ThreadPoolExecutor(1) as healthy:
-        expected = tally_with(healthy)
+        expected = sums_with(healthy)
     fresh_draws.clear()
-    found = tally_with(LosingExecutor("distributed.scheduler"))
+    found = sums_with(LosingExecutor("distributed.scheduler"))
     assert found.draws == expected.draws
     np.testing.assert_array_equal(found.totals, expected.totals)
     assert len(fresh_draws) == PIECES
@@ -172,4 +169,4 @@ def test_lost_pieces_are_drawn_again(fresh_draws):
 def test_other_errors_are_not_hidden():
     """An error of the computation itself is raised."""
     with pytest.raises(Exception, match="lost"):
-        tally_with(LosingExecutor("somewhere.else"))
+        sums_with(LosingExecutor("somewhere.else"))

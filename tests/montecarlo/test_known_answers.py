@@ -9,8 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import strategies
-from hockeystick.montecarlo.payoff import Payoff
-from hockeystick.montecarlo.work import Job, draw_piece, pieces_of
+from hockeystick.montecarlo.draws import Job, Payoff, draw_piece, pieces_of
 from hockeystick.schemes.simulation import Simulation, runs_of
 from hockeystick.schemes.simulation.proposals import half_norms, log_ratios
 
@@ -122,8 +121,8 @@ BUSY = hs.UserMinSep(rate=0.3, separation=8, examples_per_user=2, warm_up=7)
 def delta_of(run, epsilon):
     """The mean hockey stick of draws of one run, and its standard error."""
     job = Job(run, (Payoff(epsilon),), DRAWS, seed=5)
-    (tally,) = (draw_piece(piece) for piece in pieces_of(job))
-    return float(tally.means[0, 0]), float(np.sqrt(tally.variances[0, 0] / DRAWS))
+    (sums,) = (draw_piece(piece) for piece in pieces_of(job))
+    return float(sums.means[0, 0]), float(np.sqrt(sums.variances[0, 0] / DRAWS))
 
 
 @pytest.mark.parametrize("present", [True, False])

@@ -12,10 +12,8 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.montecarlo.checkpoint import Checkpoint
-from hockeystick.montecarlo.drawing import Drawer
-from hockeystick.montecarlo.execution import Pool
-from hockeystick.montecarlo.payoff import Payoff
-from hockeystick.montecarlo.work import Job, pieces_of
+from hockeystick.montecarlo.drawing import Drawer, Pool
+from hockeystick.montecarlo.draws import Job, Payoff, pieces_of
 from hockeystick.schemes.simulation import Simulation
 from montecarlo.conftest import PLAN
 
@@ -59,17 +57,17 @@ def test_memory_does_not_grow_with_the_draws():
 
 def test_pieces_are_not_listed_in_advance(small_pieces, monkeypatch):
     """A job of any size begins at once: here 200,000 pieces, of which the first is enough."""
-    monkeypatch.setattr("hockeystick.montecarlo.work.MOST_PIECES", 1_000_000)
+    monkeypatch.setattr("hockeystick.montecarlo.draws.MOST_PIECES", 1_000_000)
     run = Simulation(plan=PLAN, noise_multipliers=(1.0,), present=True)
     job = Job(run, (Payoff(0.5),), 500 * 200_000, seed=1)
     with ThreadPoolExecutor(1) as executor:
         drawer = Drawer(Pool(executor, 1), Checkpoint(None, {}, 1), hs.Execution())
-        drawer.tally(replace(job, draws=500))  # compiles what is needed
+        drawer.sums(replace(job, draws=500))  # compiles what is needed
         tracemalloc.start()
-        tally = drawer.tally(job, enough=lambda tally: True)
+        sums = drawer.sums(job, enough=lambda sums: True)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    assert tally.draws == 500
+    assert sums.draws == 500
     assert peak < 10e6
 
 

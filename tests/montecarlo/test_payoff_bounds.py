@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from hockeystick.montecarlo.payoff import Payoff, payoffs
+from hockeystick.montecarlo.draws import Payoff, payoffs
 from hockeystick.randomness import generator
 from hockeystick.schemes.simulation import Proposal
 from montecarlo.medium_runs import SCHEMES, payoffs_of, proposals_of, simulation

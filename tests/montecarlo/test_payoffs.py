@@ -10,9 +10,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import strategies
-from hockeystick.montecarlo.payoff import Payoff, payoffs
-from hockeystick.montecarlo.tally import Tally
-from hockeystick.montecarlo.work import Job, draw_piece, pieces_of
+from hockeystick.montecarlo.draws import Job, Payoff, Sums, draw_piece, payoffs, pieces_of
 from hockeystick.randomness import generator
 from hockeystick.schemes.simulation import Drawn, Proposal, Simulation
 
@@ -135,15 +133,15 @@ def test_pieces_add_up_to_the_job():
     )
 
 
-def test_tallies_are_sums():
+def test_sums_of_draws():
     """Means, variances and largest payoffs of draws that were forgotten."""
     plain, _ = run_in("remove")
     worth = worth_of(plain, Payoff(EPSILON))
     half = worth.size // 2
-    total = Tally.nothing([0], [0])
+    total = Sums.nothing([0], [0])
     for part in (worth[:half], worth[half:]):
         sums = [np.array([[value]]) for value in (part.sum(), (part**2).sum(), part.max())]
-        total = total.plus(Tally(part.size, *sums))
+        total = total.plus(Sums(part.size, *sums))
     assert total.means[0, 0] == pytest.approx(worth.mean(), rel=1e-12)
     assert total.variances[0, 0] == pytest.approx(worth.var(), rel=1e-10)
     assert total.largest[0, 0] == worth.max()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.montecarlo.payoff import Payoff
+from hockeystick.montecarlo.draws import Payoff
 from hockeystick.randomness import generator
 from montecarlo.medium_runs import SCHEMES, payoffs_of, proposals_of, simulation
 from references.participating_plans import SHORT_RUNS, prepared

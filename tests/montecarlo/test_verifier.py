@@ -14,12 +14,11 @@ from hockeystick import strategies
 from hockeystick._numerics.search import bracket
 from hockeystick.montecarlo.checkpoint import Checkpoint
 from hockeystick.montecarlo.concentration import relative_entropy
-from hockeystick.montecarlo.drawing import Drawer
-from hockeystick.montecarlo.execution import Execution, open_pool
-from hockeystick.montecarlo.payoff import Payoff
+from hockeystick.montecarlo.drawing import Drawer, open_pool
+from hockeystick.montecarlo.draws import Job, Payoff, draw_piece, pieces_of
+from hockeystick.montecarlo.settings import Execution
 from hockeystick.montecarlo.trials import Design, Trial, cheapest_design
 from hockeystick.montecarlo.verifier import Claim, Verifier
-from hockeystick.montecarlo.work import Job, draw_piece, pieces_of
 from hockeystick.schemes.simulation import Proposal, Simulation
 
 STEPS = 4
@@ -36,13 +35,13 @@ def verifier(seed):
     """One that draws on one core and remembers nothing."""
     execution = Execution(workers=1)
     with open_pool(execution) as pool:
-        yield Verifier(Drawer(pool, Checkpoint(None, {}, seed), execution), seed)
+        yield Verifier(Drawer(pool, Checkpoint(None, {}, seed), execution))
 
 
 def mean_of(run, payoff, *, draws=400_000):
     """The expectation, to a few parts in a thousand."""
-    tallies = [draw_piece(piece) for piece in pieces_of(Job(run, (payoff,), draws, seed=77))]
-    return sum(float(tally.totals[0, 0]) for tally in tallies) / draws
+    pieces = [draw_piece(piece) for piece in pieces_of(Job(run, (payoff,), draws, seed=77))]
+    return sum(float(sums.totals[0, 0]) for sums in pieces) / draws
 
 
 def a_run(direction):
@@ -128,12 +127,12 @@ def test_true_claims_with_slack_pass(direction):
         run, _ = a_run(direction)
         delta = mean_of(run, Payoff(EPSILON))
         claim = Claim(PLAN, EPSILON, 1.25 * delta, (direction,))
-        pilots = one.look(claim, NOISE, stream=(2,))
+        pilots = one.pilots(claim, NOISE, stream=(2,))
         assert pilots[0].mean == pytest.approx(delta, rel=0.05)
         designs = one.designs(claim, pilots)
         for design in designs:
             for trial in design.trials:
-                assert trial.false_pass() <= claim.miss * (1 + 1e-9)
+                assert trial.false_pass() <= claim.false_acceptance * (1 + 1e-9)
                 assert trial.threshold < trial.allowed <= claim.allowed
         outcome = one.test(designs, text="", stream=(2,))
     assert outcome.accepted
@@ -145,9 +144,9 @@ def test_shares_of_a_split_do_not_exceed_the_claim(direction):
     """What the trials of one design allow together is what the claim allows."""
     with verifier(6) as one:
         claim = Claim(PLAN, 0.8, 1e-3, (direction,))
-        (pilot,) = one.look(claim, 2.0, stream=(2,))
+        (pilot,) = one.pilots(claim, 2.0, stream=(2,))
     assert 0 < pilot.mean < 0.02
-    design = cheapest_design(pilot, allowed=2 * pilot.mean, miss=1e-6)
+    design = cheapest_design(pilot, allowed=2 * pilot.mean, false_pass=1e-6)
     total = sum(trial.allowed for trial in design.trials)
     assert total <= 2 * pilot.mean * (1 + 1e-12)
     assert all(trial.false_pass() <= 1e-6 * (1 + 1e-9) for trial in design.trials)
@@ -156,13 +155,15 @@ def test_shares_of_a_split_do_not_exceed_the_claim(direction):
 def test_the_price_of_a_wrong_acceptance_is_inside_delta():
     """d + q (1 - d) = delta."""
     claim = Claim(PLAN, 1.0, 1e-5, ("remove", "add"))
-    assert claim.allowed + claim.miss * (1 - claim.allowed) == pytest.approx(1e-5, rel=1e-12)
-    assert 0 < claim.miss < claim.allowed < claim.delta
+    assert claim.allowed + claim.false_acceptance * (1 - claim.allowed) == pytest.approx(
+        1e-5, rel=1e-12
+    )
+    assert 0 < claim.false_acceptance < claim.allowed < claim.delta
 
 
 def test_a_trial_stops_when_it_cannot_pass_any_more(monkeypatch):
     """Payoffs are not negative: the draws that are left are saved."""
-    monkeypatch.setattr("hockeystick.montecarlo.work.PIECE", 4_000)
+    monkeypatch.setattr("hockeystick.montecarlo.draws.PIECE", 4_000)
     run, _ = a_run("remove")
     trial = Trial(run, Payoff(EPSILON), 1.0, 0.01, 0.001, 100_000)
     with verifier(1) as one:
@@ -178,7 +179,7 @@ def test_means_that_are_not_numbers_do_not_pass(monkeypatch):
     run, _ = a_run("remove")
     trial = Trial(run, Payoff(EPSILON), 1.0, 0.5, 0.4, 100)
     monkeypatch.setattr(
-        "hockeystick.montecarlo.work.payoffs",
+        "hockeystick.montecarlo.draws.payoffs",
         lambda drawn, payoff, present: np.full((1, 1), np.nan),
     )
     with verifier(1) as one:

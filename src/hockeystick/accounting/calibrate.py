@@ -22,7 +22,7 @@ from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.plan import Plan, require_plan
 
 if TYPE_CHECKING:
-    from hockeystick.montecarlo.drafts import DrawPlan
+    from hockeystick.montecarlo.verifier import DrawPlan
 
 __all__ = ["FINE_ACCURACY", "Calibration", "calibrate", "draws_to_calibrate"]
 
@@ -132,10 +132,10 @@ def draws_to_calibrate(
     budget: float = DEFAULT_BUDGET,
 ) -> list[DrawPlan]:
     """What `calibrate` would draw with the same arguments, noisiest first; only pilots are run."""
-    from hockeystick.montecarlo.verified_noise import draft_noise
+    from hockeystick.montecarlo.calibration import planned_tests
 
     target = _checked_target(plan, epsilon, delta, direction, budget)
-    return draft_noise(
+    return planned_tests(
         plan,
         epsilon=target.epsilon,
         delta=target.delta,
@@ -236,7 +236,7 @@ class _Evaluations:
 
 def _verified(target: _Target, settings: MonteCarlo, start: float | None) -> Calibration:
     """By tests of candidates below the proven noise."""
-    from hockeystick.montecarlo.verified_noise import verified_noise
+    from hockeystick.montecarlo.calibration import verified_noise
 
     found = verified_noise(
         target.plan,

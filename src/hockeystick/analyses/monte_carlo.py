@@ -15,7 +15,7 @@ def with_settings(settings: MonteCarlo) -> Method:
 
     def analyse(request: Request) -> Analysis:
         """Draw at once: O(draws * steps * bands) for each direction."""
-        from hockeystick.montecarlo.confidence import confidence_bound
+        from hockeystick.montecarlo.points import confidence_bound
 
         assert request.noise_multiplier is not None
         bound = confidence_bound(

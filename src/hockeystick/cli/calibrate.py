@@ -44,7 +44,7 @@ def calibrate(
         if dry_run:
             raise InvalidParameter("dry_run", "left out unless draws are made (monte-carlo)", True)
     if dry_run:
-        with progress("Looking ahead ...") as update:
+        with progress("Pilot run ...") as update:
             plans = draws_to_calibrate(
                 plan,
                 epsilon=epsilon,

@@ -10,7 +10,7 @@ from rich import box
 from rich.table import Table
 
 from hockeystick.cli.output import plan_text, print_json, stdout
-from hockeystick.montecarlo.drafts import DrawPlan
+from hockeystick.montecarlo.verifier import DrawPlan
 from hockeystick.report.numbers import count_text
 
 __all__ = ["show_draw_plans"]

@@ -12,8 +12,7 @@ import typer
 from hockeystick.accounting.account import DEFAULT_BUDGET
 from hockeystick.cli.files import read_attribution
 from hockeystick.errors import InvalidParameter
-from hockeystick.montecarlo.execution import Execution
-from hockeystick.montecarlo.settings import MonteCarlo
+from hockeystick.montecarlo.settings import Execution, MonteCarlo
 from hockeystick.report.progress import Update
 from hockeystick.schemes import SCHEMES, Attribution
 from hockeystick.strategies import FACTORIZATIONS

@@ -54,7 +54,7 @@ def verify(
         "delta": delta,
     }
     if dry_run:
-        with progress("Looking ahead ...") as update:
+        with progress("Pilot run ...") as update:
             execution = drawing.execution(update)
             draft = draws_to_verify(plan, **claim, seed=drawing.seed, execution=execution)
         show_draw_plans(described(plan, run), [draft], delta=delta, json=json)

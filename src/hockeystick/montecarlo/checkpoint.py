@@ -1,8 +1,8 @@
 """What was drawn so far, in a file that survives an interruption.
 
-The file belongs to one question and holds its seed: asked again with the same file, the question
-takes the same draws, of which those in the file need not be made again. It is authenticated with a
-key that is kept elsewhere (checkpoint_key.py): a claim is never accepted on tallies that somebody
+The file belongs to one request and holds its seed: repeated with the same file, the request takes
+the same draws, of which those in the file need not be made again. It is authenticated with a
+key that is kept elsewhere (checkpoint_key.py): a claim is never accepted on sums that somebody
 else may have written.
 """
 
@@ -22,15 +22,14 @@ from hockeystick._text import strict_json
 from hockeystick._version import __version__
 from hockeystick.errors import InvalidParameter
 from hockeystick.montecarlo.checkpoint_key import authentic, tag, user_key
-from hockeystick.montecarlo.tally import Tally
-from hockeystick.montecarlo.work import Job, Piece
+from hockeystick.montecarlo.draws import Job, Piece, Sums
 
 __all__ = ["Checkpoint", "fresh_seed"]
 
 FORMAT = "hockeystick draws 2"
-# Seconds between two writes.
+# Seconds between two writes: so much work is lost at most if the process is killed.
 INTERVAL = 10.0
-# How far sums of the same payoffs may be off, relatively.
+# How far sums of the same payoffs may be off, relatively: rounding of up to 1e10 additions.
 ROUNDING = 1e-6
 
 
@@ -40,7 +39,7 @@ def fresh_seed() -> int:
 
 
 class Checkpoint:
-    """Tallies of pieces, by job and number, and the seed of the question they belong to."""
+    """Sums of pieces, by job and number, and the seed of the question they belong to."""
 
     def __init__(
         self,
@@ -56,7 +55,7 @@ class Checkpoint:
         self._keeps = rescuable or path is not None
         asked = repr((__version__, sorted(question.items())))
         self._question = hashlib.sha256(asked.encode()).hexdigest()
-        self._tallies: dict[str, Tally] = {}
+        self._kept: dict[str, Sums] = {}
         self._written = time.monotonic()
         self.seed = fresh_seed() if seed is None else seed
         if path is not None:
@@ -65,18 +64,18 @@ class Checkpoint:
             if path.exists():
                 self._read(path, seed, self._key)
 
-    def find(self, piece: Piece) -> Tally | None:
+    def find(self, piece: Piece) -> Sums | None:
         """What the piece came to, if that is known."""
-        return self._tallies.get(_key(piece)) if self._keeps else None
+        return self._kept.get(_key(piece)) if self._keeps else None
 
-    def keep(self, piece: Piece, tally: Tally) -> None:
+    def keep(self, piece: Piece, sums: Sums) -> None:
         """Remember, and write from time to time; nothing without a file to come.
 
         Infinite sums and NaN pass no trial; they are drawn again.
         """
-        if not (self._keeps and _consistent(tally)):
+        if not (self._keeps and _consistent(sums)):
             return
-        self._tallies[_key(piece)] = tally
+        self._kept[_key(piece)] = sums
         if time.monotonic() - self._written > INTERVAL:
             self.write()
 
@@ -85,7 +84,7 @@ class Checkpoint:
 
         None if there is nothing to write, or no key to write it with.
         """
-        if self._path is not None or not self._tallies:
+        if self._path is not None or not self._kept:
             return None
         try:
             self._key = user_key() if self._key is None else self._key
@@ -103,7 +102,7 @@ class Checkpoint:
             "format": FORMAT,
             "question": self._question,
             "seed": str(self.seed),
-            "pieces": {key: _listed(tally) for key, tally in self._tallies.items()},
+            "pieces": {key: _listed(sums) for key, sums in self._kept.items()},
         }
         marked = {**content, "tag": tag(self._key, _canonical(content))}
         with replacing(self._path) as file:
@@ -121,16 +120,16 @@ class Checkpoint:
             if not own:
                 raise _refused("one that was written with the same checkpoint key", path)
             stored = int(content["seed"])
-            tallies = {piece: _tally(*parts) for piece, parts in content["pieces"].items()}
+            kept = {piece: _sums(*parts) for piece, parts in content["pieces"].items()}
         except InvalidParameter:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, OSError):
             raise _refused("one of the same question", path) from None
         if seed not in (None, stored):
             raise _refused("one of the same question and seed", path)
-        if not all(map(_consistent, tallies.values())):
+        if not all(map(_consistent, kept.values())):
             raise _refused("one with sums of payoffs that are possible", path)
-        self.seed, self._tallies = stored, tallies
+        self.seed, self._kept = stored, kept
 
 
 def _refused(instead: str, path: Path) -> InvalidParameter:
@@ -149,24 +148,24 @@ def _digest(job: Job) -> str:
     return hashlib.sha256(repr((drawn, job.payoffs, job.draws)).encode()).hexdigest()[:16]
 
 
-def _listed(tally: Tally) -> list[Any]:
-    return [tally.draws, tally.totals.tolist(), tally.squares.tolist(), tally.largest.tolist()]
+def _listed(sums: Sums) -> list[Any]:
+    return [sums.draws, sums.totals.tolist(), sums.squares.tolist(), sums.largest.tolist()]
 
 
-def _tally(draws: int, totals: Any, squares: Any, largest: Any) -> Tally:
-    return Tally(draws, *(np.array(one, dtype=np.float64) for one in (totals, squares, largest)))
+def _sums(draws: int, totals: Any, squares: Any, largest: Any) -> Sums:
+    return Sums(draws, *(np.array(one, dtype=np.float64) for one in (totals, squares, largest)))
 
 
-def _consistent(tally: Tally) -> bool:
+def _consistent(sums: Sums) -> bool:
     """Whether sums of finite payoffs that are not negative can be like this, up to rounding."""
-    totals, squares, largest = tally.totals, tally.squares, tally.largest
+    totals, squares, largest = sums.totals, sums.squares, sums.largest
     most = largest * (1 + ROUNDING)
     return (
-        type(tally.draws) is int
-        and tally.draws > 0
+        type(sums.draws) is int
+        and sums.draws > 0
         and totals.shape == squares.shape == largest.shape
         and bool(np.all(np.isfinite(totals) & np.isfinite(squares) & (largest >= 0)))
-        and bool(np.all((totals >= 0) & (totals <= tally.draws * most)))
+        and bool(np.all((totals >= 0) & (totals <= sums.draws * most)))
         and bool(np.all((squares >= 0) & (squares <= totals * most)))
     )
 

@@ -12,12 +12,11 @@ from hockeystick import _validate as check
 from hockeystick.errors import CalibrationError, InvalidParameter
 from hockeystick.guarantee import directions_for
 from hockeystick.montecarlo.concentration import interval
-from hockeystick.montecarlo.execution import Execution
-from hockeystick.montecarlo.noise_search import noise_near
-from hockeystick.montecarlo.payoff import Payoff
-from hockeystick.montecarlo.session import check_simulated, open_drawer
+from hockeystick.montecarlo.drawing import check_simulated, open_drawer
+from hockeystick.montecarlo.draws import Job, Payoff
+from hockeystick.montecarlo.pilot import noise_by_pilots
+from hockeystick.montecarlo.settings import Execution
 from hockeystick.montecarlo.verifier import Claim, Verifier
-from hockeystick.montecarlo.work import Job
 from hockeystick.plan import Plan
 from hockeystick.profile.refinement import Direction
 from hockeystick.randomness import RandomSource, generator
@@ -151,10 +150,10 @@ def estimate_profiles(
                     replace(run, noise_multipliers=levels),
                     questions,
                     draws,
-                    drawer.checkpoint.seed,
+                    drawer.seed,
                     (int(side == "add"), number),
                 )
-                means.append(drawer.tally(job, text=f"Direction {side}").means)
+                means.append(drawer.sums(job, text=f"Direction {side}").means)
             worst = np.max(means, axis=0)
             share = miss / len(means)
             for level, one in enumerate(found):
@@ -196,8 +195,14 @@ def estimate_noise(
     first = float(sensitivity) / claim.epsilon**0.5 if start is None else start
     asked: dict[str, Any] = {"estimate_noise": (epsilon, delta, direction)}
     with open_drawer(plan, execution=execution, seed=seed, **asked) as drawer:
-        verifier = Verifier(drawer, drawer.checkpoint.seed)
-        near = noise_near(verifier, claim, aim=claim.delta, most=most, start=first, close=CLOSE)
+        verifier = Verifier(drawer)
+        near = noise_by_pilots(
+            lambda noise, number: verifier.pilots(claim, noise, stream=(0, number)),
+            aim=claim.delta,
+            most=most,
+            start=first,
+            close=CLOSE,
+        )
     if near is None:
         raise CalibrationError(
             f"No noise multiplier was found at which draws show delta = {delta:g} at "

@@ -1,4 +1,4 @@
-"""A first look at a run: roughly how large delta is, and from where to draw.
+"""Pilot runs: roughly how large delta is, from where to draw, and which noise to test.
 
 Nothing here is a claim. Pilots have randomness of their own, so what they find may be used to place
 thresholds and to choose proposals for draws that come after.
@@ -7,29 +7,59 @@ thresholds and to choose proposals for draws that come after.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from hockeystick.montecarlo.drawing import Drawer
-from hockeystick.montecarlo.payoff import Payoff
-from hockeystick.montecarlo.work import Job
+from hockeystick.montecarlo.draws import Job, Payoff
 from hockeystick.schemes.simulation import Proposal, Simulation
 
-__all__ = ["Pilot", "Pilots", "Sighting"]
+__all__ = ["DrawStatistics", "NoiseEstimate", "Pilot", "noise_by_pilots", "run_pilot"]
 
-# Proposals are tried with a few draws each; the best few with more, the best with most.
-FIRST, SECOND, LAST, BEST = 500, 4_000, 40_000, 4
-# Scales and shifts that are tried; shifts are in units of what moves the loss by epsilon.
-SCALES = (1.0, 1.5, 2.0, 3.0)
-SHIFTS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-SHIFTS_WITHOUT = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2)
-# Squares of smaller means are lost to underflow; such a delta counts as not seen.
+# Squares of smaller means are lost to underflow; such a delta counts as not observed.
 SMALLEST_MEAN = 1e-140
 
 
-class Sighting(NamedTuple):
-    """What draws from one proposal looked like; `relative_variance` is of a single draw."""
+@dataclass(frozen=True)
+class PilotSettings:
+    """How a pilot chooses a proposal. A poor choice costs draws later, never validity."""
+
+    # Draws from each proposal, from each of the `kept` best, and from the best. The last ones give
+    # a good proposal's mean, of relative variance 4 or so, to about 1 %.
+    draws: tuple[int, int, int] = (500, 4_000, 40_000)
+    kept: int = 4
+    # With the example: scales of the means, with shifts in units of what moves the loss by epsilon.
+    scales: tuple[float, ...] = (1.0, 1.5, 2.0, 3.0)
+    shifts: tuple[float, ...] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+    # Without it: shifts alone, a little beyond one such unit.
+    shifts_without: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2)
+    # Below this epsilon the unit of shifts stays the same, so that it does not vanish.
+    least_epsilon: float = 0.1
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How the noise with a wanted delta is searched by pilots."""
+
+    # The search ends within a factor e^close of the wanted delta, or after so many noises.
+    close: float = 0.15
+    most_noises: int = 30
+    # The longest step in log noise, which changes delta by e^6 at the first power; and the step
+    # to a second noise if the first one is close already, since the power needs two.
+    longest_step: float = 0.4
+    second_step: float = 0.01
+    # delta falls as a power of the noise: the first guess, and the range that is believed.
+    power: float = -15.0
+    flattest: float = -3.0
+    steepest: float = -400.0
+
+
+PILOT, SEARCH = PilotSettings(), SearchSettings()
+
+
+class DrawStatistics(NamedTuple):
+    """What draws from one proposal were like; `relative_variance` is of a single draw."""
 
     run: Simulation
     mean: float
@@ -45,61 +75,55 @@ class Sighting(NamedTuple):
 
 @dataclass(frozen=True)
 class Pilot:
-    """What was seen of one run at one epsilon: the best proposal first."""
+    """What was observed of one run at one epsilon: the proposal with the least variance first."""
 
     run: Simulation
     epsilon: float
-    sightings: tuple[Sighting, ...]
+    statistics: tuple[DrawStatistics, ...]
     draws: int
 
     @property
     def mean(self) -> float:
-        """An estimate of delta; 0 if nothing was seen."""
-        return self.sightings[0].mean if self.sightings else 0.0
+        """An estimate of delta; 0 if no draw counted."""
+        return self.statistics[0].mean if self.statistics else 0.0
 
     @property
     def relative_error(self) -> float:
         """Its standard error, relatively."""
-        return self.sightings[0].relative_error if self.sightings else math.inf
+        return self.statistics[0].relative_error if self.statistics else math.inf
 
 
-@dataclass(frozen=True)
-class Pilots:
-    """Looks at runs; every look has a stream of random numbers of its own."""
-
-    drawer: Drawer
-    seed: int
-
-    def look(self, run: Simulation, epsilon: float, *, stream: tuple[int, ...]) -> Pilot:
-        """Try proposals for a run with one noise level."""
+def run_pilot(drawer: Drawer, run: Simulation, epsilon: float, *, stream: tuple[int, ...]) -> Pilot:
+    """Try proposals for a run with one noise level, with a stream of random numbers of its own."""
+    first, second, last = PILOT.draws
+    found = [
+        _statistics(drawer, replace(run, proposal=one), epsilon, first, (*stream, 0, number))
+        for number, one in enumerate(_proposals(run, epsilon))
+    ]
+    spent = sum(one.draws for one in found)
+    for stage, (draws, keep) in enumerate(((second, PILOT.kept), (last, 1)), start=1):
+        ranked = sorted((one for one in found if one.mean > 0), key=_by_variance)[:keep]
         found = [
-            self._sight(replace(run, proposal=proposal), epsilon, FIRST, (*stream, 0, number))
-            for number, proposal in enumerate(_proposals(run, epsilon))
+            _statistics(drawer, one.run, epsilon, draws, (*stream, stage, number))
+            for number, one in enumerate(ranked)
         ]
-        spent = sum(one.draws for one in found)
-        for stage, draws in enumerate((SECOND, LAST), start=1):
-            keep = BEST if draws == SECOND else 1
-            ranked = sorted((one for one in found if one.mean > 0), key=_by_variance)[:keep]
-            found = [
-                self._sight(one.run, epsilon, draws, (*stream, stage, number))
-                for number, one in enumerate(ranked)
-            ]
-            spent += sum(one.draws for one in found)
-        return Pilot(run, epsilon, tuple(sorted(found, key=_by_variance)), spent)
-
-    def _sight(
-        self, run: Simulation, epsilon: float, draws: int, stream: tuple[int, ...]
-    ) -> Sighting:
-        job = Job(run, (Payoff(epsilon),), draws, self.seed, stream)
-        tally = self.drawer.tally(job, text="Looking ahead")
-        mean = float(tally.means[0, 0])
-        if not mean > SMALLEST_MEAN:
-            return Sighting(run, 0.0, math.inf, 0.0, draws)
-        variance = float(tally.variances[0, 0]) / mean**2
-        return Sighting(run, mean, variance, float(tally.largest[0, 0]), draws)
+        spent += sum(one.draws for one in found)
+    return Pilot(run, epsilon, tuple(sorted(found, key=_by_variance)), spent)
 
 
-def _by_variance(one: Sighting) -> float:
+def _statistics(
+    drawer: Drawer, run: Simulation, epsilon: float, draws: int, stream: tuple[int, ...]
+) -> DrawStatistics:
+    job = Job(run, (Payoff(epsilon),), draws, drawer.seed, stream)
+    sums = drawer.sums(job, text="Pilot run")
+    mean = float(sums.means[0, 0])
+    if not mean > SMALLEST_MEAN:
+        return DrawStatistics(run, 0.0, math.inf, 0.0, draws)
+    variance = float(sums.variances[0, 0]) / mean**2
+    return DrawStatistics(run, mean, variance, float(sums.largest[0, 0]), draws)
+
+
+def _by_variance(one: DrawStatistics) -> float:
     return one.relative_variance
 
 
@@ -109,14 +133,60 @@ def _proposals(run: Simulation, epsilon: float) -> Iterator[Proposal | None]:
     runner = run.prepared()
     if not runner.takes_proposals:
         return
-    unit = runner.shift_for(max(epsilon, 0.1))
+    unit = runner.shift_for(max(epsilon, PILOT.least_epsilon))
     if unit == 0:
         return
     if run.present:
-        for scale in SCALES:
-            for shift in SHIFTS:
+        for scale in PILOT.scales:
+            for shift in PILOT.shifts:
                 if (scale, shift) != (1.0, 0.0):
                     yield Proposal(scale, shift * unit)
     else:
-        for shift in SHIFTS_WITHOUT:
+        for shift in PILOT.shifts_without:
             yield Proposal(0.0, -shift * unit)
+
+
+class NoiseEstimate(NamedTuple):
+    """A noise, what the pilots observed there, and with which power of the noise delta falls."""
+
+    noise: float
+    pilots: list[Pilot]
+    power: float
+
+    @property
+    def delta(self) -> float:
+        """The estimate in the worst direction."""
+        return max(pilot.mean for pilot in self.pilots)
+
+
+def noise_by_pilots(
+    pilots_at: Callable[[float, int], list[Pilot]],
+    *,
+    aim: float,
+    most: float,
+    start: float,
+    close: float = SEARCH.close,
+) -> NoiseEstimate | None:
+    """The noise at which pilots estimate delta at `aim`; None if `most` is not enough.
+
+    `pilots_at(noise, number)` runs the pilots of the number-th noise. By a secant search on log
+    delta against log noise.
+    """
+    noise = min(start, most)
+    power, before = SEARCH.power, None
+    for number in range(SEARCH.most_noises):
+        near = NoiseEstimate(noise, pilots_at(noise, number), power)
+        observed = math.log(near.delta) if near.delta > 0 else -math.inf
+        if before is not None and math.isfinite(observed) and noise != before[0]:
+            slope = (observed - before[1]) / math.log(noise / before[0])
+            power = min(max(slope, SEARCH.steepest), SEARCH.flattest)
+        if abs(observed - math.log(aim)) <= close and before is not None:
+            return near._replace(power=power)
+        if noise >= most and observed > math.log(aim):
+            return None
+        distance = math.log(aim) - observed
+        step = distance / power if abs(distance) > close else SEARCH.second_step
+        before = (noise, observed) if math.isfinite(observed) else before
+        longest = SEARCH.longest_step
+        noise = min(noise * math.exp(min(max(step, -longest), longest)), most)
+    return None

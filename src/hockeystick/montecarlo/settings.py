@@ -1,15 +1,76 @@
-"""`MonteCarlo`: the method "monte-carlo" with its settings."""
+"""What users say about draws: `MonteCarlo`, the method, and `Execution`, where draws are made."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
 
 from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter
-from hockeystick.montecarlo.execution import Execution
+from hockeystick.montecarlo.checkpoint_key import KEY_BYTES
 
-__all__ = ["MonteCarlo"]
+__all__ = ["Execution", "MonteCarlo"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Execution:
+    """Where draws are made, and what happens on the way. Results do not depend on it.
+
+    Parameters
+    ----------
+    workers
+        How many cores of this machine draw; by default all of them.
+    scheduler
+        The address of a Dask scheduler ("tcp://host:8786"), or a `distributed.Client`, in the place
+        of this machine.
+    checkpoint
+        A file. A computation that was interrupted continues there when it is requested again.
+    rescue
+        A directory. Without a checkpoint, what was drawn before Ctrl-C goes to a new file there.
+    progress
+        Is called with a sentence that says how far the draws are.
+    checkpoint_key
+        32 bytes or more that authenticate the checkpoint: one with the tag of another key is
+        refused. By default a key of this user, which is made once.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.Execution(workers=2).workers
+    2
+    """
+
+    workers: int | None = None
+    scheduler: Any = None
+    checkpoint: str | os.PathLike[str] | None = None
+    rescue: str | os.PathLike[str] | None = None
+    progress: Callable[[str], None] | None = None
+    checkpoint_key: bytes | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        key: Any = self.checkpoint_key
+        if key is not None and not (isinstance(key, bytes) and len(key) >= KEY_BYTES):
+            # What was given may be a secret.
+            raise InvalidParameter(
+                "checkpoint_key", f"None or {KEY_BYTES} bytes or more", type(key).__name__
+            )
+        if self.workers is not None:
+            object.__setattr__(self, "workers", check.positive_integer("workers", self.workers))
+        if self.workers is not None and self.scheduler is not None:
+            raise InvalidParameter("workers", "None for work on a cluster", self.workers)
+
+    @property
+    def checkpoint_path(self) -> Path | None:
+        """The file, if there is to be one."""
+        return None if self.checkpoint is None else Path(self.checkpoint)
+
+    def tell(self, text: str) -> None:
+        """Pass on how far it is."""
+        if self.progress is not None:
+            self.progress(text)
 
 
 @dataclass(frozen=True, kw_only=True)

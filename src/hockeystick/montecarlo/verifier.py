@@ -1,34 +1,36 @@
 """Testing a claim (epsilon, delta) before a run; the chance of a wrong acceptance is inside delta.
 
-Estimate-verify-release (Wang et al. 2023; b_min_sep, Appendix A and Theorem A.1): a mechanism that
-is run only after it was accepted, by a verifier that accepts one that is not (epsilon, d)-DP with
-probability at most q, is (epsilon, d + q (1 - d))-DP. Both directions are verified, and for users
-every number of examples; a false claim is false for one of these, so their chances do not add up.
+Estimate-verify-release [Wang23] [DongGanesh26, Theorem A.1]: a mechanism that is run only after it
+was accepted, by a verifier that accepts one that is not (epsilon, d)-DP with probability at most q,
+is (epsilon, d + q (1 - d))-DP. Both directions are verified, and for users every number of
+examples; a false claim is false for one of these, so their chances do not add up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from hockeystick.montecarlo.drawing import Drawer
-from hockeystick.montecarlo.pilot import Pilot, Pilots
-from hockeystick.montecarlo.tally import Tally
+from hockeystick.montecarlo.draws import Job, Sums
+from hockeystick.montecarlo.pilot import Pilot, run_pilot
 from hockeystick.montecarlo.trials import Design, Trial, cheapest_design
-from hockeystick.montecarlo.work import Job
 from hockeystick.plan import Plan
 from hockeystick.profile.refinement import Direction
 from hockeystick.schemes.simulation import Simulation, runs_of
 
-__all__ = ["Claim", "Outcome", "Verifier"]
+__all__ = ["ROUNDING", "Claim", "DrawPlan", "Outcome", "PlannedTrial", "Verifier"]
 
-# The part of delta that pays for a wrong acceptance.
-MISS_SHARE = 0.01
-# What rounding may have taken from a mean, relatively.
+# The part of delta for a wrong acceptance. With less, more draws are needed, in proportion to
+# log(1/q); with more, less delta is left for the run.
+FALSE_ACCEPTANCE_SHARE = 0.01
+# What rounding may have taken from a mean, relatively: 1e-16 in each addition of a block of draws,
+# of which there are far fewer than 1e7.
 ROUNDING = 1e-8
 # Streams of random numbers: pilots and trials never share one.
-PILOT, TRIAL = 0, 1
+PILOT_STREAM, TRIAL_STREAM = 0, 1
 
 
 @dataclass(frozen=True)
@@ -41,14 +43,14 @@ class Claim:
     directions: tuple[Direction, ...]
 
     @property
-    def miss(self) -> float:
+    def false_acceptance(self) -> float:
         """The probability q with which a mechanism that is not (epsilon, allowed)-DP may pass."""
-        return MISS_SHARE * self.delta
+        return FALSE_ACCEPTANCE_SHARE * self.delta
 
     @property
     def allowed(self) -> float:
         """d with d + q (1 - d) = delta."""
-        return (self.delta - self.miss) / (1 - self.miss)
+        return (self.delta - self.false_acceptance) / (1 - self.false_acceptance)
 
     def runs(self, noise: float) -> list[Simulation]:
         """What has to be tested: each direction, and each number of examples of a user."""
@@ -59,8 +61,74 @@ class Claim:
         ]
 
 
+@dataclass(frozen=True)
+class PlannedTrial:
+    """A test of one direction: it passes if the mean of its draws is at most `threshold`.
+
+    Attributes
+    ----------
+    direction
+        "remove" or "add".
+    held
+        How many examples the user has; 1 if the unit is an example.
+    part
+        What is tested: the "whole" delta, the part that is "capped", or the "excess" over the cap.
+        "proven" needs no draws; its threshold is the proven bound.
+    draws, threshold
+        How many draws are made, and the largest mean that passes.
+    """
+
+    direction: str
+    held: int
+    part: str
+    draws: int
+    threshold: float
+
+
+@dataclass(frozen=True)
+class DrawPlan:
+    """The trials of a claim at one noise, before they are made.
+
+    Attributes
+    ----------
+    noise_multiplier
+        The noise that is tested.
+    trials
+        One or two `PlannedTrial` for each direction, and for each number of a user's examples.
+    estimated_delta
+        The pilot's estimate in the worst direction.
+    passes_up_to
+        The largest delta that the trials are designed for. Its distance to the claimed delta is
+        what verifying with so few draws costs.
+    seconds
+        About how long the draws will take, at the speed of the pilots.
+    feasible
+        False if the claim is too close to the truth to be tested, or false.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> plan = hs.Plan(sampling=hs.MinSep(rate=0.1, separation=4), steps=8)
+    >>> found = hs.draws_to_verify(plan, noise_multiplier=2.0, epsilon=1.0, delta=0.01, seed=1)
+    >>> found.feasible, found.draws == sum(trial.draws for trial in found.trials)
+    (True, True)
+    """
+
+    noise_multiplier: float
+    trials: tuple[PlannedTrial, ...]
+    estimated_delta: float
+    passes_up_to: float
+    seconds: float
+    feasible: bool
+
+    @property
+    def draws(self) -> int:
+        """All draws."""
+        return sum(trial.draws for trial in self.trials)
+
+
 class Outcome(NamedTuple):
-    """Whether all trials passed; if not, the first that did not, and the mean it saw."""
+    """Whether all trials passed; if not, the first that did not, and its mean."""
 
     accepted: bool
     draws: int
@@ -70,16 +138,14 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Verifier:
-    """Looks ahead, lays out trials and makes them."""
+    """Runs pilots, designs trials and makes them."""
 
     drawer: Drawer
-    seed: int
 
-    def look(self, claim: Claim, noise: float, *, stream: tuple[int, ...]) -> list[Pilot]:
+    def pilots(self, claim: Claim, noise: float, *, stream: tuple[int, ...]) -> list[Pilot]:
         """A pilot for each run of the claim."""
-        pilots = Pilots(self.drawer, self.seed)
         return [
-            pilots.look(run, claim.epsilon, stream=(PILOT, *stream, number))
+            run_pilot(self.drawer, run, claim.epsilon, stream=(PILOT_STREAM, *stream, number))
             for number, run in enumerate(claim.runs(noise))
         ]
 
@@ -87,11 +153,34 @@ class Verifier:
     def designs(claim: Claim, pilots: list[Pilot], *, change: float = 1.0) -> list[Design] | None:
         """Trials for each run; None if some run is too close to the bound to pass."""
         found = [
-            cheapest_design(pilot, allowed=claim.allowed, miss=claim.miss, change=change)
+            cheapest_design(
+                pilot, allowed=claim.allowed, false_pass=claim.false_acceptance, change=change
+            )
             for pilot in pilots
         ]
         known = [design for design in found if design is not None]
         return known if len(known) == len(found) else None
+
+    def draw_plan(self, claim: Claim, noise: float, *, stream: tuple[int, ...]) -> DrawPlan:
+        """Run the pilots of a claim and describe the trials that follow from them."""
+        start = time.perf_counter()
+        pilots = self.pilots(claim, noise, stream=stream)
+        seconds = time.perf_counter() - start
+        designs = self.designs(claim, pilots)
+        rows = [
+            row
+            for pilot, design in zip(pilots, designs or [], strict=False)
+            for row in _planned(pilot, design)
+        ]
+        speed = sum(pilot.draws for pilot in pilots) / max(seconds, 1e-9)
+        return DrawPlan(
+            noise,
+            tuple(rows),
+            max(pilot.mean for pilot in pilots),
+            max((row.threshold for row in rows if row.part in ("whole", "capped")), default=0.0),
+            sum(row.draws for row in rows) / speed,
+            designs is not None,
+        )
 
     def test(self, designs: list[Design], *, text: str, stream: tuple[int, ...]) -> Outcome:
         """Make the trials one after the other, up to the first that fails."""
@@ -99,21 +188,34 @@ class Verifier:
         draws = 0
         for number, trial in enumerate(trials):
             job = Job(
-                trial.simulation, (trial.payoff,), trial.draws, self.seed, (TRIAL, *stream, number)
+                trial.simulation,
+                (trial.payoff,),
+                trial.draws,
+                self.drawer.seed,
+                (TRIAL_STREAM, *stream, number),
             )
             name = f"{text}, trial {number + 1} of {len(trials)}"
-            tally = self.drawer.tally(job, text=name, enough=_failed_already(trial))
-            draws += tally.draws
-            mean = float(tally.totals[0, 0]) / trial.draws
+            sums = self.drawer.sums(job, text=name, enough=_failed_already(trial))
+            draws += sums.draws
+            mean = float(sums.totals[0, 0]) / trial.draws
             if not mean * (1 + ROUNDING) <= trial.threshold:
-                return Outcome(False, draws, trial, float(tally.means[0, 0]))
+                return Outcome(False, draws, trial, float(sums.means[0, 0]))
         return Outcome(True, draws)
 
 
-def _failed_already(trial: Trial) -> Callable[[Tally], bool]:
+def _failed_already(trial: Trial) -> Callable[[Sums], bool]:
     """Payoffs are not negative, so a sum that is too large stays so."""
 
-    def failed(tally: Tally) -> bool:
-        return not float(tally.totals[0, 0]) / trial.draws <= trial.threshold
+    def failed(sums: Sums) -> bool:
+        return not float(sums.totals[0, 0]) / trial.draws <= trial.threshold
 
     return failed
+
+
+def _planned(pilot: Pilot, design: Design) -> Iterator[PlannedTrial]:
+    run = pilot.run
+    direction = "remove" if run.present else "add"
+    if design.proven is not None:
+        yield PlannedTrial(direction, run.held, "proven", 0, design.proven)
+    for trial in design.trials:
+        yield PlannedTrial(direction, run.held, trial.payoff.part, trial.draws, trial.threshold)

@@ -1,18 +1,17 @@
-"""`verify`: a claim is fixed first and tested by simulation; its failure is inside delta."""
+"""`verify`: a claim that is fixed beforehand is tested by draws; its failure is inside delta."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter, UnsupportedPlan, VerificationFailed
 from hockeystick.guarantee import Analysis, Guarantee, directions_for
-from hockeystick.montecarlo.claimed import ClaimedPoint
-from hockeystick.montecarlo.drafts import DrawPlan, draw_plan
-from hockeystick.montecarlo.execution import Execution
-from hockeystick.montecarlo.session import check_simulated, open_drawer
-from hockeystick.montecarlo.settings import MonteCarlo
-from hockeystick.montecarlo.verifier import Claim, Outcome, Verifier
+from hockeystick.montecarlo.drawing import check_simulated, open_drawer
+from hockeystick.montecarlo.points import ClaimedPoint
+from hockeystick.montecarlo.settings import Execution, MonteCarlo
+from hockeystick.montecarlo.verifier import Claim, DrawPlan, Verifier
 from hockeystick.plan import Plan, require_plan
 from hockeystick.schemes.simulation import simulation_remark
 
@@ -30,20 +29,58 @@ def verify(
     seed: int | None = None,
     execution: Execution | None = None,
 ) -> Guarantee:
-    """Test the claim that the plan is (epsilon, delta)-DP; a Guarantee of kind "verified".
+    """Test the claim that the plan is (epsilon, delta)-DP, before it is run.
 
-    b_min_sep, Appendix A, with its errata: the verifier accepts a mechanism that is not
-    (epsilon, d)-DP with probability at most q, where d + q (1 - d) = delta; running the plan only
-    after acceptance is then (epsilon, delta)-DP. `VerificationFailed` if the claim is not accepted.
-    Each further attempt, with the same noise or more, may accept a false claim with probability q =
-    delta/100 again, which the delta of a single guarantee does not cover; `calibrate` with the
-    method "monte-carlo" tries several noises at the price of one.
+    The verifier accepts a mechanism that is not (epsilon, d)-DP with probability at most q, where
+    d + q (1 - d) = delta. Running the plan only after acceptance is then (epsilon, delta)-DP
+    [DongGanesh26, Theorem A.1]. A pilot with randomness of its own chooses how to draw and places
+    the thresholds.
 
-    A pilot with randomness of its own chooses how to draw and places the thresholds. `draws` limits
-    how many may be made: if the pilot finds that more are needed, `InvalidParameter` says how many.
-    `seed` makes the draws reproducible; `execution` says who makes them. Cost: about
-    log(1/q) * M / delta draws of O(steps * bands) for a bound M <= 1 on what a single draw may
-    count, more as the true delta comes closer to the claimed one. `draws_to_verify` answers first.
+    One attempt: each further one, with the same noise or more, may accept a false claim with
+    probability q = delta/100 again, which the delta of a single guarantee does not cover.
+    `calibrate` with `MonteCarlo` tests several noises at the cost of one.
+
+    About log(1/q) * M / delta draws of O(steps * bands) each, for a bound M <= 1 on what a single
+    draw may count, and more as the true delta comes closer to the claimed one. `draws_to_verify`
+    says beforehand how many.
+
+    Parameters
+    ----------
+    plan
+        The run, with Gaussian noise.
+    noise_multiplier
+        The standard deviation of the noise over the clip norm.
+    epsilon, delta
+        The claim.
+    direction
+        "both", or "add" or "remove" for one direction alone.
+    draws
+        The most draws that may be made; by default as many as are needed.
+    seed
+        An integer that makes the draws reproducible. By default it comes from the operating
+        system.
+    execution
+        Where the draws are made (`Execution`).
+
+    Returns
+    -------
+    Guarantee
+        Of kind "verified".
+
+    Raises
+    ------
+    VerificationFailed
+        If the claim is not accepted.
+    InvalidParameter
+        If more than `draws` are needed; the message says how many.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> plan = hs.Plan(sampling=hs.MinSep(rate=0.1, separation=4), steps=8)
+    >>> found = hs.verify(plan, noise_multiplier=2.0, epsilon=1.0, delta=0.01, seed=1)
+    >>> found.kind, found.epsilon(delta=0.01)
+    ('verified', 1.0)
     """
     claim = checked_claim(plan, epsilon=epsilon, delta=delta, direction=direction)
     noise = check.positive("noise_multiplier", noise_multiplier)
@@ -51,14 +88,14 @@ def verify(
     with open_drawer(
         plan, execution=execution, seed=seed, verify=(noise, epsilon, delta, direction)
     ) as drawer:
-        verifier = Verifier(drawer, drawer.checkpoint.seed)
-        pilots = verifier.look(claim, noise, stream=(2,))
+        verifier = Verifier(drawer)
+        pilots = verifier.pilots(claim, noise, stream=(2,))
         designs = verifier.designs(claim, pilots)
         if designs is None:
-            seen = max(pilot.mean for pilot in pilots)
+            estimate = max(pilot.mean for pilot in pilots)
             raise VerificationFailed(
                 f"The claim (epsilon={epsilon:g}, delta={delta:g}) is not accepted at noise "
-                f"multiplier {noise:g}: the pilot estimates delta at {seen:.3g}."
+                f"multiplier {noise:g}: the pilot estimates delta at {estimate:.3g}."
             )
         needed = sum(design.draws for design in designs)
         if limit is not None and needed > limit:
@@ -69,7 +106,8 @@ def verify(
             f"The claim (epsilon={epsilon:g}, delta={delta:g}) is not accepted at noise "
             f"multiplier {noise:g} after {outcome.draws:,} draws."
         )
-    return verified_guarantee(claim, noise, _details(claim, outcome))
+    details = {"draws": outcome.draws, "false_acceptance": claim.false_acceptance}
+    return verified_guarantee(claim, noise, details)
 
 
 def draws_to_verify(
@@ -82,16 +120,34 @@ def draws_to_verify(
     seed: int | None = None,
     execution: Execution | None = None,
 ) -> DrawPlan:
-    """What `verify` would draw with the same arguments; only the pilot is run."""
+    """What `verify` would draw with the same arguments; only the pilots are run.
+
+    Parameters
+    ----------
+    plan, noise_multiplier, epsilon, delta, direction, seed, execution
+        As for `verify`.
+
+    Returns
+    -------
+    DrawPlan
+        The trials, how many draws they make, and about how long they take.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> plan = hs.Plan(sampling=hs.MinSep(rate=0.1, separation=4), steps=8)
+    >>> hs.draws_to_verify(plan, noise_multiplier=0.2, epsilon=1.0, delta=0.01, seed=1).feasible
+    False
+    """
     claim = checked_claim(plan, epsilon=epsilon, delta=delta, direction=direction)
     noise = check.positive("noise_multiplier", noise_multiplier)
     with open_drawer(
         plan, execution=execution, seed=seed, verify=(noise, epsilon, delta, direction)
     ) as drawer:
-        return draw_plan(Verifier(drawer, drawer.checkpoint.seed), claim, noise, stream=(2,))
+        return Verifier(drawer).draw_plan(claim, noise, stream=(2,))
 
 
-def verified_guarantee(claim: Claim, noise: float, details: dict[str, object]) -> Guarantee:
+def verified_guarantee(claim: Claim, noise: float, details: Mapping[str, object]) -> Guarantee:
     """The guarantee of an accepted claim, with what it implies at other epsilons and deltas."""
     plan = claim.plan
     remark = simulation_remark(plan)
@@ -108,10 +164,6 @@ def verified_guarantee(claim: Claim, noise: float, details: dict[str, object]) -
         unit=plan.sampling.unit,
         plans=({**plan.describe(), "noise_multiplier": noise},),
     )
-
-
-def _details(claim: Claim, outcome: Outcome) -> dict[str, object]:
-    return {"draws": outcome.draws, "false_acceptance": claim.miss}
 
 
 def checked_claim(plan: Any, *, epsilon: Any, delta: Any, direction: str) -> Claim:

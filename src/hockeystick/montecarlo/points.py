@@ -1,31 +1,63 @@
-"""An upper confidence bound on delta at one epsilon. It is not a privacy guarantee of its own."""
+"""Bounds from a single (epsilon, delta): an accepted claim, and an upper confidence bound."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from hockeystick.bounds.bound import Bound, UpperBound
+from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.errors import InvalidParameter
-from hockeystick.montecarlo.bounded import tightest_run
-from hockeystick.montecarlo.claimed import profile_of_point
 from hockeystick.montecarlo.concentration import upper_edge
-from hockeystick.montecarlo.drawing import Drawer
-from hockeystick.montecarlo.payoff import Payoff
-from hockeystick.montecarlo.session import open_drawer
+from hockeystick.montecarlo.drawing import Drawer, open_drawer
+from hockeystick.montecarlo.draws import Job, Payoff
 from hockeystick.montecarlo.settings import MonteCarlo
+from hockeystick.montecarlo.trials import tightest_run
 from hockeystick.montecarlo.verifier import ROUNDING, Claim
-from hockeystick.montecarlo.work import Job
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
-from hockeystick.profile.refinement import Direction
+from hockeystick.profile.refinement import BOTH, Direction
 from hockeystick.schemes.simulation import simulation_remark
 
-__all__ = ["ConfidencePoint", "confidence_bound", "confidence_point"]
+__all__ = ["ClaimedPoint", "ConfidencePoint", "confidence_bound"]
 
 # Some seconds for thousands of steps.
 DEFAULT_DRAWS = 100_000
+
+
+@dataclass(frozen=True)
+class ClaimedPoint(Bound):
+    """What every (epsilon, delta)-DP mechanism guarantees at other epsilons and deltas.
+
+    `details` stand beside every number.
+    """
+
+    claimed_epsilon: float
+    claimed_delta: float
+    directions: tuple[Direction, ...]
+    details: Mapping[str, object] = field(default_factory=dict)
+
+    def epsilon(
+        self, delta: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> UpperBound:
+        """That of the dominating pair."""
+        return self._pair.epsilon(delta, directions=directions, accuracy=accuracy)
+
+    def delta(
+        self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> UpperBound:
+        """That of the dominating pair."""
+        return self._pair.delta(epsilon, directions=directions, accuracy=accuracy)
+
+    def as_profile(self) -> Profile:
+        """The pair that dominates, if both directions are claimed."""
+        return _profile(self.claimed_epsilon, self.claimed_delta, self.directions)
+
+    @property
+    def _pair(self) -> ProfileBound:
+        pair = Profile.from_epsilon_delta(self.claimed_epsilon, self.claimed_delta)
+        return ProfileBound(pair, details=self.details)
 
 
 @dataclass(frozen=True)
@@ -64,7 +96,7 @@ class ConfidencePoint(Bound):
 
     def as_profile(self) -> Profile:
         """The pair of every (epsilon, delta)-DP mechanism."""
-        return profile_of_point(self.drawn_epsilon, self.bounded_delta, self.directions)
+        return _profile(self.drawn_epsilon, self.bounded_delta, self.directions)
 
     @property
     def _details(self) -> dict[str, object]:
@@ -74,6 +106,14 @@ class ConfidencePoint(Bound):
             "estimated_delta": self.estimate,
         }
         return found if self.remark is None else {**found, "note": self.remark}
+
+
+def _profile(epsilon: float, delta: float, directions: tuple[Direction, ...]) -> Profile:
+    """The pair of every (epsilon, delta)-DP mechanism; one direction alone has none."""
+    if set(directions) != set(BOTH):
+        allowed = "'both' for a profile or a composition"
+        raise InvalidParameter("direction", allowed, ", ".join(directions))
+    return Profile.from_epsilon_delta(epsilon, delta)
 
 
 def confidence_bound(
@@ -90,10 +130,10 @@ def confidence_bound(
     with open_drawer(
         plan, execution=settings.execution, seed=settings.seed, confidence=question
     ) as drawer:
-        return confidence_point(drawer, claim, noise=noise, draws=draws, failure=failure)
+        return _confidence_point(drawer, claim, noise=noise, draws=draws, failure=failure)
 
 
-def confidence_point(
+def _confidence_point(
     drawer: Drawer, claim: Claim, *, noise: float, draws: int, failure: float
 ) -> ConfidencePoint:
     """The largest bound over both directions (and numbers of a user's examples).
@@ -105,9 +145,9 @@ def confidence_point(
     worst = estimate = 0.0
     for number, run in enumerate(runs):
         proposed, largest = tightest_run(run, claim.epsilon)
-        job = Job(proposed, (Payoff(claim.epsilon),), draws, drawer.checkpoint.seed, (number,))
-        tally = drawer.tally(job, text=f"Run {number + 1} of {len(runs)}")
-        mean = float(tally.means[0, 0])
+        job = Job(proposed, (Payoff(claim.epsilon),), draws, drawer.seed, (number,))
+        sums = drawer.sums(job, text=f"Run {number + 1} of {len(runs)}")
+        mean = float(sums.means[0, 0])
         exponent = math.log(len(runs) / failure) / draws
         edge = largest * upper_edge(min(mean * (1 + ROUNDING) / largest, 1.0), exponent)
         # NaN must not look like a small number.

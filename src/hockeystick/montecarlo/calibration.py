@@ -1,0 +1,222 @@
+"""The noise for a wanted guarantee, by verification, without ever ending up with nothing.
+
+[DongGanesh26, Algorithm 5]: of candidates with decreasing noise the last one is run whose
+predecessors were all accepted. The noisiest is a proven mechanism, which needs no test; the others
+are tested in turn up to the first rejection. More noise keeps every guarantee, so a candidate that
+is not private enough is reached only through a wrong acceptance, and Theorem A.1 charges one of
+them. A pilot with randomness of its own places the candidates; no data is touched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hockeystick.guarantee import Guarantee
+from hockeystick.montecarlo.drawing import open_drawer
+from hockeystick.montecarlo.pilot import noise_by_pilots
+from hockeystick.montecarlo.settings import MonteCarlo
+from hockeystick.montecarlo.trials import Design
+from hockeystick.montecarlo.verifier import Claim, DrawPlan, Outcome, Verifier
+from hockeystick.montecarlo.verify import checked_claim, verified_guarantee
+from hockeystick.plan import Plan
+
+__all__ = ["VerifiedNoise", "planned_tests", "verified_noise"]
+
+# Times 1/delta: some minutes for thousands of steps at delta = 1e-5.
+DEFAULT_DRAWS = 100
+
+
+@dataclass(frozen=True)
+class CandidateSettings:
+    """Where candidates are placed. A poor choice costs noise or draws, never validity."""
+
+    # Pilots search the noise with this part of the allowed delta, from this part of the proven
+    # noise on; candidates are placed around it.
+    aim: float = 0.9
+    start: float = 0.7
+    # Shares of the draws for an earlier, noisier candidate and for the last one.
+    earlier_share: float = 0.15
+    last_share: float = 0.8
+    # Candidates lie on a grid of this ratio, finer than the 1 % of noise that verification costs,
+    # from `below` steps under the noise of the pilots to `above` steps over it.
+    ratio: float = 1.001
+    below: int = 100
+    above: int = 400
+
+
+CANDIDATES = CandidateSettings()
+
+
+@dataclass(frozen=True)
+class VerifiedNoise:
+    """The noise that was selected, its guarantee, and how many candidates were tested."""
+
+    noise_multiplier: float
+    guarantee: Guarantee
+    tested: int
+
+
+def verified_noise(
+    plan: Plan,
+    *,
+    epsilon: float,
+    delta: float,
+    direction: str,
+    proven: Callable[[float], float],
+    settings: MonteCarlo,
+    start: float | None = None,
+) -> VerifiedNoise:
+    """The smallest noise that was accepted; `proven(delta)` is one that needs no test.
+
+    Whatever the draws say, the procedure that tests and then runs the plan with the noise that
+    comes out is (epsilon, delta)-DP: it runs a noise that is too small with probability at most q,
+    which is a part of delta.
+    """
+    claim = checked_claim(plan, epsilon=epsilon, delta=delta, direction=direction)
+    fallback, budget = proven(claim.allowed), _budget(settings, claim)
+    question = (epsilon, delta, direction, budget)
+    with open_drawer(
+        plan, execution=settings.execution, seed=settings.seed, calibrate=question
+    ) as drawer:
+        verifier = Verifier(drawer)
+        candidates = place_candidates(verifier, claim, proven=fallback, draws=budget, start=start)
+        chosen = select_noise(verifier, claim, candidates, proven=fallback)
+    guarantee = verified_guarantee(claim, chosen.noise_multiplier, _details(claim, chosen))
+    return VerifiedNoise(chosen.noise_multiplier, guarantee, len(chosen.candidates))
+
+
+def planned_tests(
+    plan: Plan,
+    *,
+    epsilon: float,
+    delta: float,
+    direction: str = "both",
+    proven: Callable[[float], float],
+    settings: MonteCarlo,
+    start: float | None = None,
+) -> list[DrawPlan]:
+    """What `verified_noise` would test with the same arguments, noisiest first; pilots only."""
+    claim = checked_claim(plan, epsilon=epsilon, delta=delta, direction=direction)
+    fallback, budget = proven(claim.allowed), _budget(settings, claim)
+    question = (epsilon, delta, direction, budget)
+    with open_drawer(
+        plan, execution=settings.execution, seed=settings.seed, calibrate=question
+    ) as drawer:
+        verifier = Verifier(drawer)
+        candidates = place_candidates(verifier, claim, proven=fallback, draws=budget, start=start)
+        return [
+            verifier.draw_plan(claim, noise, stream=(1, number))
+            for number, noise in enumerate(candidates.noises)
+        ]
+
+
+def _budget(settings: MonteCarlo, claim: Claim) -> int:
+    return settings.draws or math.ceil(DEFAULT_DRAWS / claim.delta)
+
+
+def _details(claim: Claim, chosen: Selection) -> dict[str, object]:
+    return {
+        "draws": chosen.draws,
+        "false_acceptance": claim.false_acceptance,
+        "candidates": len(chosen.candidates),
+        "fallback": chosen.proven,
+        "accepted": chosen.noise_multiplier < chosen.proven,
+    }
+
+
+class Candidates(NamedTuple):
+    """Noises below the proven one, largest first, and the draws they are likely to take."""
+
+    noises: tuple[float, ...]
+    costs: tuple[float, ...]
+
+
+class Tested(NamedTuple):
+    """A noise that was tested, and what came of it."""
+
+    noise_multiplier: float
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The noise to run with, and the candidates on the way to it.
+
+    `proven` is the noise of the fallback, which is the answer if no candidate was accepted.
+    """
+
+    noise_multiplier: float
+    proven: float
+    candidates: tuple[Tested, ...]
+
+    @property
+    def draws(self) -> int:
+        """Draws of all tests; pilots not counted."""
+        return sum(candidate.outcome.draws for candidate in self.candidates)
+
+
+def place_candidates(
+    verifier: Verifier, claim: Claim, *, proven: float, draws: float, start: float | None = None
+) -> Candidates:
+    """Place the candidates so that testing them takes about as many draws as given."""
+    near = noise_by_pilots(
+        lambda noise, number: verifier.pilots(claim, noise, stream=(0, number)),
+        aim=CANDIDATES.aim * claim.allowed,
+        most=proven,
+        start=start or CANDIDATES.start * proven,
+    )
+    if near is None:
+        return Candidates((), ())
+    noise, pilots, power = near
+
+    def cost(factor: float) -> float:
+        designs = verifier.designs(claim, pilots, change=factor**power)
+        return math.inf if designs is None else sum(design.cost for design in designs)
+
+    grid = [CANDIDATES.ratio**i for i in range(-CANDIDATES.below, CANDIDATES.above)]
+    last = _first_below(grid, CANDIDATES.last_share * draws, cost)
+    if last is None:
+        return Candidates((), ())
+    earlier = _first_below(grid[last + 1 :], CANDIDATES.earlier_share * draws, cost)
+    chosen = [last] if earlier is None else [last + 1 + earlier, last]
+    noises = [noise * grid[i] for i in chosen]
+    below = [i for i, candidate in enumerate(noises) if candidate < proven]
+    return Candidates(tuple(noises[i] for i in below), tuple(cost(grid[chosen[i]]) for i in below))
+
+
+def select_noise(
+    verifier: Verifier, claim: Claim, candidates: Candidates, *, proven: float
+) -> Selection:
+    """Test the candidates in turn, up to the first rejection."""
+    accepted = proven
+    tried: list[Tested] = []
+    for number, noise in enumerate(candidates.noises):
+        pilots = verifier.pilots(claim, noise, stream=(1, number))
+        designs = verifier.designs(claim, pilots)
+        text = f"Candidate {number + 1} of {len(candidates.noises)}, noise {noise:.5g}"
+        outcome = _tested(verifier, designs, text, number)
+        tried.append(Tested(noise, outcome))
+        if not outcome.accepted:
+            break
+        accepted = noise
+    return Selection(accepted, proven, tuple(tried))
+
+
+def _tested(verifier: Verifier, designs: list[Design] | None, text: str, number: int) -> Outcome:
+    if designs is None:
+        return Outcome(False, 0)
+    return verifier.test(designs, text=text, stream=(1, number))
+
+
+def _first_below(grid: list[float], limit: float, cost: Callable[[float], float]) -> int | None:
+    """The first entry of the grid that costs at most the limit; costs fall along it."""
+    if not grid or cost(grid[-1]) > limit:
+        return None
+    low, high = -1, len(grid) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if cost(grid[middle]) <= limit else (middle, high)
+    return high
