@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from hockeystick._numerics.law import Law, Resolution, Side
-from hockeystick.profile.expressions.constructors import from_pmfs
+from hockeystick.profile.expressions.discrete import from_pmfs
 
 __all__ = [
     "brief",

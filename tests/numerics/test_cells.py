@@ -8,8 +8,7 @@ import pytest
 from hockeystick._numerics.cells import law_from_cells, mixture
 from hockeystick._numerics.gaussian import gaussian_cells
 from hockeystick._numerics.law import Law, Resolution, Side
-from hockeystick.profile.expressions.gaussian import Gaussian
-from hockeystick.profile.expressions.laplace import Laplace
+from hockeystick.profile.expressions.mechanisms import Gaussian, Laplace
 from references.gaussian import gaussian_delta
 from references.laws import measure, p_mass, q_mass
 from references.outcomes import hockey_stick, reverse

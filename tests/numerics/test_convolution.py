@@ -13,8 +13,8 @@ from hockeystick._numerics import convolution
 from hockeystick._numerics.averaging import average
 from hockeystick._numerics.convolution import compress, product
 from hockeystick._numerics.law import Law, Resolution, Side, subsample
-from hockeystick.profile.expressions.constructors import randomized_response
-from hockeystick.profile.expressions.gaussian import Gaussian
+from hockeystick.profile.expressions.discrete import randomized_response
+from hockeystick.profile.expressions.mechanisms import Gaussian
 from hypothesis_strategies import law_of, narrow_pairs, pairs, quick, thorough, wild_pairs
 from references import outcomes as plain
 from references.laws import measure

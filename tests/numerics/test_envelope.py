@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from hockeystick._numerics.envelope import dominates, maximum, minimum, prices
 from hockeystick._numerics.law import Law, Resolution, Side, subsample
 from hockeystick.profile.expressions.composed import compose
-from hockeystick.profile.expressions.constructors import randomized_response
-from hockeystick.profile.expressions.gaussian import Gaussian
-from hockeystick.profile.expressions.laplace import Laplace
+from hockeystick.profile.expressions.discrete import randomized_response
+from hockeystick.profile.expressions.mechanisms import Gaussian, Laplace
 from hypothesis_strategies import law_of, narrow_pairs, pairs, quick
 from references import kernels as slow
 from references import outcomes as plain

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hockeystick._numerics.gaussian import gaussian_cells, gaussian_delta, quantile_of_tail
-from hockeystick.profile.expressions.gaussian import Gaussian
+from hockeystick.profile.expressions.mechanisms import Gaussian
 from references.gaussian import gaussian_delta as exact_delta
 from references.outcomes import exact, number
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from hockeystick._numerics.grid import matched_grid
 from hockeystick._numerics.law import Resolution, Side, moments
-from hockeystick.profile.expressions.constructors import from_pmfs
-from hockeystick.profile.expressions.gaussian import Gaussian
+from hockeystick.profile.expressions.discrete import from_pmfs
+from hockeystick.profile.expressions.mechanisms import Gaussian
 from hypothesis_strategies import law_of, pairs, quick
 
 

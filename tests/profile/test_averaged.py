@@ -15,11 +15,10 @@ from hockeystick import Profile
 from hockeystick._numerics.divergence import delta_from_law
 from hockeystick._numerics.law import Resolution, Side, reverse
 from hockeystick._numerics.moments import moments_of_law
-from hockeystick.profile.expressions.allocated import Allocated
-from hockeystick.profile.expressions.averaged import Averaged, drawn_uniformly
-from hockeystick.profile.expressions.constructors import from_pmfs
-from hockeystick.profile.expressions.gaussian import Gaussian
-from hockeystick.profile.expressions.reversed import Reversed
+from hockeystick.profile.expressions.base import Reversed
+from hockeystick.profile.expressions.discrete import from_pmfs
+from hockeystick.profile.expressions.mechanisms import Gaussian
+from hockeystick.profile.expressions.sampled import Allocated, Averaged, drawn_uniformly
 from hypothesis_strategies import brief, pairs
 from references import outcomes as plain
 from references.sandwich import assert_between

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hockeystick.errors import PrecisionError
-from hockeystick.profile.expressions.gaussian import Gaussian
+from hockeystick.profile.expressions.mechanisms import Gaussian
 from hockeystick.profile.refinement import Bounds, Evaluator, Question
 
 

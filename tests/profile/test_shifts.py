@@ -12,9 +12,8 @@ from hockeystick import Profile
 from hockeystick._numerics.divergence import delta_from_law
 from hockeystick._numerics.law import Resolution, Side, reverse
 from hockeystick._numerics.moments import moments_of_law
-from hockeystick.profile.expressions.gaussian import Gaussian
-from hockeystick.profile.expressions.shifts import Shifts, random_shift
-from hockeystick.profile.expressions.subsampled import Subsampled
+from hockeystick.profile.expressions.mechanisms import Gaussian, Shifts, random_shift
+from hockeystick.profile.expressions.sampled import Subsampled
 from references.outcomes import exact, number
 
 # Together they take seconds; `make test` runs them.

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 import hockeystick as hs
-from hockeystick.profile.expressions.subsampled import Subsampled
+from hockeystick.profile.expressions.sampled import Subsampled
 from hockeystick.schemes.pairs.joint_draws import several_drawn
 
 STEP = hs.Profile.gaussian(noise_multiplier=0.7)

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
-from hockeystick._numerics.law import FloatArray
+from hockeystick._numerics.divergence import ROUNDING
+from hockeystick._numerics.law import FloatArray, Law
 from hockeystick._numerics.special import erfcx, log_ndtr, ndtri_exp
 
 __all__ = [
     "LARGE_MU",
+    "MU_ROUNDING",
     "argument_error",
     "formula_error",
     "gaussian_cells",
     "gaussian_delta",
     "log_normal_cells",
+    "mu_at_corners",
+    "normal_quantile",
     "quantile_of_tail",
 ]
 
@@ -24,6 +29,9 @@ SMALL_MU, LARGEST_ARGUMENT = 0.5, 36.0
 # From this mu on Phi(a) alone is the closed form, see `gaussian_delta`.
 LARGE_MU = 1e6
 LEGENDRE_NODES, LEGENDRE_WEIGHTS = np.polynomial.legendre.leggauss(10)
+
+# The room given to the inverse of Phi; sums of masses get the usual allowance.
+MU_ROUNDING = 1e-12
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
@@ -87,3 +95,38 @@ def log_normal_cells(edges: FloatArray) -> FloatArray:
 def quantile_of_tail(tail: float) -> float:
     """z with Phi(-z) = tail."""
     return -float(ndtri_exp(math.log(tail)))
+
+
+def normal_quantile(probability: Any) -> Any:
+    """The inverse of Phi."""
+    from scipy.special import ndtri
+
+    return ndtri(probability)
+
+
+def mu_at_corners(law: Law, *, slack: float = 0.0) -> float:
+    """The smallest mu with G_mu - slack <= f, for the polygon f of a law; rounded up.
+
+    G_mu is convex and f linear between corners, so only corners matter: mu is the largest of
+    Phi^-1(1 - alpha) - Phi^-1(beta + slack). Infinite if a corner lies on an axis, apart from
+    (0, 1) and (1, 0). Every tail is summed from its own small end.
+    """
+    room = 1 + ROUNDING
+    alpha = np.concatenate(([0.0], np.cumsum(law.q[::-1]))) / room
+    rest = np.concatenate((np.cumsum(law.q)[::-1], [0.0])) + law.q_zero
+    beta = np.concatenate((np.cumsum(law.p)[::-1], [0.0])) / room + slack
+    power = (np.concatenate(([0.0], np.cumsum(law.p[::-1]))) + law.p_infinite) * room - slack
+    z_alpha = np.where(alpha < 0.5, -_quantile(alpha), _quantile(rest * room))
+    z_beta = np.where(beta < 0.5, _quantile(beta), -_quantile(power))
+    # At (0, 1) and at (1, 0) every G_mu fits.
+    free = (power <= 0) | (rest <= 0)
+    with np.errstate(invalid="ignore"):
+        needed = np.where(free, 0.0, z_alpha - z_beta)
+    largest = float(np.max(needed, initial=0.0))
+    return math.inf if math.isnan(largest) else largest * (1 + MU_ROUNDING)
+
+
+def _quantile(probability: FloatArray) -> FloatArray:
+    """The inverse of Phi for numbers that rounding or slack may have moved out of [0, 1]."""
+    quantile: FloatArray = normal_quantile(np.clip(probability, 0.0, 1.0))
+    return quantile

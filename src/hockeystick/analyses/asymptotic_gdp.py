@@ -17,7 +17,7 @@ from hockeystick.errors import PrecisionError
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
-from hockeystick.profile.expressions.gaussian import Gaussian
+from hockeystick.profile.expressions.mechanisms import Gaussian
 from hockeystick.schemes import Poisson
 
 __all__ = ["METHOD"]

@@ -9,17 +9,15 @@ from typing import Any
 import numpy as np
 
 from hockeystick import _validate as check
-from hockeystick._numerics.divergence import ROUNDING
-from hockeystick._numerics.law import FloatArray, Law, Resolution
+from hockeystick._numerics.gaussian import normal_quantile
+from hockeystick._numerics.law import FloatArray, Resolution
 from hockeystick._numerics.special import ndtr
 from hockeystick.errors import InvalidParameter
 from hockeystick.fdp.trade_off import TradeOff
 from hockeystick.profile import Profile
 
-__all__ = ["GaussianTradeOff", "gaussian_height", "gdp", "mu_at_corners", "normal_quantile"]
+__all__ = ["GaussianTradeOff", "gaussian_height", "gdp", "normal_quantile"]
 
-# The room given to the inverse of Phi; sums of masses get the usual allowance.
-MU_ROUNDING = 1e-12
 # The tail that a polygon charges, and how many standard deviations that is.
 POLYGON_TAIL, POLYGON_REACH = 1e-14, 7.7
 
@@ -93,19 +91,6 @@ def gdp(mu: float) -> GaussianTradeOff:
     return GaussianTradeOff(check.at_least("mu", mu, 0.0))
 
 
-def normal_quantile(probability: Any) -> Any:
-    """The inverse of Phi."""
-    from scipy.special import ndtri
-
-    return ndtri(probability)
-
-
-def _quantile(probability: FloatArray) -> FloatArray:
-    """The inverse of Phi for numbers that rounding or slack may have moved out of [0, 1]."""
-    quantile: FloatArray = normal_quantile(np.clip(probability, 0.0, 1.0))
-    return quantile
-
-
 def gaussian_height(mu: float, gamma: FloatArray) -> FloatArray:
     """H of N(mu, 1) against N(0, 1) at every order; absolute accuracy of floating point."""
     if not mu > 0:
@@ -116,25 +101,3 @@ def gaussian_height(mu: float, gamma: FloatArray) -> FloatArray:
         taken = np.where(np.isfinite(gamma), gamma * ndtr(a - mu), 0.0)
     height: FloatArray = np.clip(ndtr(a) - taken, 0.0, 1.0)
     return height
-
-
-def mu_at_corners(law: Law, *, slack: float = 0.0) -> float:
-    """The smallest mu with G_mu - slack <= f, for the polygon f of a law; rounded up.
-
-    G_mu is convex and f linear between corners, so only corners matter: mu is the largest of
-    Phi^-1(1 - alpha) - Phi^-1(beta + slack). Infinite if a corner lies on an axis, apart from
-    (0, 1) and (1, 0). Every tail is summed from its own small end.
-    """
-    room = 1 + ROUNDING
-    alpha = np.concatenate(([0.0], np.cumsum(law.q[::-1]))) / room
-    rest = np.concatenate((np.cumsum(law.q)[::-1], [0.0])) + law.q_zero
-    beta = np.concatenate((np.cumsum(law.p)[::-1], [0.0])) / room + slack
-    power = (np.concatenate(([0.0], np.cumsum(law.p[::-1]))) + law.p_infinite) * room - slack
-    z_alpha = np.where(alpha < 0.5, -_quantile(alpha), _quantile(rest * room))
-    z_beta = np.where(beta < 0.5, _quantile(beta), -_quantile(power))
-    # At (0, 1) and at (1, 0) every G_mu fits.
-    free = (power <= 0) | (rest <= 0)
-    with np.errstate(invalid="ignore"):
-        needed = np.where(free, 0.0, z_alpha - z_beta)
-    largest = float(np.max(needed, initial=0.0))
-    return math.inf if math.isnan(largest) else largest * (1 + MU_ROUNDING)

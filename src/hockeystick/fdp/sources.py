@@ -15,7 +15,7 @@ from hockeystick.errors import InvalidParameter
 from hockeystick.fdp.polygons import Nodes, law_of_nodes, lower_hull
 from hockeystick.fdp.trade_off import TradeOff
 from hockeystick.profile import Profile
-from hockeystick.profile.expressions import constructors
+from hockeystick.profile.expressions import discrete
 from hockeystick.profile.refinement import Bounds, Laws, Question
 
 __all__ = [
@@ -68,7 +68,7 @@ def from_profile(profile: Profile, *, accuracy: float = 1e-4) -> TradeOff:
 
 def from_pmfs(p: Any, q: Any) -> TradeOff:
     """The exact trade-off function of a discrete pair, from the masses of the same outcomes."""
-    return TradeOff.of_law(constructors.from_pmfs(p, q).law(Side.UPPER, ANY_RESOLUTION))
+    return TradeOff.of_law(discrete.from_pmfs(p, q).law(Side.UPPER, ANY_RESOLUTION))
 
 
 def from_densities(p: Any, q: Any, *, edges: Any, nodes: int = 8) -> TradeOff:

@@ -6,10 +6,10 @@ import math
 from typing import NamedTuple
 
 from hockeystick import _validate as check
+from hockeystick._numerics.gaussian import MU_ROUNDING, mu_at_corners
 from hockeystick._numerics.law import Resolution
 from hockeystick.errors import InvalidParameter
-from hockeystick.fdp.gaussian import MU_ROUNDING, GaussianTradeOff, mu_at_corners
-from hockeystick.fdp.gaussian_cover import gaussian_cover
+from hockeystick.fdp.gaussian import GaussianTradeOff
 from hockeystick.fdp.trade_off import TradeOff
 from hockeystick.profile import Profile
 from hockeystick.profile.refinement import tail_below
@@ -62,7 +62,7 @@ def tightest_mu(source: Profile | TradeOff | GaussianTradeOff, *, slack: float =
 def _of_profile(profile: Profile, slack: float) -> TightestMu:
     if profile.bound != "upper":
         raise InvalidParameter("source", "a profile with bound='upper'", profile.bound)
-    structural = gaussian_cover(profile.expression) * (1 + MU_ROUNDING)
+    structural = profile.expression.gaussian_mu() * (1 + MU_ROUNDING)
     if slack == 0 and profile.expression.family == "gaussian":
         return TightestMu(structural, slack, STRUCTURE)
     tail = NO_SLACK_TAIL if slack == 0 else tail_below(slack)

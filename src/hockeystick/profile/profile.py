@@ -16,10 +16,11 @@ from hockeystick.profile.curves import (
     renyi_divergences,
     tradeoff_curve,
 )
-from hockeystick.profile.expressions import constructors
+from hockeystick.profile.expressions import discrete
 from hockeystick.profile.expressions.base import Expression
 from hockeystick.profile.expressions.composed import compose
 from hockeystick.profile.expressions.envelope import Maximum, Minimum
+from hockeystick.profile.expressions.mechanisms import Gaussian, Laplace
 from hockeystick.profile.refinement import Bounds, Direction, Evaluator
 
 if TYPE_CHECKING:
@@ -72,31 +73,33 @@ class Profile:
     @classmethod
     def gaussian(cls, *, noise_multiplier: float, bound: Side = "upper") -> Profile:
         """The Gaussian mechanism: N(1, noise_multiplier^2) against N(0, noise_multiplier^2)."""
-        return cls(constructors.gaussian(noise_multiplier), bound=bound)
+        return cls(
+            Gaussian(1 / check.noise_scale("noise_multiplier", noise_multiplier)), bound=bound
+        )
 
     @classmethod
     def laplace(cls, *, scale: float, bound: Side = "upper") -> Profile:
         """The Laplace mechanism with the given scale on a query of sensitivity 1."""
-        return cls(constructors.laplace(scale), bound=bound)
+        return cls(Laplace(check.noise_scale("scale", scale)), bound=bound)
 
     @classmethod
     def randomized_response(
         cls, *, epsilon: float, buckets: int = 2, bound: Side = "upper"
     ) -> Profile:
         """Randomized response over `buckets` values: the truth is e^epsilon times likelier."""
-        return cls(constructors.randomized_response(epsilon, buckets), bound=bound)
+        return cls(discrete.randomized_response(epsilon, buckets), bound=bound)
 
     @classmethod
     def from_epsilon_delta(
         cls, epsilon: float, delta: float = 0.0, *, bound: Side = "upper"
     ) -> Profile:
         """The pair that dominates every (epsilon, delta)-DP mechanism."""
-        return cls(constructors.from_epsilon_delta(epsilon, delta), bound=bound)
+        return cls(discrete.from_epsilon_delta(epsilon, delta), bound=bound)
 
     @classmethod
     def from_pmfs(cls, p: Any, q: Any, *, bound: Side = "upper") -> Profile:
         """A discrete pair, given by the probabilities of the same outcomes under P and under Q."""
-        return cls(constructors.from_pmfs(p, q), bound=bound)
+        return cls(discrete.from_pmfs(p, q), bound=bound)
 
     @classmethod
     def from_cells(cls, edges: Any, *, p: Any, q: Any, bound: Side = "upper") -> Profile:
@@ -106,7 +109,7 @@ class Profile:
         are the masses of edges[k] <= loss < edges[k+1]. Valid for any pair with these masses; the
         distance between the bounds is set by the cells.
         """
-        return cls(constructors.from_cells(edges, p, q), bound=bound)
+        return cls(discrete.from_cells(edges, p, q), bound=bound)
 
     @classmethod
     def from_pld(cls, pld: PrivacyLossDistribution) -> Profile:

@@ -24,7 +24,7 @@ from hockeystick.guarantee import REFERENCE_DELTA
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.base import Expression, Factor
 from hockeystick.profile.expressions.composed import compose
-from hockeystick.profile.expressions.shifts import random_shift
+from hockeystick.profile.expressions.mechanisms import random_shift
 from hockeystick.profile.refinement import Direction
 
 __all__ = ["ConditionalBound", "Segment"]

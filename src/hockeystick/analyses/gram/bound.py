@@ -20,7 +20,7 @@ from hockeystick.analyses.gram.search.targets import candidates
 from hockeystick.bounds.bound import Bound, UpperBound
 from hockeystick.bounds.delta_curve import Prices, profile_of_prices
 from hockeystick.profile import Profile
-from hockeystick.profile.expressions.gaussian import Gaussian
+from hockeystick.profile.expressions.mechanisms import Gaussian
 from hockeystick.profile.refinement import Direction
 
 __all__ = ["GramBound"]

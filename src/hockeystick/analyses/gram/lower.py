@@ -15,7 +15,7 @@ from hockeystick.analyses.gram.search.candidates import COARSEST, MOVING, Candid
 from hockeystick.analyses.gram.search.question import Question
 from hockeystick.analyses.gram.search.targets import boldnesses, rounded_parts
 from hockeystick.profile import Profile
-from hockeystick.profile.expressions.shifts import random_shift
+from hockeystick.profile.expressions.mechanisms import random_shift
 from hockeystick.profile.refinement import Direction
 
 __all__ = ["GramBelow"]

@@ -17,7 +17,7 @@ from hockeystick.filters.levy.pair import LevyPair
 from hockeystick.filters.levy.process import LevyProcess
 from hockeystick.profile.expressions.base import Expression
 from hockeystick.profile.expressions.composed import compose
-from hockeystick.profile.expressions.gaussian import Gaussian
+from hockeystick.profile.expressions.mechanisms import Gaussian
 
 __all__ = [
     "LARGEST_NOISE",

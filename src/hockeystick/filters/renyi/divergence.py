@@ -32,7 +32,7 @@ from hockeystick.errors import UnsupportedPlan
 from hockeystick.fdp.schedule import EqualSteps
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.base import Expression
-from hockeystick.profile.expressions.subsampled import Subsampled
+from hockeystick.profile.expressions.sampled import Subsampled
 
 __all__ = [
     "LARGEST_FRACTIONAL",

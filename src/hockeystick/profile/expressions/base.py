@@ -9,12 +9,19 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from hockeystick._numerics.convolution import compress
 from hockeystick._numerics.law import Law, Resolution, Side
 from hockeystick._numerics.law import reverse as reverse_law
 from hockeystick._numerics.moments import PowerMoments, moments_of_law
 
-__all__ = ["Expression", "Factor"]
+__all__ = ["Expression", "Factor", "Reversed"]
+
+# Operands of many-fold operations that are known in closed form are discretised this much finer
+# than the result, and then put on a grid of their own: that costs little, and their own
+# discretisation error becomes negligible.
+OPERAND_REFINEMENT = 4.0
 
 
 class Expression(ABC):
@@ -44,6 +51,13 @@ class Expression(ABC):
     def law(self, side: Side, resolution: Resolution) -> Law:
         """The law on the given side at the given resolution."""
 
+    def operand_law(self, side: Side, resolution: Resolution) -> Law:
+        """The law of an operand, ready to be multiplied or averaged many times."""
+        if self.levels() > 0:
+            return self.law(side, resolution)
+        half = resolution.scaled(tail=0.5)
+        return compress(self.law(side, half.scaled(step=1 / OPERAND_REFINEMENT)), half, side)
+
     def levels(self) -> int:
         """How many roundings the law goes through; used to choose the first resolution."""
         return 0
@@ -68,6 +82,17 @@ class Expression(ABC):
         law = self.law(Side.UPPER, resolution)
         return moments_of_law(reverse_law(law) if reverse else law, largest)
 
+    def gaussian_mu(self) -> float:
+        """A mu such that N(mu, 1) against N(0, 1) dominates the pair; infinite if none is known.
+
+        Numerical laws with unbounded losses have their far tails cut, so they can never show that a
+        Gaussian dominates; the structure of the pair can. Domination by a Gaussian survives
+        composition (squares add) and reversal (the Gaussian pair is symmetric), and a mixture of
+        pairs with one common Q is dominated by the worst of them, because the hockey-stick
+        divergence is convex: so sampling never needs a larger mu.
+        """
+        return math.inf
+
     def factors(self) -> Sequence[Factor]:
         """The expression as a product of powers."""
         return ((self, 1),)
@@ -86,19 +111,19 @@ class Expression(ABC):
 
     def subsample(self, rate: float) -> Expression:
         """The pair ((1 - rate) Q + rate P, Q)."""
-        from hockeystick.profile.expressions.subsampled import Subsampled
+        from hockeystick.profile.expressions.sampled import Subsampled
 
         return self if rate == 1.0 else Subsampled(self, rate)
 
     def allocate(self, steps: int) -> Expression:
         """The pair (average over i of Q x .. P_i .. x Q, Q x .. x Q)."""
-        from hockeystick.profile.expressions.allocated import Allocated
+        from hockeystick.profile.expressions.sampled import Allocated
 
         return self if steps == 1 else Allocated(self, steps)
 
     def condition(self, rate: float) -> Expression:
         """The pair that becomes this one when it is subsampled at the rate."""
-        from hockeystick.profile.expressions.conditioned import Conditioned
+        from hockeystick.profile.expressions.sampled import Conditioned
 
         return self if rate == 1.0 else Conditioned(self, rate)
 
@@ -108,9 +133,73 @@ class Expression(ABC):
 
     def reverse(self) -> Expression:
         """The pair (Q, P)."""
-        from hockeystick.profile.expressions.reversed import Reversed
-
         return Reversed(self)
 
 
 Factor = tuple[Expression, int]
+
+
+@dataclass(frozen=True)
+class Reversed(Expression):
+    """(Q, P). Subsampling and allocation act on (P, Q) first: only then do they mean sampling."""
+
+    child: Expression
+
+    @property
+    def lower_composes(self) -> bool:
+        """As for the child."""
+        return self.child.lower_composes
+
+    @property
+    def closed_form_error(self) -> float:
+        """That of the child."""
+        return self.child.closed_form_error
+
+    @property
+    def argument_error(self) -> float:
+        """That of the child."""
+        return self.child.argument_error
+
+    def law(self, side: Side, resolution: Resolution) -> Law:
+        """Atoms mirrored; convex order is symmetric, so the side stays."""
+        return reverse_law(self.child.law(side, resolution))
+
+    def largest_loss(self, *, reverse: bool) -> float:
+        """The other direction of the child."""
+        return self.child.largest_loss(reverse=not reverse)
+
+    def power_moments(self, largest: int, *, reverse: bool, resolution: Resolution) -> PowerMoments:
+        """The other direction of the child."""
+        return self.child.power_moments(largest, reverse=not reverse, resolution=resolution)
+
+    def gaussian_mu(self) -> float:
+        """That of the child: Gaussians are symmetric."""
+        return self.child.gaussian_mu()
+
+    def levels(self) -> int:
+        """No rounding of its own."""
+        return self.child.levels()
+
+    def closed_form(self, epsilon: float, *, reverse: bool) -> float | None:
+        """The other direction of the child."""
+        return self.child.closed_form(epsilon, reverse=not reverse)
+
+    def subsample(self, rate: float) -> Expression:
+        """Sample, then exchange."""
+        return self.child.subsample(rate).reverse()
+
+    def allocate(self, steps: int) -> Expression:
+        """Allocate, then exchange."""
+        return self.child.allocate(steps).reverse()
+
+    def condition(self, rate: float) -> Expression:
+        """Condition, then exchange."""
+        return self.child.condition(rate).reverse()
+
+    def sampled(self) -> Expression:
+        """The child."""
+        return self.child
+
+    def reverse(self) -> Expression:
+        """Back to the child."""
+        return self.child

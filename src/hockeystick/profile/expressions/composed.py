@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,8 +10,6 @@ from hockeystick._numerics.law import Law, Resolution, Side
 from hockeystick._numerics.moments import PowerMoments, composed_moments
 from hockeystick._numerics.powers import product_of_powers, rounding_levels
 from hockeystick.profile.expressions.base import Expression, Factor
-from hockeystick.profile.expressions.operand import operand_law
-from hockeystick.profile.expressions.reversed import Reversed
 
 __all__ = ["Composed", "compose"]
 
@@ -30,7 +29,7 @@ class Composed(Expression):
         """O(log count) pairwise products of O(N^2); all members share their squarings."""
         counts = [count for _, count in self.members]
         share = resolution.scaled(tail=0.25 / sum(counts))
-        laws = [operand_law(member, side, share) for member, _ in self.members]
+        laws = [member.operand_law(side, share) for member, _ in self.members]
         return product_of_powers(laws, counts, resolution, side)
 
     def power_moments(self, largest: int, *, reverse: bool, resolution: Resolution) -> PowerMoments:
@@ -46,6 +45,10 @@ class Composed(Expression):
     def largest_loss(self, *, reverse: bool) -> float:
         """Losses add up."""
         return sum(count * member.largest_loss(reverse=reverse) for member, count in self.members)
+
+    def gaussian_mu(self) -> float:
+        """Squares add."""
+        return math.sqrt(sum(count * one.gaussian_mu() ** 2 for one, count in self.members))
 
     def levels(self) -> int:
         """Of the deepest member, and of the powers and the tree over members.
@@ -64,8 +67,8 @@ class Composed(Expression):
 
 def compose(factors: Sequence[Factor]) -> Expression:
     """The composition in normal form: flat, equal members counted, families fused."""
-    if factors and all(type(member) is Reversed for member, _ in factors):
-        return compose([(member.reverse(), count) for member, count in factors]).reverse()
+    if factors and all(member.sampled() is not member for member, _ in factors):
+        return compose([(member.sampled(), count) for member, count in factors]).reverse()
     counts: dict[Expression, int] = {}
     for factor, count in factors:
         for member, inner in factor.factors():

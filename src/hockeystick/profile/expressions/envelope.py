@@ -58,6 +58,10 @@ class Maximum(Expression):
         """Whatever one of the members covers."""
         return self == other or self.first.covers(other) or self.second.covers(other)
 
+    def gaussian_mu(self) -> float:
+        """The larger one."""
+        return max(self.first.gaussian_mu(), self.second.gaussian_mu())
+
     def levels(self) -> int:
         """Of the deeper member."""
         return max(self.first.levels(), self.second.levels())
@@ -85,6 +89,10 @@ class Minimum(Expression):
         """From the laws of both members."""
         law = minimum(self.first.law(side, resolution), self.second.law(side, resolution))
         return _outwards(law, side)
+
+    def gaussian_mu(self) -> float:
+        """The smaller one: both are bounds."""
+        return min(self.first.gaussian_mu(), self.second.gaussian_mu())
 
     def levels(self) -> int:
         """Of the deeper member."""

@@ -12,7 +12,7 @@ from hockeystick._numerics.gaussian import argument_error, formula_error, gaussi
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side
 from hockeystick._numerics.moments import PowerMoments, rounded_up
 from hockeystick.profile.expressions.base import Expression
-from hockeystick.profile.expressions.gaussian import Gaussian
+from hockeystick.profile.expressions.mechanisms import Gaussian
 from hockeystick.profile.expressions.participation_counts import Participant, count_law
 from hockeystick.profile.expressions.revealed_gaussians import mean_gaussian_delta
 
@@ -76,6 +76,10 @@ class RevealedCounts(Expression):
         for mu, weight in zip(shifts, weights, strict=True):
             np.logaddexp(total, math.log(weight) + m * (m - 1) * (mu**2 / 2), out=total)
         return PowerMoments(rounded_up(total))
+
+    def gaussian_mu(self) -> float:
+        """The longest shift: a mixture needs no larger one."""
+        return self.longest
 
     def _members(self) -> tuple[float, FloatArray, FloatArray]:
         """The probability of taking no part, and shifts with those of the others."""

@@ -15,7 +15,7 @@ import numpy as np
 from hockeystick._numerics.mixed_ratio import rate_of_counts
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
-from hockeystick.profile.expressions.averaged import drawn_uniformly
+from hockeystick.profile.expressions.sampled import drawn_uniformly
 from hockeystick.schemes import BallsInBins
 from hockeystick.schemes.pairs.lengths import counted_lengths
 from hockeystick.schemes.pairs.registry import DominatingPair, Step, pair_of

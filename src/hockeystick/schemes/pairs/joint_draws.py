@@ -12,7 +12,7 @@ from itertools import accumulate
 from hockeystick._numerics.mixed_ratio import rounded_up
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
-from hockeystick.profile.expressions.shifts import random_shift
+from hockeystick.profile.expressions.mechanisms import random_shift
 
 __all__ = ["SHARED_EXAMPLES", "needs_gaussian", "several_drawn", "too_many_steps"]
 

@@ -9,7 +9,7 @@ import pytest
 
 from hockeystick.analyses.gram.law.block_shifts import block_lengths, block_shifts
 from hockeystick.profile import Profile
-from hockeystick.profile.expressions.shifts import random_shift
+from hockeystick.profile.expressions.mechanisms import random_shift
 from references.sum_law import band, ratios
 
 
