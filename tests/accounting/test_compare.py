@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import hockeystick as hs
-from hockeystick.accounting.candidates import candidates
+from hockeystick.accounting.compare import candidates
 from hockeystick.errors import InvalidParameter
 
 RUN = {"examples": 300, "batch_size": 100, "steps": 10}

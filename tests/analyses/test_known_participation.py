@@ -14,7 +14,7 @@ from hockeystick._numerics.law import Resolution, Side, reverse
 from hockeystick.profile.expressions.participation_counts import Participant, count_law
 from hockeystick.profile.expressions.revealed_counts import RevealedCounts
 from hockeystick.schemes import Attribution, ConjecturedUserMinSep, MinSep, UserMinSep
-from hockeystick.schemes.simulation.copies import binomial_weights
+from hockeystick.schemes.user_min_sep.participation import binomial_weights
 from references.participation_patterns import min_sep_patterns, user_patterns
 
 EPSILONS = (0.0, 0.3, 1.0, 4.0)
@@ -108,11 +108,11 @@ def test_numbers_of_resting_users(separation, warm_up):
         assert guarantee.delta(epsilon) == pytest.approx(exact, rel=1e-9)
 
 
-@pytest.mark.parametrize("draws_block", [True, False])
-def test_a_short_table_rounds_upwards(draws_block):
+@pytest.mark.parametrize("draws_exclude", [True, False])
+def test_a_short_table_rounds_upwards(draws_exclude):
     """What does not fit counts as the largest value: larger, and still a probability law."""
     copies = tuple(binomial_weights(2, 0.3).tolist())
-    starts = None if draws_block else (1.0, 0.0, 0.0)
+    starts = None if draws_exclude else (1.0, 0.0, 0.0)
     participant = Participant(copies, 3, 41, starts=starts)
     full = count_law(participant, operations=1e9)
     short = count_law(participant, operations=4 * 41 * 6)

@@ -13,7 +13,7 @@ from hockeystick.schemes.simulation.columns import (
     columns_of,
     too_long,
 )
-from hockeystick.schemes.simulation.inner_product_kernels import fill_normal
+from hockeystick.schemes.simulation.draw_kernels import fill_normal
 from references.participating_plans import banded_matrix
 
 STRATEGIES = {

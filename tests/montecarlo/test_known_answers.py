@@ -11,7 +11,7 @@ import hockeystick as hs
 from hockeystick import strategies
 from hockeystick.montecarlo.draws import Job, Payoff, draw_piece, pieces_of
 from hockeystick.schemes.simulation import Simulation, runs_of
-from hockeystick.schemes.simulation.proposals import half_norms, log_ratios
+from hockeystick.schemes.simulation.participation_run import half_norms, log_ratios
 
 DRAWS = 40_000
 

@@ -7,7 +7,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import strategies
-from hockeystick.schemes.simulation.proposals import half_norms, log_ratios
+from hockeystick.schemes.simulation.participation_run import half_norms, log_ratios
 from references.participating_plans import SHORT_RUNS, ShortRun, banded_matrix, prepared
 from references.participation_patterns import (
     cyclic_patterns,

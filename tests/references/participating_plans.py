@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 import hockeystick as hs
 from hockeystick import strategies
 from hockeystick.schemes.simulation import Simulation
-from hockeystick.schemes.simulation.proposals import ParticipationRun
+from hockeystick.schemes.simulation.participation_run import ParticipationRun
 from hockeystick.strategies import Strategy
 from references.participation_patterns import (
     Patterns,

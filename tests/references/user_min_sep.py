@@ -16,12 +16,12 @@ def neighbourhood(owners: Owners, example: int) -> set[int]:
 
 
 def user_batches(
-    owners: Owners, drawn: Sequence[set[int]], *, separation: int, draws_block: bool
+    owners: Owners, drawn: Sequence[set[int]], *, separation: int, draws_exclude: bool
 ) -> list[set[int]]:
     """The batches for given draws S_i; what blocks are the draws (3) or the batches (4)."""
     batches: list[set[int]] = []
     for step, chosen in enumerate(drawn):
-        blocking = drawn if draws_block else batches
+        blocking = drawn if draws_exclude else batches
         recent = blocking[max(0, step - separation + 1) : step]
         excluded = {f for past in recent for e in past for f in neighbourhood(owners, e)}
         batches.append(chosen - excluded)

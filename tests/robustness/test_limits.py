@@ -11,7 +11,7 @@ import pytest
 import hockeystick as hs
 from hockeystick._numerics.gaussian import gaussian_delta, log_normal_cells
 from hockeystick.errors import InvalidParameter, PrecisionError, UnsupportedPlan
-from hockeystick.schemes.pairs.joint_draws import several_drawn
+from hockeystick.schemes.pairs import several_sampled
 from robustness.outcomes import outcome, refused
 
 S = hs.strategies
@@ -150,7 +150,7 @@ def test_laplace_with_little_noise() -> None:
 
 def test_users_who_are_nearly_always_drawn() -> None:
     """Chances of a head in some throw that add up to more than one by a rounding."""
-    profile = several_drawn(PROFILE, rate=1 - 2**-53, copies=22, throws=3)
+    profile = several_sampled(PROFILE, rate=1 - 2**-53, copies=22, tries=3)
     certain = hs.Profile.gaussian(noise_multiplier=1 / 22)
     assert profile.epsilon(1e-5) == pytest.approx(certain.epsilon(1e-5), rel=1e-2)
 

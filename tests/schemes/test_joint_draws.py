@@ -9,7 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.profile.expressions.sampled import Subsampled
-from hockeystick.schemes.pairs.joint_draws import several_drawn
+from hockeystick.schemes.pairs import several_sampled
 
 STEP = hs.Profile.gaussian(noise_multiplier=0.7)
 
@@ -27,7 +27,7 @@ def exact_weights(rate, copies, throws):
 @pytest.mark.parametrize("rate", [1e-12, 1e-3, 0.4, 0.9, 1 - 1e-5, 1 - 1e-9, 1 - 2.0**-53])
 def test_weights_keep_their_digits(rate, copies, throws):
     """Also those of few heads at a rate near 1, and of many at a small one."""
-    pair = several_drawn(STEP, rate=rate, copies=copies, throws=throws).expression
+    pair = several_sampled(STEP, rate=rate, copies=copies, tries=throws).expression
     none, *some = exact_weights(rate, copies, throws)
     reached = pair.rate if isinstance(pair, Subsampled) else 1.0
     assert none - Fraction(6e-16) <= 1 - Fraction(reached) <= none

@@ -1,14 +1,20 @@
-"""Shuffle: a description that is refused with a reason."""
+"""Shuffle: a description that is refused with a reason, and a lower bound that really is one."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.special import logsumexp
 
+import hockeystick as hs
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.schemes import Shuffle
+from hockeystick.schemes.shuffle import shuffle_epsilon_lower_bound
+
+PLAN = hs.Plan(sampling=hs.Shuffle(batch_size=50), steps=1000)
 
 
 def test_no_batches_are_drawn() -> None:
@@ -48,3 +54,57 @@ def test_participations_and_description() -> None:
     """Without the data size every step may be a participation; the size is described."""
     assert Shuffle(batch_size=32).most_participations(17) == 17
     assert Shuffle(batch_size=32).describe() == {"scheme": "shuffle", "batch_size": 32}
+
+
+def test_refused_with_reason_bound_and_alternative():
+    """The message has the reason, both numbers and the alternatives."""
+    with pytest.raises(hs.errors.UnsupportedPlan) as caught:
+        hs.account(PLAN, noise_multiplier=0.5)
+    text = str(caught.value)
+    assert "no tight privacy analysis" in text
+    assert "epsilon >= 11" in text
+    assert "4.2" in text
+    assert "BallsInBins" in text
+    assert "RandomAllocation" in text
+
+
+def test_no_method_applies():
+    """Nothing can be asked for by name either."""
+    assert hs.methods(PLAN) == {}
+    for call in (hs.account, hs.calibrate):
+        options = {"noise_multiplier": 1.0} if call is hs.account else {"epsilon": 1, "delta": 1e-5}
+        with pytest.raises(hs.errors.UnsupportedPlan):
+            call(PLAN, method="gaussian", **options)
+
+
+def test_lower_bound_of_a_single_batch_is_exact():
+    """One batch is the Gaussian mechanism, where threshold events are optimal."""
+    exact = hs.Profile.gaussian(noise_multiplier=1.3).epsilon(1e-6)
+    bound = shuffle_epsilon_lower_bound(noise_multiplier=1.3, batches=1, delta=1e-6)
+    assert bound <= exact
+    assert bound == pytest.approx(exact, rel=1e-3)
+
+
+def test_lower_bound_lies_below_the_truth():
+    """The bound does not exceed a Monte Carlo estimate of the same pair's epsilon."""
+    noise, batches, delta = 0.8, 5, 1e-2
+    bound = shuffle_epsilon_lower_bound(noise_multiplier=noise, batches=batches, delta=delta)
+    rng = np.random.default_rng(5)
+    y = noise * rng.standard_normal((400_000, batches))
+    y[:, 0] += 2
+    # log of the likelihood ratio of the two mixtures, under P.
+    p = logsumexp((2 * y - 2) / noise**2, axis=1)
+    q = logsumexp((y - 0.5) / noise**2, axis=1)
+    at_bound = np.maximum(1 - np.exp(bound - (p - q)), 0).mean()
+    assert at_bound >= delta * (1 - 0.02)
+    assert bound > 0
+
+
+def test_more_batches_lower_the_bound():
+    """The bound falls with the number of batches, so one long epoch is the mildest reading."""
+    values = [
+        shuffle_epsilon_lower_bound(noise_multiplier=0.7, batches=b, delta=1e-6)
+        for b in (1, 10, 100, 1000)
+    ]
+    assert values == sorted(values, reverse=True)
+    assert math.isfinite(values[0])

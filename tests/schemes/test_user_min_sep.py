@@ -17,7 +17,7 @@ import hockeystick
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
 from hockeystick.schemes import Attribution, ConjecturedUserMinSep, MinSep, Poisson, UserMinSep
-from hockeystick.schemes.user_min_sep.walk import user_walk
+from hockeystick.schemes.user_min_sep.sampler import user_walk
 from references.user_min_sep import user_batches
 
 # Together they take seconds; `make test` runs them.
@@ -130,8 +130,9 @@ def test_batches_are_those_of_the_paper(
     """With the same draws the walk over users gives what the sets of the algorithms give."""
     drawn = [{e for e in chosen if e < len(owners)} for chosen in draws]
     arrays = [np.array(sorted(chosen), dtype=np.int64) for chosen in drawn]
-    walked = user_walk(graph_of(owners), arrays, separation=separation, draws_block=cls.draws_block)
-    expected = user_batches(owners, drawn, separation=separation, draws_block=cls.draws_block)
+    rule = {"separation": separation, "draws_exclude": cls.draws_exclude}
+    walked = user_walk(graph_of(owners), arrays, **rule)
+    expected = user_batches(owners, drawn, **rule)
     assert [set(batch.tolist()) for batch in walked] == expected
 
 
@@ -157,7 +158,7 @@ def test_the_first_steps_follow_the_enumerated_law(cls: Scheme) -> None:
     law: dict[tuple[int, ...], float] = {}
     for drawn in itertools.product(subsets, repeat=2):
         odds = math.prod(rate ** len(s) * (1 - rate) ** (3 - len(s)) for s in drawn)
-        batches = user_batches(owners, drawn, separation=2, draws_block=cls.draws_block)
+        batches = user_batches(owners, drawn, separation=2, draws_exclude=cls.draws_exclude)
         key = tuple(sum(1 << e for e in batch) for batch in batches)
         law[key] = law.get(key, 0.0) + odds
     pairs = [(3 * c + e, 2 * c + u) for c in range(copies) for e in range(3) for u in owners[e]]

@@ -6,7 +6,6 @@ from typing import Any
 
 from hockeystick import _validate as check
 from hockeystick.analyses import DEFAULT_BUDGET, METHODS, Method, Request, monte_carlo
-from hockeystick.analyses.refusals import refusal
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.guarantee import KINDS, Analysis, Guarantee, Kind, directions_for
 from hockeystick.montecarlo.settings import MonteCarlo
@@ -42,7 +41,7 @@ def methods(plan: Plan) -> dict[str, Kind]:
     {'gaussian': 'proven', 'profile': 'proven', 'renyi': 'proven'}
     """
     require_plan(plan)
-    if refusal(plan, None) is not None:
+    if plan.sampling.refusal(plan, None) is not None:
         return {}
     return {name: m.kind_for(plan) for name, m in METHODS.items() if m.objection(plan) is None}
 
@@ -130,7 +129,7 @@ def checked_method(method: Any) -> str | MonteCarlo:
 
 def refuse_unsupported(plan: Plan, noise_multiplier: float | None = None) -> None:
     """`UnsupportedPlan` if plans with this sampling are not accounted at all."""
-    reason = refusal(plan, noise_multiplier)
+    reason = plan.sampling.refusal(plan, noise_multiplier)
     if reason is not None:
         raise UnsupportedPlan(reason)
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from hockeystick import _validate as check
 from hockeystick.accounting.calibrate import Calibration, calibrate
-from hockeystick.accounting.candidates import candidates
 from hockeystick.guarantee import Answer
 from hockeystick.plan import Plan
-from hockeystick.schemes import Sampling
+from hockeystick.schemes import SCHEMES, Sampling
+from hockeystick.schemes.batches import batch_size_within
+from hockeystick.strategies import identity
 
-__all__ = ["Compared", "compare"]
+__all__ = ["Compared", "candidates", "compare"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,20 @@ class Compared:
     def mean_squared_error(self) -> float:
         """noise_multiplier^2 times the strategy's error: of the prefix sums, at clip norm 1."""
         return self.calibration.noise_multiplier**2 * self.plan.strategy.mean_squared_error()
+
+
+def candidates(*, examples: int, batch_size: float, steps: int) -> Iterator[Plan]:
+    """Plans with the wanted expected batch size, made as they are asked for.
+
+    Every registered scheme says what it would try. Optimised strategies are made on the way, so the
+    time to the next plan counts as its own.
+    """
+    size, examples = batch_size_within(batch_size, examples=examples)
+    steps = check.positive_integer("steps", steps)
+    for scheme in SCHEMES.values():
+        for one in scheme.candidates(batch_size=size, examples=examples, steps=steps):
+            strategy = identity(steps) if one.strategy is None else one.strategy
+            yield Plan(sampling=one.sampling, steps=steps, strategy=strategy)
 
 
 def compare(

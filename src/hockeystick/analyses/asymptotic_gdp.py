@@ -9,7 +9,6 @@ hence the kind "asymptotic", which "auto" never takes.
 from __future__ import annotations
 
 import math
-from typing import cast
 
 from hockeystick.analyses.method import Method, Request
 from hockeystick.bounds.profiles import ProfileBound
@@ -18,7 +17,8 @@ from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.mechanisms import Gaussian
-from hockeystick.schemes import Poisson
+from hockeystick.schemes import Missing
+from hockeystick.schemes.capabilities import offered
 
 __all__ = ["METHOD"]
 
@@ -32,9 +32,10 @@ WARNING = "a limit of many steps that often reports too little, no guarantee"
 def _objection(plan: Plan) -> str | None:
     if plan.mechanism is not None:
         return "it needs the Gaussian mechanism"
-    if plan.sampling.name != Poisson.name or plan.correlated:
+    sampling = plan.sampling.independent_sampling(plan)
+    if isinstance(sampling, Missing) or not sampling.exact or plan.correlated:
         return "it is a limit for Poisson sampling with independent noise"
-    if cast("Poisson", plan.sampling).max_participations is not None:
+    if sampling.most is not None:
         return "it is a limit for any number of participations"
     return None
 
@@ -42,7 +43,7 @@ def _objection(plan: Plan) -> str | None:
 def _analyse(request: Request) -> Analysis:
     """Closed form."""
     assert request.noise_multiplier is not None
-    rate = cast("Poisson", request.plan.sampling).rate
+    rate = offered(request.plan.sampling.independent_sampling(request.plan)).rate
     inverse = 1 / request.noise_multiplier
     per_step = math.expm1(min(inverse * inverse, LARGEST_EXPONENT))
     mu = rate * math.sqrt(request.plan.steps * per_step)

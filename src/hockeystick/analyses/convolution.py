@@ -5,7 +5,7 @@ from __future__ import annotations
 from hockeystick.analyses.method import Method, Request
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.guarantee import Analysis
-from hockeystick.schemes.pairs import dominating_pair, missing_pair, step_of
+from hockeystick.schemes.pairs import dominating_pair, missing_pair
 
 __all__ = ["METHOD"]
 
@@ -15,7 +15,7 @@ def _analyse(request: Request) -> Analysis:
 
     Cost: O(N^2 log steps) for N of about a thousand grid points; independent of delta.
     """
-    pair = dominating_pair(request.plan, step_of(request.plan, request.noise_multiplier))
+    pair = dominating_pair(request.plan, request.noise_multiplier)
     return Analysis(METHOD.name, METHOD.kind, ProfileBound(pair.profile, exact=pair.tight))
 
 

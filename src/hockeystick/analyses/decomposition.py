@@ -19,17 +19,15 @@ from __future__ import annotations
 
 import math
 from functools import reduce
-from typing import cast
 
 from hockeystick._numerics.mixed_ratio import rate_of_counts
-from hockeystick.analyses.allocation import needs_allocation
 from hockeystick.analyses.method import Method, Request
 from hockeystick.bounds.profiles import upper_side
 from hockeystick.guarantee import Analysis
 from hockeystick.profile import Profile
-from hockeystick.schemes import RandomAllocation
+from hockeystick.schemes import Allocation
+from hockeystick.schemes.capabilities import offered, reason_of
 from hockeystick.schemes.pairs import step_of
-from hockeystick.schemes.random_allocation.allocations import Allocation, parallel_allocations
 
 __all__ = ["EXPECTED_PARTICIPATIONS", "METHOD", "decomposed"]
 
@@ -54,9 +52,7 @@ def decomposed(step: Profile, steps: int, *, rate: float) -> Profile:
 def _analyse(request: Request) -> Analysis:
     """As `profile`: O(N^2 log steps) for N of about a thousand grid points."""
     step = step_of(request.plan, request.noise_multiplier)(1.0)
-    draws = parallel_allocations(
-        cast("RandomAllocation", request.plan.sampling), request.plan.steps
-    )
+    draws = offered(request.plan.sampling.parallel_allocations(request.plan))
     profile = reduce(Profile.compose, (_profile(step, allocation) for allocation in draws))
     return Analysis(METHOD.name, METHOD.kind, upper_side(profile))
 
@@ -70,7 +66,7 @@ METHOD = Method(
     name="decomposition",
     kind="proven",
     summary="Poisson sampling given that the example takes part",
-    objection=needs_allocation,
+    objection=lambda plan: reason_of(plan.sampling.parallel_allocations(plan)),
     analyse=_analyse,
     second_to="profile",
 )

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from hockeystick.analyses.method import Method, Request
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
-from hockeystick.schemes import MinSep, Sampling
-from hockeystick.schemes.pairs.steps import gaussian_step
+from hockeystick.schemes.pairs import gaussian_step
 
 __all__ = ["METHOD"]
 
@@ -36,19 +33,8 @@ def _analyse(request: Request) -> Analysis:
     profile = gaussian_step(request.noise_multiplier, largest)
     steps = range(sensitivity.pattern[0], sensitivity.pattern[-1] + 1, scheme.least_gap)
     regular = sensitivity.pattern in (steps, tuple(steps[:1]))
-    tight = _attains(scheme, sensitivity.pattern) and sensitivity.exact and regular
+    tight = scheme.attains(sensitivity.pattern) and sensitivity.exact and regular
     return Analysis(METHOD.name, METHOD.kind, ProfileBound(profile, exact=tight))
-
-
-def _attains(scheme: Sampling, pattern: Sequence[int]) -> bool:
-    """Whether participations are known and may begin as the pattern does.
-
-    With b-min-sep sampling at rate 1 all begin at the first step. Users that are drawn in every
-    step may rest forever.
-    """
-    if not scheme.participation_known or scheme.unit != "example":
-        return False
-    return pattern[0] == 0 or not isinstance(scheme, MinSep)
 
 
 METHOD = Method(

@@ -178,7 +178,7 @@ def estimate_noise(
 
     Nothing is proved or verified; for a noise to run with see `calibrate(method="monte-carlo")`.
     Draws come from proposals that make the rare event common, so that some ten thousand suffice for
-    any delta (schemes/simulation/proposals.py). `start` is a guess at the answer.
+    any delta (schemes/simulation/participation_run.py). `start` is a guess at the answer.
     """
     check_simulated(plan)
     claim = Claim(

@@ -1,17 +1,37 @@
-"""Sampling schemes: one frozen description that both the accountant and the training loop use."""
+"""Sampling schemes: one frozen description that both the accountant and the training loop use.
+
+A scheme is a class derived from `Sampling`. It is known to the command line, to `compare` and to
+statements once it is registered, with one line: `register(Scheme)`, or `@register` above the class.
+"""
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import RandomSource, generator
 from hockeystick.schemes.balls_in_bins.scheme import BallsInBins
-from hockeystick.schemes.base import Indices, Sampling
+from hockeystick.schemes.base import Sampling
+from hockeystick.schemes.batches import Indices
+from hockeystick.schemes.capabilities import (
+    Allocation,
+    Candidate,
+    DominatingPair,
+    Equivalent,
+    IndependentSampling,
+    Missing,
+    Renewal,
+    Run,
+    Simulator,
+    Step,
+)
 from hockeystick.schemes.conjectured_user_min_sep.scheme import ConjecturedUserMinSep
 from hockeystick.schemes.cyclic_poisson.scheme import CyclicPoisson
-from hockeystick.schemes.full_batch.scheme import FullBatch
+from hockeystick.schemes.full_batch import FullBatch
 from hockeystick.schemes.min_sep.scheme import MinSep
-from hockeystick.schemes.poisson.scheme import Poisson
+from hockeystick.schemes.poisson import Poisson
 from hockeystick.schemes.random_allocation.scheme import RandomAllocation
-from hockeystick.schemes.shuffle.scheme import Shuffle
+from hockeystick.schemes.shuffle import Shuffle
 from hockeystick.schemes.user_min_sep.attribution import Attribution
 from hockeystick.schemes.user_min_sep.contribution_bounding import (
     BoundedContributions,
@@ -21,25 +41,66 @@ from hockeystick.schemes.user_min_sep.scheme import UserMinSep
 
 __all__ = [
     "SCHEMES",
+    "Allocation",
     "Attribution",
     "BallsInBins",
     "BoundedContributions",
+    "Candidate",
     "ConjecturedUserMinSep",
     "CyclicPoisson",
+    "DominatingPair",
+    "Equivalent",
     "FullBatch",
+    "IndependentSampling",
     "Indices",
     "MinSep",
+    "Missing",
     "Poisson",
     "RandomAllocation",
     "RandomSource",
+    "Renewal",
+    "Run",
     "Sampling",
     "Shuffle",
+    "Simulator",
+    "Step",
     "UserMinSep",
     "bound_contributions",
     "generator",
+    "register",
 ]
 
-_ALL: list[type[Sampling]] = [
+Scheme = TypeVar("Scheme", bound=type[Sampling])
+
+SCHEMES: dict[str, type[Sampling]] = {}
+"""Every registered scheme by its kebab-case name."""
+
+
+def register(scheme: Scheme) -> Scheme:
+    """Make a scheme known by its name, to the command line, `compare` and statements.
+
+    Parameters
+    ----------
+    scheme
+        A class derived from `Sampling`. Registering the same class again changes nothing.
+
+    Returns
+    -------
+    type[Sampling]
+        The class itself, so that this also works as a decorator.
+
+    Raises
+    ------
+    InvalidParameter
+        If another scheme has the name.
+    """
+    known = SCHEMES.setdefault(scheme.name, scheme)
+    if known is not scheme:
+        raise InvalidParameter("scheme", f"named other than {known.__qualname__}", scheme.name)
+    return scheme
+
+
+for _scheme in (
     FullBatch,
     Poisson,
     CyclicPoisson,
@@ -49,7 +110,5 @@ _ALL: list[type[Sampling]] = [
     UserMinSep,
     ConjecturedUserMinSep,
     Shuffle,
-]
-
-SCHEMES: dict[str, type[Sampling]] = {scheme.name: scheme for scheme in _ALL}
-"""Every scheme by its kebab-case name."""
+):
+    register(_scheme)

@@ -1,23 +1,35 @@
-"""What every sampling scheme can do."""
+"""What every sampling scheme can do, and what an analysis may ask of it."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from hockeystick._validate import positive, positive_integer
-from hockeystick.errors import InvalidParameter
+from hockeystick._validate import positive_integer
 from hockeystick.randomness import RandomSource, generator
 from hockeystick.schemes.batches import Batches, Indices
+from hockeystick.schemes.capabilities import (
+    Allocation,
+    Candidate,
+    Equivalent,
+    IndependentSampling,
+    Missing,
+    PairBuilder,
+    Renewal,
+    Run,
+    Simulator,
+)
 
 if TYPE_CHECKING:
+    from hockeystick.profile.expressions.participation_counts import Participant
+    from hockeystick.schemes.mixtures import MixtureBlocks, UniformMixture
     from hockeystick.schemes.user_min_sep.attribution import Attribution
 
-__all__ = ["Indices", "Sampling", "batch_size_within", "participations_within"]
+__all__ = ["Sampling"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +39,10 @@ class Sampling(ABC):
     The object that is accounted is the object that yields the batches, so that the two cannot
     disagree. A scheme is a frozen, keyword-only dataclass with a kebab-case `name`; it checks and
     normalises its fields in `__post_init__` and implements the abstract methods below.
+
+    The methods from `dominating_pair` on are what analyses ask for. Each returns what is offered
+    for a run, or `Missing` with the reason; a scheme overrides those for which it has an answer.
+    They read the scheme from `self` and the rest from the run. `docs/extending.md` adds a scheme.
     """
 
     name: ClassVar[str]
@@ -64,16 +80,20 @@ class Sampling(ABC):
 
     @property
     def others_are_independent(self) -> bool:
-        """Whether others take part independently of the coins of the unit that is protected.
+        """Whether others take part independently of the draws of the unit that is protected.
 
-        If not, what others contribute may reveal those coins, and they amplify nothing.
+        If not, what others contribute may reveal those draws, and they amplify nothing.
         """
         return True
 
     @property
     def participation_known(self) -> bool:
-        """Whether chance has no part in which steps an example joins."""
+        """Whether the steps that an example joins are not random."""
         return False
+
+    def attains(self, pattern: Sequence[int]) -> bool:
+        """Whether some example is known to take part in exactly these equally spaced steps."""
+        return self.participation_known and len(pattern) > 0
 
     @abstractmethod
     def _draw(self, examples: int, steps: int, rng: np.random.Generator) -> Iterator[Indices]:
@@ -88,10 +108,23 @@ class Sampling(ABC):
     ) -> Iterator[Indices]:
         """Exactly `steps` batches, each a sorted int64 array of distinct indices below `examples`.
 
-        A batch may be empty. Arguments are checked at the call, batches are drawn as they are asked
-        for. `rng` is anything that `generator` takes; the default is seeded cryptographically. Only
-        schemes whose unit is a user take a graph of examples and users as `examples`. The iterator
-        works only in the process that made it, and cannot be copied or pickled.
+        A batch may be empty. Arguments are checked at the call, batches are drawn when they are
+        requested. The iterator works only in the process that made it, and cannot be copied or
+        pickled.
+
+        Parameters
+        ----------
+        examples
+            Their number. Schemes whose unit is a user also take the graph of examples and users.
+        steps
+            The number of batches.
+        rng
+            Anything that `generator` takes; the default is seeded cryptographically.
+
+        Returns
+        -------
+        Iterator[Indices]
+            The batches, each once.
         """
         count = positive_integer("examples", examples)
         return Batches(self._draw(count, self.check_steps(steps), generator(rng)))
@@ -102,17 +135,64 @@ class Sampling(ABC):
         known = {name: value for name, value in parameters.items() if value is not None}
         return {"scheme": self.name, **known}
 
+    # -- what an analysis may ask ----------------------------------------------------------------
 
-def participations_within(steps: int, *, gap: int, most: int | None) -> int:
-    """How often one can take part in so many steps, `gap` apart, and `most` times at most."""
-    fitting = -(-steps // gap)
-    return fitting if most is None else min(fitting, most)
+    def refusal(self, run: Run, noise_multiplier: float | None) -> str | None:
+        """Why no run of this scheme is accounted for, as a text; None if they are."""
+        return None
 
+    def dominating_pair(self, run: Run) -> PairBuilder | Missing:
+        """A pair (P, Q) that dominates the whole run, built from that of one participation."""
+        return Missing(f"no dominating pair is known for {self.name}", always=True)
 
-def batch_size_within(batch_size: float, *, examples: int) -> tuple[float, int]:
-    """Both arguments checked: 0 < batch_size <= examples."""
-    examples = positive_integer("examples", examples)
-    number = positive("batch_size", batch_size)
-    if not number <= examples:
-        raise InvalidParameter("batch_size", f"in (0, examples={examples}]", batch_size)
-    return number, examples
+    def uniform_mixture(self, run: Run) -> UniformMixture | Missing:
+        """P as the average of equally likely Gaussians N(m_i, s^2 I), and Q = N(0, s^2 I)."""
+        return Missing(f"{self.name} is not a uniform mixture of Gaussians", always=True)
+
+    def mixture_blocks(self, run: Run) -> MixtureBlocks | Missing:
+        """One uniform mixture of Gaussians after the other; a single one if the run is one."""
+        mixture = self.uniform_mixture(run)
+        return mixture if isinstance(mixture, Missing) else mixture.as_blocks
+
+    def independent_sampling(self, run: Run) -> IndependentSampling | Missing:
+        """Independent draws in every step without which the unit does not take part."""
+        return Missing(
+            f"participation under {self.name} does not depend on independent draws in every step",
+            always=True,
+        )
+
+    def parallel_allocations(self, run: Run) -> list[Allocation] | Missing:
+        """Draws of one step each which, composed, dominate the run."""
+        return Missing(f"{self.name} does not allocate participations to steps", always=True)
+
+    def participants(self, run: Run) -> Iterator[Participant] | Missing:
+        """The law of the participations of a single unit, for every number of examples it has.
+
+        The laws are computed when the iterator is consumed.
+        """
+        return Missing(f"the law of participation is not worked out for {self.name}", always=True)
+
+    def renewal(self, run: Run) -> Renewal | Missing:
+        """The participations of an example as a renewal process."""
+        return Missing(f"participation under {self.name} is no renewal process", always=True)
+
+    def equivalent(self, run: Run) -> Equivalent | Missing:
+        """Another scheme that draws the same batches, where this one is a special case of it."""
+        return Missing(f"{self.name} is not a special case of another scheme", always=True)
+
+    def rate_for_filters(self, run: Run) -> float | Missing:
+        """The rate at which each step alone is Poisson sampled: filters charge step by step."""
+        sampling = self.independent_sampling(run)
+        exact = not isinstance(sampling, Missing) and sampling.exact and sampling.most is None
+        if isinstance(sampling, Missing) or not exact or sampling.copies > 1:
+            return Missing(f"the steps of {self.name} are not independent", always=True)
+        return sampling.rate
+
+    def simulation(self, run: Run) -> Simulator | Missing:
+        """How privacy losses of the run are drawn, for Monte Carlo."""
+        return Missing(f"{self.name} sampling is not simulated", always=True)
+
+    @classmethod
+    def candidates(cls, *, batch_size: float, examples: int, steps: int) -> Iterator[Candidate]:
+        """What `compare` tries for a run of this size, from cheap to expensive; nothing here."""
+        return iter(())

@@ -1,16 +1,28 @@
-"""Batches: what a sampling scheme hands out, each batch once."""
+"""Batches, and the draws that several schemes share."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from hockeystick._process import SingleUse
+from hockeystick._validate import positive, positive_integer
+from hockeystick.errors import InvalidParameter
 
-__all__ = ["Batches", "Indices"]
+__all__ = [
+    "Batches",
+    "Indices",
+    "batch_size_within",
+    "independent_subset",
+    "members_by_bin",
+    "nearest_divisor",
+    "participations_within",
+]
 
 Indices: TypeAlias = npt.NDArray[np.int64]
 """A batch: the numbers of its examples, from 0."""
@@ -30,3 +42,59 @@ class Batches(SingleUse, Iterator[Indices]):
     def __next__(self) -> Indices:
         self.check_here()
         return next(self._drawn)
+
+
+def independent_subset(size: int, *, rate: float, rng: np.random.Generator) -> Indices:
+    """A sorted subset of range(size) that holds each element independently with probability `rate`.
+
+    Drawn as a binomial count and then a uniform set of that many elements without replacement; the
+    law is exact up to the floating-point accuracy of NumPy's binomial generator.
+    """
+    if rate == 1:
+        return np.arange(size, dtype=np.int64)
+    count = rng.binomial(size, rate)
+    chosen = rng.choice(size, count, replace=False, shuffle=False).astype(np.int64, copy=False)
+    chosen.sort()
+    return chosen
+
+
+def members_by_bin(
+    examples: int, bins: int, *, wanted: int, rng: np.random.Generator
+) -> Iterator[Indices]:
+    """Who is in the first `wanted` bins, after each example drew one of `bins` uniformly.
+
+    O(examples + bins), by a counting sort where the bin fits into 16 bits.
+    """
+    # The narrowest integers that hold a bin: up to 16 bits the stable sort is a counting sort.
+    narrow = np.min_scalar_type(bins - 1)
+    bin_of = rng.integers(bins, size=examples, dtype=narrow)
+    # Stable, so that indices stay sorted within a bin.
+    order = np.argsort(bin_of, kind="stable").astype(np.int64, copy=False)
+    ends = np.cumsum(np.bincount(bin_of[bin_of < wanted], minlength=wanted)).tolist()
+    for start, end in zip([0, *ends[:-1]], ends, strict=True):
+        yield order[start:end]
+
+
+def nearest_divisor(total: int, *, target: Fraction) -> int:
+    """The positive integer d for which total / d is nearest to `target`; the larger one on a tie.
+
+    Exact rational arithmetic; total / d decreases in d, so only the neighbours of total / target
+    qualify.
+    """
+    floor = math.floor(total / target)
+    return min((floor + 1, floor), key=lambda d: abs(Fraction(total, d) - target))
+
+
+def participations_within(steps: int, *, gap: int, most: int | None) -> int:
+    """How often one can take part in so many steps, `gap` apart, and `most` times at most."""
+    fitting = -(-steps // gap)
+    return fitting if most is None else min(fitting, most)
+
+
+def batch_size_within(batch_size: float, *, examples: int) -> tuple[float, int]:
+    """Both arguments checked: 0 < batch_size <= examples."""
+    examples = positive_integer("examples", examples)
+    number = positive("batch_size", batch_size)
+    if not number <= examples:
+        raise InvalidParameter("batch_size", f"in (0, examples={examples}]", batch_size)
+    return number, examples

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from hockeystick import filters
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.guarantee import Guarantee
 from hockeystick.plan import Plan
-from hockeystick.schemes import FullBatch, Poisson
+from hockeystick.schemes import Missing
 
 __all__ = ["describe_filter", "filter_guarantee", "rate_for_filters"]
 
@@ -38,13 +38,8 @@ def rate_for_filters(plan: Plan) -> float:
     Filters price steps one at a time: independent noise, and batches that are independent of each
     other. `UnsupportedPlan` for any other plan.
     """
-    sampling: Any = plan.sampling
-    rates: dict[type, Callable[[], float | None]] = {
-        FullBatch: lambda: 1.0,
-        Poisson: lambda: sampling.rate if sampling.max_participations is None else None,
-    }
-    rate = rates.get(type(sampling), lambda: None)()
-    if rate is None or plan.correlated or plan.mechanism is not None:
+    rate = plan.sampling.rate_for_filters(plan)
+    if isinstance(rate, Missing) or plan.correlated or plan.mechanism is not None:
         raise UnsupportedPlan(
             "A filter prices steps one at a time: it needs poisson sampling (without "
             "max_participations) or full-batch sampling, and independent Gaussian noise."

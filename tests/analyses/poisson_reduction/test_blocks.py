@@ -14,7 +14,7 @@ from hockeystick._numerics.law import Resolution
 from hockeystick.analyses.poisson_reduction.blocks import block_lengths, block_profile, block_sizes
 from hockeystick.analyses.poisson_reduction.coins import coin_bound, coin_profile
 from hockeystick.schemes import ConjecturedUserMinSep, MinSep, UserMinSep
-from hockeystick.schemes.pairs.joint_draws import several_drawn
+from hockeystick.schemes.pairs import several_sampled
 from references.participation_patterns import likelihood_ratio, min_sep_patterns, user_patterns
 
 STEPS, RATE, DRAWS = 6, 0.25, 100_000
@@ -132,7 +132,7 @@ def test_most_heads_of_several_throws(copies, throws):
     below = binom.cdf(np.arange(-1, copies + 1), copies, rate) ** throws
     weights = np.diff(below)
     step = hs.Profile.gaussian(noise_multiplier=1 / mu)
-    pair = several_drawn(step, rate=rate, copies=copies, throws=throws)
+    pair = several_sampled(step, rate=rate, copies=copies, tries=throws)
     counts = np.arange(copies + 1)
     second = weights @ np.exp(mu**2 * np.outer(counts, counts)) @ weights
     moments = pair.expression.power_moments(

@@ -7,20 +7,20 @@ import math
 import numpy as np
 import pytest
 
+from hockeystick.schemes.simulation.draw_kernels import (
+    cyclic_trajectories,
+    min_sep_trajectories,
+    user_trajectories,
+)
 from hockeystick.schemes.simulation.participation_kernels import (
     cyclic_logs,
     cyclic_ratios,
-    resting_logs,
-    resting_occupation,
-    resting_ratios,
-    resting_values,
+    min_sep_eligible,
+    min_sep_logs,
+    min_sep_ratios,
+    min_sep_values,
     user_logs,
     user_ratios,
-)
-from hockeystick.schemes.simulation.trajectory_kernels import (
-    cyclic_trajectories,
-    resting_trajectories,
-    user_trajectories,
 )
 
 ROWS, STEPS = 20, 200
@@ -38,8 +38,8 @@ def test_resting_in_logarithms(starts):
     """The same over a long row, with other chances of starting late."""
     starts, miss = np.array(starts), 0.95
     plain, logs = np.empty((2, ROWS))
-    resting_ratios(np.exp(LOG_TERMS), 1.0, miss, starts, plain)
-    resting_logs(LOG_TERMS, math.log(miss), logs_of(starts), logs)
+    min_sep_ratios(np.exp(LOG_TERMS), 1.0, miss, starts, plain)
+    min_sep_logs(LOG_TERMS, math.log(miss), logs_of(starts), logs)
     np.testing.assert_allclose(plain, logs, rtol=1e-11)
 
 
@@ -66,7 +66,7 @@ def test_cyclic_in_logarithms(groups):
 def test_ratios_of_one_average_to_one():
     """Terms that are probabilities: every recursion sums the probabilities of all ways."""
     found = np.empty((3, 2))
-    resting_ratios(np.full((2, 50), 0.3), 1.0, 0.7, np.array([0.5, 0.25, 0.25]), found[0])
+    min_sep_ratios(np.full((2, 50), 0.3), 1.0, 0.7, np.array([0.5, 0.25, 0.25]), found[0])
     user_ratios(np.full((2, 50), 0.3), 0.7, np.array([0.21, 0.3, 0.49]), found[1])
     cyclic_ratios(np.full((2, 50), 0.3), 0.3, 4, found[2])
     np.testing.assert_allclose(found, 0.0, atol=1e-13)
@@ -78,7 +78,7 @@ def test_logarithms_beyond_floating_point(level):
     terms = np.full((1, 1), level)
     found = np.empty(1)
     expected = math.log(0.5) if level < 0 else level
-    resting_logs(terms, math.log(0.5), np.array([0.0, -math.inf]), found)
+    min_sep_logs(terms, math.log(0.5), np.array([0.0, -math.inf]), found)
     assert found[0] == pytest.approx(expected, rel=1e-14)
     user_logs(terms, math.log(0.5), math.log(0.5), np.array([-math.inf, 0.0]), found)
     assert found[0] == pytest.approx(expected, rel=1e-14)
@@ -90,7 +90,7 @@ def test_certain_draws():
     """A rate of 1 leaves no chance to stay out, in logarithms too."""
     found = np.empty(1)
     terms = np.array([[0.3, 0.4, 0.5, 0.6]])
-    resting_logs(terms, -math.inf, np.array([0.0, -math.inf]), found)
+    min_sep_logs(terms, -math.inf, np.array([0.0, -math.inf]), found)
     assert found[0] == pytest.approx(0.3 + 0.5, rel=1e-14)
     # Algorithm 3 with certain draws: the first step, and never again.
     user_logs(terms, -math.inf, 0.0, np.array([-math.inf, 0.0]), found)
@@ -102,10 +102,10 @@ def test_certain_draws():
 def test_values_of_every_step():
     """The recursion from every step on is that of the shorter row."""
     row = LOG_TERMS[0, :12]
-    values = resting_values(row, math.log(0.9), 3)
+    values = min_sep_values(row, math.log(0.9), 3)
     for first in range(12):
         expected = np.empty(1)
-        resting_logs(row[None, first:], math.log(0.9), logs_of([1.0, 0.0, 0.0]), expected)
+        min_sep_logs(row[None, first:], math.log(0.9), logs_of([1.0, 0.0, 0.0]), expected)
         assert values[first] == pytest.approx(expected[0], rel=1e-12)
 
 
@@ -114,8 +114,8 @@ def test_occupation_is_stationary_from_a_warm_start():
     rate, separation = 0.2, 4
     stationary = 1 / (1 + (separation - 1) * rate)
     warm = np.array([stationary, *[rate * stationary] * (separation - 1)])
-    np.testing.assert_allclose(resting_occupation(rate, warm, 50), stationary, rtol=1e-13)
-    cold = resting_occupation(rate, np.array([1.0, 0.0, 0.0, 0.0]), 400)
+    np.testing.assert_allclose(min_sep_eligible(rate, warm, 50), stationary, rtol=1e-13)
+    cold = min_sep_eligible(rate, np.array([1.0, 0.0, 0.0, 0.0]), 400)
     assert cold[0] == 1
     assert cold[-1] == pytest.approx(stationary, rel=1e-9)
 
@@ -125,7 +125,7 @@ def test_frequencies_of_weighted_steps():
     chances, draws = np.array([0.2, 0.0, 0.9, 0.05, 1.0, 0.3]), 40_000
     where = np.zeros((draws, 3), dtype=np.int64)
     number = np.zeros(draws, dtype=np.int64)
-    resting_trajectories(np.random.default_rng(1), chances, np.cumsum([0.7, 0.3]), where, number)
+    min_sep_trajectories(np.random.default_rng(1), chances, np.cumsum([0.7, 0.3]), where, number)
     joined = np.zeros(6)
     for entry in range(3):
         joined += np.bincount(where[number > entry, entry], minlength=6)
@@ -150,7 +150,7 @@ def test_separation_is_kept(rate):
         times, number = np.ones_like(where), np.zeros(draws, dtype=np.int64)
         if kind == 0:
             starts = np.cumsum([0.5, 0.5 / 4, 0.5 / 4, 0.5 / 4, 0.5 / 4])
-            resting_trajectories(rng, np.full(steps, rate), starts, where, number)
+            min_sep_trajectories(rng, np.full(steps, rate), starts, where, number)
         elif kind == 1:
             ages = np.cumsum([0.1, 0.1, 0.1, 0.1, 0.6])
             copies = np.array([1 - rate, 0.75 * rate, 0.25 * rate])

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import cast
 
 from hockeystick._numerics.divergence import guard
 from hockeystick._numerics.law import Side
@@ -22,7 +21,7 @@ from hockeystick.bounds.bound import Bound, UpperBound
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
 from hockeystick.profile.refinement import BOTH, Direction
-from hockeystick.schemes import RandomAllocation
+from hockeystick.schemes import Allocation, Missing
 from hockeystick.schemes.pairs import step_of
 
 __all__ = ["BASELINE", "ShufflingBound"]
@@ -84,17 +83,16 @@ class ShufflingBound(Bound):
 
 
 def _objection(plan: Plan) -> str | None:
-    scheme = plan.sampling
-    if not isinstance(scheme, RandomAllocation) or plan.correlated:
+    draws = plan.sampling.parallel_allocations(plan)
+    if isinstance(draws, Missing):
         return "it is for random allocation with independent noise"
-    if scheme.picks != 1 or plan.steps != scheme.out_of or scheme.out_of == 1:
+    if plan.steps == 1 or draws != [Allocation(plan.steps, plan.steps, 1)]:
         return "it is for one pick out of one block of several steps"
     return None
 
 
 def _bound(plan: Plan, noise_multiplier: float | None) -> ShufflingBound:
-    scheme = cast("RandomAllocation", plan.sampling)
-    return ShufflingBound(step_of(plan, noise_multiplier)(1.0), scheme.out_of)
+    return ShufflingBound(step_of(plan, noise_multiplier)(1.0), plan.steps)
 
 
 BASELINE = Baseline(

@@ -16,15 +16,12 @@ those of the run with the example for remove, and of the run without it for add.
 
 from __future__ import annotations
 
-from typing import cast
-
 from hockeystick.analyses.conditional.bound import ConditionalBound
 from hockeystick.analyses.method import Method, Request
 from hockeystick.bounds.subsampled import subsampled
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
-from hockeystick.schemes import BallsInBins
-from hockeystick.schemes.balls_in_bins.mixture import bin_mixture, missing_mixture
+from hockeystick.schemes.capabilities import offered, reason_of
 
 __all__ = ["METHOD"]
 
@@ -34,13 +31,14 @@ PRODUCTS = 0.02
 
 def _cost(plan: Plan) -> float:
     """For each step, for each bin above the lowest level: products with a Gram matrix."""
-    bins = min(cast("BallsInBins", plan.sampling).bins, plan.steps)
+    bins = offered(plan.sampling.uniform_mixture(plan)).used
     return PRODUCTS * plan.steps * min(plan.strategy.bands, bins) * bins**2
 
 
 def _analyse(request: Request) -> Analysis:
     """O(steps b^2) for each bin above the lowest level, and about thirty compositions."""
-    mixture = bin_mixture(request.plan, request.noise_multiplier)
+    means = offered(request.plan.sampling.uniform_mixture(request.plan))
+    mixture = means.with_noise(request.noise_multiplier)
     bound = ConditionalBound(lambda: mixture.levels)
     return Analysis(METHOD.name, METHOD.kind, subsampled(bound, mixture.share))
 
@@ -49,7 +47,7 @@ METHOD = Method(
     name="conditional",
     kind="proven",
     summary="steps composed given bounded odds of the bin, plus the chance that they are not",
-    objection=missing_mixture,
+    objection=lambda plan: reason_of(plan.sampling.uniform_mixture(plan)),
     analyse=_analyse,
     second_to="profile",
     cost=_cost,

@@ -9,40 +9,57 @@ from __future__ import annotations
 
 import math
 
-from hockeystick.analyses.gram.schemes import SCHEMES
+from hockeystick.analyses.gram.blocks import BlockBound
+from hockeystick.analyses.gram.bound import GramBound
 from hockeystick.analyses.method import Method, Request
+from hockeystick.bounds.bound import Bound
 from hockeystick.bounds.profiles import ProfileBound
+from hockeystick.bounds.subsampled import subsampled
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
-from hockeystick.schemes.pairs import dominating_pair, missing_pair, step_of
+from hockeystick.schemes import Missing
+from hockeystick.schemes.capabilities import offered
+from hockeystick.schemes.pairs import dominating_pair, missing_pair
 
 __all__ = ["METHOD"]
 
-# "auto" does not wait for more bins: a number takes minutes.
-MOST_BINS_OF_AUTO = 1_500
+# All inner products of the means are compared: an eighth of a gigabyte.
+MOST_MEANS = 4_000
+# "auto" does not wait for more terms in a mixture: a number takes minutes.
+MOST_TERMS_OF_AUTO = 1_500
 
 
 def _objection(plan: Plan) -> str | None:
-    scheme = SCHEMES.get(type(plan.sampling))
-    if scheme is None:
-        known = " and ".join(sorted(one.name for one in SCHEMES))
-        return f"it is an analysis of {known}, not of {plan.sampling.name}"
-    return scheme.objection(plan)
+    blocks = plan.sampling.mixture_blocks(plan)
+    if isinstance(blocks, Missing):
+        return blocks.reason
+    if blocks.means > MOST_MEANS:
+        return f"it compares all bins or steps, of which there may be at most {MOST_MEANS:,}"
+    return None
 
 
 def _cost(plan: Plan) -> float:
-    """Within any budget, up to a number of bins."""
-    few = SCHEMES[type(plan.sampling)].terms(plan) <= MOST_BINS_OF_AUTO
+    """Within any budget, up to a number of terms."""
+    few = offered(plan.sampling.mixture_blocks(plan)).terms <= MOST_TERMS_OF_AUTO
     return 0.0 if few or missing_pair(plan) is None else math.inf
 
 
 def _analyse(request: Request) -> Analysis:
     """O(bins^1.5) for each of the states of a chain; several majorants for each number."""
-    plan = request.plan
-    if missing_pair(plan) is None:
-        pair = dominating_pair(plan, step_of(plan, request.noise_multiplier))
+    if missing_pair(request.plan) is None:
+        pair = dominating_pair(request.plan, request.noise_multiplier)
         return Analysis(METHOD.name, METHOD.kind, ProfileBound(pair.profile, exact=pair.tight))
-    return Analysis(METHOD.name, METHOD.kind, SCHEMES[type(plan.sampling)].bound(request))
+    return Analysis(METHOD.name, METHOD.kind, _bound(request))
+
+
+def _bound(request: Request) -> Bound:
+    """One mixture, or one for each block of steps, composed."""
+    assert request.noise_multiplier is not None
+    blocks = offered(request.plan.sampling.mixture_blocks(request.plan))
+    kernel = blocks.kernel(request.noise_multiplier)
+    if blocks.single:
+        return subsampled(GramBound(kernel, request.budget), blocks.share)
+    return BlockBound(kernel, blocks.length, request.budget)
 
 
 METHOD = Method(

@@ -16,7 +16,6 @@ worse at high noise, where it matters that a block is taken more often.
 from __future__ import annotations
 
 from functools import reduce
-from typing import cast
 
 import numpy as np
 
@@ -24,10 +23,8 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick.analyses.poisson_reduction.row_shares import shared_length
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
-from hockeystick.schemes import MinSep
-from hockeystick.schemes.pairs import step_of
-from hockeystick.schemes.pairs.joint_draws import several_drawn
-from hockeystick.schemes.pairs.lengths import counted_lengths
+from hockeystick.schemes.capabilities import offered
+from hockeystick.schemes.pairs import counted_lengths, several_sampled, step_of
 from hockeystick.strategies import Strategy
 
 __all__ = ["block_lengths", "block_profile", "block_sizes"]
@@ -47,12 +44,12 @@ def block_sizes(plan: Plan) -> list[int]:
 
 def block_profile(plan: Plan, noise_multiplier: float | None, size: int) -> Profile:
     """The composition over all blocks of so many steps."""
-    scheme = cast("MinSep", plan.sampling)
+    sampling = offered(plan.sampling.independent_sampling(plan))
     step = step_of(plan, noise_multiplier)
     lengths, _ = counted_lengths(block_lengths(plan.strategy, size))
     parts = [
-        several_drawn(
-            step(length), rate=scheme.rate, copies=scheme.most_copies, throws=size
+        several_sampled(
+            step(length), rate=sampling.rate, copies=sampling.copies, tries=size
         ).self_compose(count)
         for length, count in lengths.items()
     ]

@@ -20,7 +20,6 @@ counts participations together that the rest keeps apart; there, see blocks.py.
 from __future__ import annotations
 
 from functools import lru_cache, reduce
-from typing import cast
 
 import numpy as np
 
@@ -32,40 +31,33 @@ from hockeystick.bounds.combined import BestOf
 from hockeystick.bounds.profiles import upper_side
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
-from hockeystick.schemes import ConjecturedUserMinSep, MinSep, Poisson, Sampling, UserMinSep
-from hockeystick.schemes.pairs import step_of
-from hockeystick.schemes.pairs.joint_draws import (
-    SHARED_EXAMPLES,
+from hockeystick.schemes import Missing
+from hockeystick.schemes.capabilities import offered
+from hockeystick.schemes.pairs import (
+    counted_lengths,
     needs_gaussian,
-    several_drawn,
+    several_sampled,
+    step_of,
     too_many_steps,
 )
-from hockeystick.schemes.pairs.lengths import counted_lengths
 from hockeystick.strategies import Strategy
 
-__all__ = ["COIN_SCHEMES", "coin_bound", "coin_profile", "missing_coins", "separate_lengths"]
+__all__ = ["coin_bound", "coin_profile", "missing_coins", "separate_lengths"]
 
-COIN_SCHEMES: tuple[type[Sampling], ...] = (
-    Poisson,
-    MinSep,
-    UserMinSep,
-    ConjecturedUserMinSep,
-)
 # Floating point in the sums of products, relatively.
 ROUNDING = 1e-11
 
 
 def missing_coins(plan: Plan) -> str | None:
     """The objection to other schemes, and to what several examples at once would do unknown."""
-    if not isinstance(plan.sampling, COIN_SCHEMES):
-        return f"coins decide about no participation under {plan.sampling.name}"
-    if not plan.sampling.others_are_independent:
-        return SHARED_EXAMPLES
-    if isinstance(plan.sampling, Poisson) and not plan.correlated:
+    sampling = plan.sampling.independent_sampling(plan)
+    if isinstance(sampling, Missing):
+        return sampling.reason
+    if sampling.exact and not plan.correlated:
         return "it is Poisson sampling already"
     if plan.correlated and too_many_steps(plan) is not None:
         return too_many_steps(plan)
-    return None if plan.sampling.most_copies == 1 else needs_gaussian(plan)
+    return None if sampling.copies == 1 else needs_gaussian(plan)
 
 
 @lru_cache(maxsize=4)
@@ -82,13 +74,15 @@ def coin_bound(plan: Plan, noise_multiplier: float | None) -> Bound:
 
 def coin_profile(plan: Plan, noise_multiplier: float | None) -> Profile:
     """The composition over all steps; as many different ones as lengths are told apart."""
-    scheme = cast("MinSep", plan.sampling)
+    sampling = offered(plan.sampling.independent_sampling(plan))
     step = step_of(plan, noise_multiplier)
     lengths = {1.0: plan.steps}
     if plan.correlated:
         lengths, _ = counted_lengths(separate_lengths(plan.strategy))
     parts = [
-        several_drawn(step(length), rate=scheme.rate, copies=scheme.most_copies).self_compose(count)
+        several_sampled(step(length), rate=sampling.rate, copies=sampling.copies).self_compose(
+            count
+        )
         for length, count in lengths.items()
     ]
     return reduce(Profile.compose, parts)

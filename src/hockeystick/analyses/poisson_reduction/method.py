@@ -22,13 +22,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import reduce
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from hockeystick._numerics.law import Law, Resolution, Side
 from hockeystick._numerics.search import minimize_around_grid
-from hockeystick.analyses.allocation import needs_allocation
 from hockeystick.analyses.method import Method, Request
-from hockeystick.analyses.poisson_reduction.coins import COIN_SCHEMES, coin_bound, missing_coins
+from hockeystick.analyses.poisson_reduction.coins import coin_bound, missing_coins
 from hockeystick.analyses.poisson_reduction.posterior import excess_at_failure
 from hockeystick.bounds.bound import Bound, UpperBound
 from hockeystick.bounds.profiles import upper_side
@@ -36,9 +35,8 @@ from hockeystick.guarantee import REFERENCE_DELTA, Analysis
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
 from hockeystick.profile.refinement import BOTH, Direction
-from hockeystick.schemes import RandomAllocation
+from hockeystick.schemes import Allocation, Missing
 from hockeystick.schemes.pairs import step_of
-from hockeystick.schemes.random_allocation.allocations import Allocation, parallel_allocations
 
 __all__ = ["METHOD", "ReductionBound"]
 
@@ -147,19 +145,19 @@ def _analyse(request: Request) -> Analysis:
 
     Once its cost for schemes in which nobody joins without a coin.
     """
-    if isinstance(request.plan.sampling, COIN_SCHEMES):
+    draws = request.plan.sampling.parallel_allocations(request.plan)
+    if isinstance(draws, Missing):
         coins = coin_bound(request.plan, request.noise_multiplier)
         return Analysis(METHOD.name, METHOD.kind, coins)
     step = step_of(request.plan, request.noise_multiplier)(1.0)
-    draws = parallel_allocations(
-        cast("RandomAllocation", request.plan.sampling), request.plan.steps
-    )
     return Analysis(METHOD.name, METHOD.kind, ReductionBound(step, draws))
 
 
 def _objection(plan: Plan) -> str | None:
-    coins = isinstance(plan.sampling, COIN_SCHEMES)
-    return missing_coins(plan) if coins else needs_allocation(plan)
+    draws = plan.sampling.parallel_allocations(plan)
+    if isinstance(draws, Missing):
+        return missing_coins(plan) if draws.always else draws.reason
+    return None
 
 
 METHOD = Method(

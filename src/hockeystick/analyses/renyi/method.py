@@ -17,7 +17,7 @@ other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 
 from hockeystick.analyses import gaussian
 from hockeystick.analyses.method import Method, Request
@@ -29,10 +29,9 @@ from hockeystick.bounds.combined import ByDirection
 from hockeystick.bounds.subsampled import subsampled
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
-from hockeystick.schemes import BallsInBins, MinSep, Sampling
-from hockeystick.schemes.balls_in_bins.mixture import bin_mixture, missing_mixture
-from hockeystick.schemes.min_sep.pair import renamed
-from hockeystick.schemes.pairs import dominating_pair, missing_pair, step_of
+from hockeystick.schemes import Missing, Renewal
+from hockeystick.schemes.capabilities import offered, reason_of
+from hockeystick.schemes.pairs import dominating_pair, missing_pair
 
 __all__ = ["METHOD"]
 
@@ -40,30 +39,36 @@ __all__ = ["METHOD"]
 def _objection(plan: Plan) -> str | None:
     if missing_pair(plan) is None:
         return None
-    other = _same_as(plan)
-    missing = _MIXTURES.get(type(other.sampling))
-    return missing_pair(other) if missing is None else missing[0](other)
+    same = _same_as(plan)
+    renewal, mixture = same.sampling.renewal(same), same.sampling.uniform_mixture(same)
+    if not isinstance(renewal, Missing):
+        return missing_replicas(same, renewal)
+    unknown = isinstance(mixture, Missing) and mixture.always
+    return missing_pair(same) if unknown else reason_of(mixture)
 
 
 def _analyse(request: Request) -> Analysis:
     """O(orders^2) where a pair is known; otherwise the budget, for each noise multiplier."""
     if missing_pair(request.plan) is None:
-        pair = dominating_pair(request.plan, step_of(request.plan, request.noise_multiplier))
+        pair = dominating_pair(request.plan, request.noise_multiplier)
         return Analysis(METHOD.name, METHOD.kind, MomentBound(moments_of(pair.profile.expression)))
     same = request._replace(plan=_same_as(request.plan))
-    return _MIXTURES[type(same.plan.sampling)][1](same)
+    renewal = same.plan.sampling.renewal(same.plan)
+    return _of_bins(same) if isinstance(renewal, Missing) else _of_replicas(same, renewal)
 
 
 def _same_as(plan: Plan) -> Plan:
     """The plan under the name by which its scheme is known best."""
-    other = renamed(plan) if isinstance(plan.sampling, MinSep) else None
-    return plan if other is None else other.plan
+    same = plan.sampling.equivalent(plan)
+    return plan if isinstance(same, Missing) else replace(plan, sampling=same.sampling)
 
 
-def _of_replicas(request: Request) -> Analysis:
+def _of_replicas(request: Request, renewal: Renewal) -> Analysis:
     """Moments of the remove direction, and what is known about the other without them."""
     assert request.noise_multiplier is not None
-    moments = ReplicaMoments(request.plan, request.noise_multiplier, request.budget)
+    moments = ReplicaMoments(
+        request.plan.strategy, renewal, request.noise_multiplier, request.budget
+    )
     known = gaussian.METHOD.analyse(request).bound
     coins = coin_bound(request.plan, request.noise_multiplier)
     bound = ByDirection(
@@ -75,14 +80,11 @@ def _of_replicas(request: Request) -> Analysis:
 
 def _of_bins(request: Request) -> Analysis:
     """Moments of a mixture over bins."""
-    mixture = bin_mixture(request.plan, request.noise_multiplier)
+    means = offered(request.plan.sampling.uniform_mixture(request.plan))
+    mixture = means.with_noise(request.noise_multiplier)
     bound = MomentBound(BinMoments(mixture, request.budget))
     return Analysis(METHOD.name, METHOD.kind, subsampled(bound, mixture.share))
 
-
-_MIXTURES: dict[
-    type[Sampling], tuple[Callable[[Plan], str | None], Callable[[Request], Analysis]]
-] = {BallsInBins: (missing_mixture, _of_bins), MinSep: (missing_replicas, _of_replicas)}
 
 METHOD = Method(
     name="renyi",

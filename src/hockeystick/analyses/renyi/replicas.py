@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import cast
 
 import numpy as np
 
@@ -18,8 +17,8 @@ from hockeystick.analyses.renyi.moment_bound import RunMoments
 from hockeystick.analyses.renyi.replica_moments import MinSepWalk, replica_moments
 from hockeystick.errors import PrecisionError
 from hockeystick.plan import Plan
-from hockeystick.schemes import MinSep
-from hockeystick.schemes.pairs.joint_draws import needs_gaussian, too_many_steps
+from hockeystick.schemes import Renewal
+from hockeystick.schemes.pairs import needs_gaussian, too_many_steps
 from hockeystick.strategies import Strategy
 
 __all__ = ["ReplicaMoments", "column_products", "missing_replicas"]
@@ -28,11 +27,9 @@ __all__ = ["ReplicaMoments", "column_products", "missing_replicas"]
 LARGEST_REPLICAS = 256
 
 
-def missing_replicas(plan: Plan) -> str | None:
+def missing_replicas(plan: Plan, renewal: Renewal) -> str | None:
     """Why replicas cannot be followed, in one clause; None if they can."""
-    if not isinstance(plan.sampling, MinSep):
-        return f"no moments are known for {plan.sampling.name}"
-    bands, separation = plan.strategy.bands, plan.sampling.separation
+    bands, separation = plan.strategy.bands, renewal.separation
     if bands > separation:
         return f"it needs at most separation={separation} bands, this strategy has {bands}"
     return too_many_steps(plan) or needs_gaussian(plan)
@@ -45,8 +42,11 @@ class ReplicaMoments:
     of the moments grow with every participation.
     """
 
-    def __init__(self, plan: Plan, noise_multiplier: float, budget: float) -> None:
-        self._plan = plan
+    def __init__(
+        self, strategy: Strategy, renewal: Renewal, noise_multiplier: float, budget: float
+    ) -> None:
+        self._strategy = strategy
+        self._renewal = renewal
         self._noise = noise_multiplier
         self._budget = budget
 
@@ -61,9 +61,8 @@ class ReplicaMoments:
 
     @cached_property
     def _log(self) -> FloatArray:
-        scheme = cast("MinSep", self._plan.sampling)
         with np.errstate(all="ignore"):
-            products = column_products(self._plan.strategy, scheme.separation)
+            products = column_products(self._strategy, self._renewal.separation)
             pulls = products / self._noise / self._noise
         if not np.isfinite(pulls).all():
             raise PrecisionError(
@@ -72,7 +71,7 @@ class ReplicaMoments:
                 lower=0.0,
                 upper=math.inf,
             )
-        walk = MinSepWalk(scheme.rate, pulls, scheme.warm_start)
+        walk = MinSepWalk(self._renewal.rate, pulls, self._renewal.warm_start)
         return replica_moments(walk, LARGEST_REPLICAS, self._budget).log
 
 

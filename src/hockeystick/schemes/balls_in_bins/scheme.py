@@ -1,4 +1,4 @@
-"""One bin for each example, drawn once for the whole run."""
+"""Balls-in-bins: one bin for each example, drawn once for the whole run."""
 
 from __future__ import annotations
 
@@ -9,11 +9,36 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from hockeystick._numerics.mixed_ratio import rate_of_counts
 from hockeystick._validate import positive_integer
-from hockeystick.schemes.base import Indices, Sampling, batch_size_within
-from hockeystick.schemes.bins import members_by_bin, nearest_divisor
+from hockeystick.profile import Profile
+from hockeystick.profile.expressions.sampled import drawn_uniformly
+from hockeystick.schemes.base import Sampling
+from hockeystick.schemes.batches import (
+    Indices,
+    batch_size_within,
+    members_by_bin,
+    nearest_divisor,
+)
+from hockeystick.schemes.capabilities import (
+    Candidate,
+    DominatingPair,
+    Missing,
+    PairBuilder,
+    Run,
+    Simulator,
+    Step,
+)
+from hockeystick.schemes.mixtures import UniformMixture
+from hockeystick.schemes.pairs import counted_lengths
+from hockeystick.strategies import band_mf
 
 __all__ = ["BallsInBins"]
+
+# A Gram matrix of this many bins takes half a gigabyte.
+MOST_BINS = 8_000
+# Numbers of bands that `compare` tries: few, because each takes an analysis of seconds.
+BANDS = (16, 64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +49,19 @@ class BallsInBins(Sampling):
     epoch. If `bins` does not divide the number of steps, the first bins take part once more than
     the others; bins beyond the number of steps never do. Drawing takes O(examples + bins) once,
     and a batch is handed out in constant time.
+
+    Parameters
+    ----------
+    bins
+        Bins, of which each example draws one.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.BallsInBins.for_batch_size(500, examples=50_000)
+    BallsInBins(bins=100)
+    >>> [batch.tolist() for batch in hs.BallsInBins(bins=2).batches(examples=4, steps=3, rng=1)]
+    [[0, 1], [2, 3], [0, 1]]
     """
 
     name: ClassVar[str] = "balls-in-bins"
@@ -65,3 +103,66 @@ class BallsInBins(Sampling):
         for step in range(steps):
             # A copy, so that whoever changes a batch does not change the next epoch.
             yield batches[step % self.bins].copy()
+
+    def dominating_pair(self, run: Run) -> PairBuilder | Missing:
+        """With independent noise: one random allocation of what a bin does in the whole run.
+
+        The bins' contributions lie in different coordinates of C G, so given the data the
+        likelihood ratios of the bins are independent, and that of the run is their average: random
+        allocation of a mechanism that composes all participations of a bin. For the Gaussian
+        mechanism and C = I that is one Gaussian mechanism with sensitivity sqrt(participations).
+        With correlated noise, see `uniform_mixture`.
+        """
+        bands = run.strategy.bands
+        if bands == 1 or self.bins == 1:
+            return lambda step: self._pair(run, step)
+        return Missing(
+            f"it needs independent noise under {self.name}, this strategy has {bands} bands"
+        )
+
+    def _pair(self, run: Run, step: Step) -> DominatingPair:
+        """Exact; the first bins take part once more if the bins do not divide the steps."""
+        if run.strategy.is_identity:
+            once = step(1.0)
+            often, longer = divmod(run.steps, self.bins)
+            counts = [(often, self.bins - longer), (often + 1, longer)]
+            parts = [(once.self_compose(times), many) for times, many in counts if times and many]
+            exact = True
+        else:
+            gram = run.strategy.gram(spacing=self.bins)
+            lengths, exact = counted_lengths(np.sqrt(np.diagonal(gram)))
+            parts = [(step(length), many) for length, many in lengths.items()]
+        pair = drawn_uniformly([(profile.expression, many) for profile, many in parts])
+        # Bins beyond the end of the run never take part.
+        share = rate_of_counts(min(self.bins, run.steps), self.bins)
+        return DominatingPair(Profile(pair).subsample(share), tight=exact)
+
+    def uniform_mixture(self, run: Run) -> UniformMixture | Missing:
+        """One Gaussian for each bin, with any strategy."""
+        if min(self.bins, run.steps) > MOST_BINS:
+            return Missing(
+                f"it needs the Gram matrix of all bins, of which there may be at most {MOST_BINS:,}"
+            )
+        if run.mechanism is not None:
+            return Missing("it needs the Gaussian mechanism")
+        return UniformMixture(run.strategy, self.bins)
+
+    def simulation(self, run: Run) -> Simulator | Missing:
+        """Through the inner products with the means of the bins."""
+        from hockeystick.schemes.balls_in_bins.simulation import bin_run
+
+        mixture = self.uniform_mixture(run)
+        if isinstance(mixture, Missing):
+            return mixture
+        return Simulator(lambda simulation: bin_run(simulation, run.strategy, self.bins))
+
+    @classmethod
+    def candidates(cls, *, batch_size: float, examples: int, steps: int) -> Iterator[Candidate]:
+        """The same batches in every epoch, with independent noise and with few bands."""
+        if batch_size > examples / 2:
+            return
+        sampling = cls.for_batch_size(batch_size, examples=examples)
+        yield Candidate(sampling)
+        for bands in BANDS:
+            if bands <= min(steps, sampling.bins):
+                yield Candidate(sampling, band_mf(steps, bands))

@@ -2,8 +2,9 @@
 
 The outputs enter the likelihood ratio through their inner products with the means m_i of the bins,
 which are jointly Gaussian: one number for each bin instead of one for each step, with the Gram
-matrix of the means as covariance. The bins take the place of the steps in participation.py, and an
-example joins exactly one of them, or none if some lie beyond the end of the run.
+matrix of the means as covariance. The bins take the place of the steps in
+simulation/participation_run.py, and an example joins exactly one of them, or none if some lie
+beyond the end of the run.
 """
 
 from __future__ import annotations
@@ -16,14 +17,13 @@ from typing import Self
 import numpy as np
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick.plan import Plan
-from hockeystick.schemes import BallsInBins
-from hockeystick.schemes.balls_in_bins.mixture import bin_mixture, missing_mixture
+from hockeystick.schemes.mixtures import UniformMixture
 from hockeystick.schemes.simulation.columns import DenseColumns, Trajectories
-from hockeystick.schemes.simulation.proposals import ParticipationRun
-from hockeystick.schemes.simulation.registry import Runner, Simulation, simulates
+from hockeystick.schemes.simulation.participation_run import ParticipationRun
+from hockeystick.schemes.simulation.run import Simulation
+from hockeystick.strategies import Strategy
 
-__all__ = ["balls_in_bins"]
+__all__ = ["bin_run"]
 
 
 class BinColumns(DenseColumns):
@@ -92,13 +92,12 @@ class OneBin:
         return law, total - math.log(self.bins)
 
 
-@lru_cache(maxsize=4)
-def _ingredients(plan: Plan) -> tuple[BinColumns, OneBin]:
-    mixture = bin_mixture(plan, 1.0)
-    return BinColumns(mixture.kernel), OneBin(mixture.bins, np.full(mixture.used, 1 / mixture.bins))
-
-
-@simulates(BallsInBins, objection=missing_mixture)
-def balls_in_bins(run: Simulation) -> Runner:
+def bin_run(run: Simulation, strategy: Strategy, bins: int) -> ParticipationRun:
     """log LR, O(bins^2) for each draw and O(bins) for each noise level."""
-    return ParticipationRun(run, *_ingredients(run.plan))
+    return ParticipationRun(run, *_ingredients(strategy, bins))
+
+
+@lru_cache(maxsize=4)
+def _ingredients(strategy: Strategy, bins: int) -> tuple[BinColumns, OneBin]:
+    mixture = UniformMixture(strategy, bins)
+    return BinColumns(mixture.kernel), OneBin(bins, np.full(mixture.used, 1 / bins))

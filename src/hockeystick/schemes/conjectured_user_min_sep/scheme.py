@@ -1,36 +1,73 @@
-"""User-level b-min-sep sampling that forgets draws which did not join."""
+"""User-level b-min-sep sampling with participation-based exclusion."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from hockeystick.schemes.conjectured_user_min_sep.simulated_size import (
-    simulated_rate,
-    simulated_size,
-)
+from hockeystick.profile.expressions.participation_counts import Participant
+from hockeystick.randomness import generator
+from hockeystick.schemes.batches import Indices, independent_subset
+from hockeystick.schemes.capabilities import Missing, Run, Simulator
 from hockeystick.schemes.min_sep.scheme import MinSep
+from hockeystick.schemes.pairs import SHARED_EXAMPLES
 from hockeystick.schemes.user_min_sep.attribution import Attribution
-from hockeystick.schemes.user_min_sep.sampler import UserSampling
+from hockeystick.schemes.user_min_sep.sampler import UserSampling, user_walk
+
+if TYPE_CHECKING:
+    from hockeystick.schemes.conjectured_user_min_sep.participation import ConjecturedLaw
 
 __all__ = ["ConjecturedUserMinSep"]
+
+# Of the simulation of batch sizes: the same answer at every call.
+SEED = 0
+# Examples that it draws: a relative standard error of about a third of a percent.
+DRAWS = 100_000
+# Rounds that it takes at most, for batches so small that they have fewer draws than that.
+MOST_ROUNDS = 4_000
+# Relative accuracy of the rate, below the error of the simulation.
+ACCURACY = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConjecturedUserMinSep(UserSampling):
-    """Every example is drawn with probability `rate`; users rest after each batch they join.
+    """Every example is drawn with probability `rate`; users are excluded after every batch joined.
 
-    b_min_sep, Algorithm 4: a drawn example joins the batch unless an example of one of its users
-    *joined* one of the last `separation` - 1 batches. Otherwise as `UserMinSep`, with larger
-    batches at the same rate. That its privacy is that of a user alone is a conjecture (6.2 there),
-    and guarantees about it are labelled so. For examples that several users share it is false, as
-    for `UserMinSep`, and no such guarantee is given.
+    [DongGanesh26, Algorithm 4]: a drawn example joins the batch unless an example of one of its
+    users *joined* one of the last `separation` - 1 batches. Otherwise as `UserMinSep`, with larger
+    batches at the same rate. That its privacy is that of a user alone is a conjecture
+    [DongGanesh26, Conjecture 6.2], and guarantees about it are labelled so. For examples that
+    several users share it is false, as for `UserMinSep`, and no such guarantee is given.
 
     Where no two examples share a user this is `MinSep` with a cold start.
+
+    Parameters
+    ----------
+    rate
+        Probability that an example is drawn in a step.
+    separation
+        Least distance of two participations of a user.
+    examples_per_user
+        Most examples that a user has.
+    warm_up
+        Rounds drawn and discarded before the run.
+    max_participations
+        A user stops after that many steps. None, the default, for no limit.
+    shared_examples
+        Examples may belong to several users. No guarantee is given then.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> scheme = hs.ConjecturedUserMinSep(rate=0.1, separation=4, examples_per_user=2)
+    >>> hs.methods(hs.Plan(sampling=scheme, steps=100))["monte-carlo"]
+    'conjectured'
     """
 
     name: ClassVar[str] = "conjectured-user-min-sep"
-    draws_block: ClassVar[bool] = False
+    draws_exclude: ClassVar[bool] = False
     conjectured: ClassVar[bool] = True
 
     @classmethod
@@ -44,7 +81,7 @@ class ConjecturedUserMinSep(UserSampling):
         )
         if not attribution.shares_users:
             return alone.rate
-        return simulated_rate(attribution, batch_size=batch_size, separation=separation)
+        return _simulated_rate(attribution, batch_size=batch_size, separation=separation)
 
     def expected_batch_size(self, examples: int | Attribution) -> float:
         """In the long run; exact where no two examples share a user.
@@ -55,6 +92,94 @@ class ConjecturedUserMinSep(UserSampling):
         """
         attribution = self.check_attribution(examples)
         if attribution.shares_users:
-            return simulated_size(attribution, rate=self.rate, separation=self.separation)
+            return _simulated_size(attribution, rate=self.rate, separation=self.separation)
         alone = MinSep(rate=self.rate, separation=self.separation)
         return alone.expected_batch_size(attribution.examples)
+
+    def participants(self, run: Run) -> Iterator[Participant] | Missing:
+        """A user alone."""
+        if not self.others_are_independent:
+            return Missing(
+                "users that share examples may join steps that they would not join alone"
+            )
+        return (self._participant(held, run.steps) for held in self.numbers_held)
+
+    def _participant(self, held: int, steps: int) -> Participant:
+        law = self._law(held, steps)
+        copies, starts = tuple(law.copies.tolist()), tuple(law.starts.tolist())
+        return Participant(copies, self.separation, steps, self.warm_up, starts)
+
+    def _law(self, held: int, steps: int) -> ConjecturedLaw:
+        from hockeystick.schemes.conjectured_user_min_sep.participation import conjectured_law
+
+        waiting = {"separation": self.separation, "warm_up": self.warm_up}
+        return conjectured_law(steps, held=held, rate=self.rate, **waiting)
+
+    def simulation(self, run: Run) -> Simulator | Missing:
+        """One user alone, with every number of examples."""
+        from hockeystick.schemes.simulation.participation_run import simulator
+
+        if not self.others_are_independent:
+            return Missing(SHARED_EXAMPLES)
+        return simulator(
+            run,
+            lambda held: self._law(held, run.steps),
+            gap=self.separation,
+            held=self.numbers_held,
+        )
+
+
+def _simulated_size(
+    attribution: Attribution, *, rate: float, separation: int, ceiling: float | None = None
+) -> float:
+    """The mean batch size in the long run, with a fixed seed.
+
+    Draws are made at the rate `ceiling` and thinned, so that rates under one ceiling share them.
+    """
+    ceiling = rate if ceiling is None else ceiling
+    wanted = min(DRAWS / (ceiling * attribution.examples), MOST_ROUNDS)
+    rounds = separation * math.ceil(wanted / separation)  # whole periods
+    warm_up = 2 * separation
+    draws = _thinned_draws(
+        attribution.examples, rounds=warm_up + rounds, ceiling=ceiling, share=rate / ceiling
+    )
+    batches = user_walk(
+        attribution, draws, separation=separation, draws_exclude=False, warm_up=warm_up
+    )
+    return sum(batch.size for batch in batches) / rounds
+
+
+def _simulated_rate(attribution: Attribution, *, batch_size: float, separation: int) -> float:
+    """A rate with this simulated batch size, which must be at most examples / separation.
+
+    The rate is doubled until the batch is large enough, then bisected with common random numbers.
+    """
+    upper = batch_size / attribution.examples
+    while upper < 1 and _falls_short(attribution, upper, upper, batch_size, separation):
+        upper = min(2 * upper, 1.0)
+    lower = max(batch_size / attribution.examples, upper / 2)
+    ceiling = upper
+    while upper > lower * (1 + ACCURACY):
+        middle = math.sqrt(lower * upper)
+        if _falls_short(attribution, middle, ceiling, batch_size, separation):
+            lower = middle
+        else:
+            upper = middle
+    return upper
+
+
+def _falls_short(
+    attribution: Attribution, rate: float, ceiling: float, batch_size: float, separation: int
+) -> bool:
+    size = _simulated_size(attribution, rate=rate, separation=separation, ceiling=ceiling)
+    return size < batch_size
+
+
+def _thinned_draws(
+    examples: int, *, rounds: int, ceiling: float, share: float
+) -> Iterator[Indices]:
+    """Draws at the rate ceiling * share, whose random numbers depend on the ceiling alone."""
+    rng = generator(SEED)
+    for _ in range(rounds):
+        drawn = independent_subset(examples, rate=ceiling, rng=rng)
+        yield drawn[rng.random(drawn.size) < share]

@@ -1,3 +1,3 @@
-"""Cyclic Poisson sampling: groups take turns."""
+"""Cyclic Poisson sampling."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Groups that take turns, each Poisson-sampled in its own turn."""
+"""Cyclic Poisson sampling: groups alternate, each is Poisson sampled in its own steps."""
 
 from __future__ import annotations
 
@@ -10,11 +10,32 @@ import numpy as np
 
 from hockeystick._validate import boolean, positive_integer, sampling_rate
 from hockeystick.errors import InvalidParameter
-from hockeystick.schemes.base import Indices, Sampling, batch_size_within
-from hockeystick.schemes.bins import members_by_bin
-from hockeystick.schemes.poisson.scheme import independent_subset
+from hockeystick.schemes.base import Sampling
+from hockeystick.schemes.batches import (
+    Indices,
+    batch_size_within,
+    independent_subset,
+    members_by_bin,
+)
+from hockeystick.schemes.capabilities import (
+    Candidate,
+    DominatingPair,
+    Missing,
+    PairBuilder,
+    Run,
+    Simulator,
+    Step,
+)
+from hockeystick.schemes.pairs import composed_rounds, too_many_bands
+from hockeystick.strategies import band_inv_mf, band_mf, blt, bsr
 
 __all__ = ["CyclicPoisson"]
+
+# What `compare` tries: bands with amplification, where more groups than these leave little of it,
+# and without amplification bands of the inverse and buffers, of which more hardly lower the error.
+BANDS = (2, 4, 8, 16, 32, 64)
+INVERSE_BANDS = (4, 16)
+BUFFERS = (2, 4)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,11 +43,28 @@ class CyclicPoisson(Sampling):
     """Step s belongs to group s mod `groups`, whose members join independently at `rate`.
 
     Example i is in group i mod `groups`. The groups are public and fixed, so that an example is in
-    a known set of steps at most; `rate` is the probability in the group's own turn. With fewer
-    examples than groups some groups are empty, and so are the batches of their turns.
+    a known set of steps at most. With fewer examples than groups some groups are empty, and so are
+    the batches of their steps.
 
-    With `random_phase` every example draws its group instead, uniformly, independently and in
-    secret, once for the whole run; groups then differ in size by chance.
+    Parameters
+    ----------
+    rate
+        Probability that an example joins a batch, in a step of its group.
+    groups
+        Groups, to which the steps belong in turn.
+    random_phase
+        Every example draws its group in secret, uniformly and independently, once for the whole
+        run; groups then differ in size by chance.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> scheme = hs.CyclicPoisson.for_batch_size(500, examples=50_000, groups=16)
+    >>> scheme.rate, scheme.most_participations(1000)
+    (0.16, 63)
+    >>> thirds = hs.CyclicPoisson(rate=1.0, groups=3)
+    >>> [batch.tolist() for batch in thirds.batches(examples=5, steps=4)]
+    [[0, 3], [1, 4], [2], [0, 3]]
     """
 
     name: ClassVar[str] = "cyclic-poisson"
@@ -54,7 +92,7 @@ class CyclicPoisson(Sampling):
         return cls(rate=rate, groups=groups, random_phase=random_phase)
 
     def expected_batch_size(self, examples: int) -> float:
-        """rate * examples / groups, the average over one round of turns."""
+        """rate * examples / groups, the average over one round of the groups."""
         return self.rate * positive_integer("examples", examples) / self.groups
 
     def most_participations(self, steps: int) -> int:
@@ -63,12 +101,12 @@ class CyclicPoisson(Sampling):
 
     @property
     def least_gap(self) -> int:
-        """From one turn of the group to its next."""
+        """From one step of the group to its next."""
         return self.groups
 
     @property
     def participation_known(self) -> bool:
-        """At rate 1 every example joins each turn of its group, if that is known."""
+        """At rate 1 every example joins each step of its group, if that is known."""
         return self.rate == 1 and (self.groups == 1 or not self.random_phase)
 
     def _draw(self, examples: int, steps: int, rng: np.random.Generator) -> Iterator[Indices]:
@@ -88,3 +126,62 @@ class CyclicPoisson(Sampling):
         for step in range(steps):
             group = members[step % self.groups]
             yield group[independent_subset(group.size, rate=self.rate, rng=rng)]
+
+    def dominating_pair(self, run: Run) -> PairBuilder | Missing:
+        """The worst group has the most steps; in each of them it is Poisson sampled.
+
+        Groups are public, so the group of the example is known and there is no amplification over
+        groups; steps of other groups have the same law with and without the example. If the group
+        is secret, the run is a mixture over the groups, which by joint convexity is at most as bad
+        as the worst of them: a bound, not an exact pair.
+        """
+
+        def pair(step: Step) -> DominatingPair:
+            found = composed_rounds(run, step, rate=self.rate, groups=self.groups)
+            secret = self.random_phase and self.groups > 1
+            return found._replace(tight=found.tight and not secret)
+
+        return too_many_bands(run, self.name, groups=self.groups) or pair
+
+    def simulation(self, run: Run) -> Simulator | Missing:
+        """With a random phase only."""
+        from hockeystick.schemes.cyclic_poisson.participation import CyclicLaw
+        from hockeystick.schemes.simulation.participation_run import simulator
+
+        if not self.random_phase:
+            return Missing(
+                "cyclic Poisson sampling is simulated with a random phase only; with public groups "
+                "`profile` is exact"
+            )
+        return simulator(
+            run, lambda held: CyclicLaw(self.rate, self.groups, run.steps), gap=self.groups
+        )
+
+    @classmethod
+    def candidates(cls, *, batch_size: float, examples: int, steps: int) -> Iterator[Candidate]:
+        """As many groups as bands, the most amplification; then fixed batches, any strategy."""
+        for bands in BANDS:
+            if bands * batch_size > examples or bands > steps:
+                break
+            sampling = cls.for_batch_size(batch_size, examples=examples, groups=bands)
+            yield Candidate(sampling, band_mf(steps, bands))
+            yield Candidate(sampling, bsr(steps, bands))
+        yield from cls._fixed_batches(round(examples / batch_size), steps)
+
+    @classmethod
+    def _fixed_batches(cls, groups: int, steps: int) -> Iterator[Candidate]:
+        """The same batches in every epoch: no amplification."""
+        if groups < 2:
+            return
+        sampling = cls(rate=1.0, groups=groups)
+        times = sampling.most_participations(steps)
+        for bands in INVERSE_BANDS:
+            if bands <= steps:
+                yield Candidate(
+                    sampling, band_inv_mf(steps, bands, separation=groups, participations=times)
+                )
+        for buffers in BUFFERS:
+            if buffers <= steps:
+                yield Candidate(
+                    sampling, blt(steps, buffers, separation=groups, participations=times)
+                )

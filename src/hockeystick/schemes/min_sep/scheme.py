@@ -1,38 +1,82 @@
-"""Poisson sampling with a rest after each participation."""
+"""b-min-sep sampling: Poisson sampling with an exclusion period after each participation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
 import numpy as np
 
 from hockeystick._validate import boolean, positive_integer, sampling_rate
 from hockeystick.errors import InvalidParameter
-from hockeystick.schemes.base import Indices, Sampling, batch_size_within, participations_within
-from hockeystick.schemes.poisson.scheme import independent_subset
+from hockeystick.profile.expressions.participation_counts import Participant
+from hockeystick.schemes.balls_in_bins.scheme import BallsInBins
+from hockeystick.schemes.base import Sampling
+from hockeystick.schemes.batches import (
+    Indices,
+    batch_size_within,
+    independent_subset,
+    participations_within,
+)
+from hockeystick.schemes.capabilities import (
+    Candidate,
+    DominatingPair,
+    Equivalent,
+    IndependentSampling,
+    Missing,
+    PairBuilder,
+    Renewal,
+    Run,
+    Simulator,
+    Step,
+)
+from hockeystick.schemes.cyclic_poisson.scheme import CyclicPoisson
+from hockeystick.schemes.poisson import Poisson
+from hockeystick.strategies import band_mf
 
 __all__ = ["MinSep"]
+
+# Numbers of bands that `compare` tries: few, because the proven bounds lose more for more bands.
+BANDS = (4, 16)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MinSep(Sampling):
-    """An example that may join does so with probability `rate`, then rests for `separation` - 1.
+    """An eligible example joins with probability `rate`, and then has to wait `separation` steps.
 
-    With `warm_start` every example begins in the stationary law of this rule, as if batches had
-    been drawn for long before (b_min_sep, Algorithm 2), so that the expected size of a batch is the
-    same in every step. Without it all may join at the first step (Algorithm 1), and batches
-    are larger at first. With `max_participations` an example stops after that many.
-
-    Coins of examples that rest are drawn and ignored, which is the same law and makes the work of a
+    Draws of excluded examples are made and ignored, which is the same law and makes the work of a
     step proportional to rate * examples; the state is one integer for each example.
+
+    Parameters
+    ----------
+    rate
+        Probability that an eligible example joins a batch.
+    separation
+        Least distance of two participations.
+    warm_start
+        Begin in the stationary law (as by default), or with all eligible. In the stationary law,
+        as if batches had been drawn for long before, the expected size of a batch is the same in
+        every step [DongGanesh26, Algorithm 2]. From a cold start all may join at the first step
+        [DongGanesh26, Algorithm 1], and batches are larger at first.
+    max_participations
+        An example or a user stops after that many. None, the default, for no limit.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> scheme = hs.MinSep.for_batch_size(500, examples=50_000, separation=16)
+    >>> print(f"{scheme.rate:.4f} {scheme.participation_rate:.4f}")
+    0.0118 0.0100
+    >>> cold = hs.MinSep(rate=1.0, separation=3, warm_start=False)
+    >>> [batch.tolist() for batch in cold.batches(examples=2, steps=4)]
+    [[0, 1], [], [], [0, 1]]
     """
 
     name: ClassVar[str] = "min-sep"
     rate: float
     separation: int
-    warm_start: bool = True
+    warm_start: bool = field(default=True, metadata={"flags": "--warm-start/--cold-start"})
     max_participations: int | None = None
 
     def __post_init__(self) -> None:
@@ -99,18 +143,103 @@ class MinSep(Sampling):
         return self.rate == 1 and (self.separation == 1 or not self.warm_start)
 
     def _draw(self, examples: int, steps: int, rng: np.random.Generator) -> Iterator[Indices]:
-        free_from = np.zeros(examples, dtype=np.int64)
+        eligible_from = np.zeros(examples, dtype=np.int64)
         if self.warm_start and self.separation > 1:
             share = (self.separation - 1) * self.participation_rate
-            resting = independent_subset(examples, rate=share, rng=rng)
-            free_from[resting] = rng.integers(1, self.separation, size=resting.size)
+            excluded = independent_subset(examples, rate=share, rng=rng)
+            eligible_from[excluded] = rng.integers(1, self.separation, size=excluded.size)
         most = self.most_participations(steps)
         joined = None if self.max_participations is None else np.zeros(examples, dtype=np.int64)
         for step in range(steps):
             drawn = independent_subset(examples, rate=self.rate, rng=rng)
-            batch = drawn[free_from[drawn] <= step]
-            free_from[batch] = step + self.separation
+            batch = drawn[eligible_from[drawn] <= step]
+            eligible_from[batch] = step + self.separation
             if joined is not None:
                 joined[batch] += 1
-                free_from[batch[joined[batch] >= most]] = steps
+                eligible_from[batch[joined[batch] >= most]] = steps
             yield batch
+
+    def attains(self, pattern: Sequence[int]) -> bool:
+        """At rate 1 from a cold start all begin at the first step."""
+        return super().attains(pattern) and pattern[0] == 0
+
+    def equivalent(self, run: Run) -> Equivalent | Missing:
+        """The scheme that this one is at separation 1 or at rate 1.
+
+        Without exclusion it is Poisson sampling. At rate 1 chance only decides where an example
+        begins: with a warm start that is balls-in-bins with one bin for each step of the
+        separation, from a cold start everyone joins the steps of the first of `separation` groups.
+        Poisson sampling can stop after some participations, the others cannot: without the stop an
+        example joins a larger set of steps, which dominates.
+        """
+        other: Sampling
+        alike = True
+        if self.separation == 1:
+            other = Poisson(rate=self.rate, max_participations=self.max_participations)
+        elif self.rate == 1 and self.warm_start:
+            other = BallsInBins(bins=self.separation)
+        elif self.rate == 1:
+            other = CyclicPoisson(rate=1.0, groups=self.separation)
+            # Other groups may have longer columns than the first, unless all are alike.
+            alike = run.strategy.coefficients is not None
+        else:
+            return Missing(f"{self.name} is another scheme only where separation or rate is 1")
+        stays = other.most_participations(run.steps) == self.most_participations(run.steps)
+        return Equivalent(other, stays and alike)
+
+    def dominating_pair(self, run: Run) -> PairBuilder | Missing:
+        """That of the scheme which it is; otherwise no pair is known."""
+        same = self.equivalent(run)
+        if isinstance(same, Missing):
+            return Missing(
+                f"no dominating pair is known for {self.name} unless separation or rate is 1"
+            )
+        found, exact = same.sampling.dominating_pair(run), same.exact
+        if isinstance(found, Missing):
+            return found
+        build = found
+
+        def pair(step: Step) -> DominatingPair:
+            other = build(step)
+            return other._replace(tight=other.tight and exact)
+
+        return pair
+
+    def independent_sampling(self, run: Run) -> IndependentSampling:
+        """Excluded examples are sampled too, and the draw is ignored."""
+        return IndependentSampling(self.rate, 1, exact=False, most=self.max_participations)
+
+    def renewal(self, run: Run) -> Renewal:
+        """The definition of the scheme; an example that stops is bounded by one that does not."""
+        return Renewal(self.rate, self.separation, self.warm_start)
+
+    def participants(self, run: Run) -> Iterator[Participant]:
+        """A single example."""
+        from hockeystick.schemes.min_sep.participation import start_weights
+
+        starts = start_weights(
+            rate=self.rate, separation=self.separation, warm_start=self.warm_start
+        )
+        copies = (1 - self.rate, self.rate)
+        yield Participant(copies, self.separation, run.steps, starts=tuple(starts.tolist()))
+
+    def simulation(self, run: Run) -> Simulator | Missing:
+        """By the recursion over the steps."""
+        from hockeystick.schemes.min_sep.participation import MinSepLaw, min_sep_law
+        from hockeystick.schemes.simulation.participation_run import simulator
+
+        def law() -> MinSepLaw:
+            return min_sep_law(
+                run.steps, rate=self.rate, separation=self.separation, warm_start=self.warm_start
+            )
+
+        return simulator(run, lambda held: law(), gap=self.separation)
+
+    @classmethod
+    def candidates(cls, *, batch_size: float, examples: int, steps: int) -> Iterator[Candidate]:
+        """An exclusion period of as many steps as there are bands; the bound is a proven one."""
+        for bands in BANDS:
+            if bands * batch_size >= examples or bands > steps:
+                return
+            sampling = cls.for_batch_size(batch_size, examples=examples, separation=bands)
+            yield Candidate(sampling, band_mf(steps, bands))

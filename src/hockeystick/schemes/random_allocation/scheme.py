@@ -1,18 +1,38 @@
-"""A fresh uniform set of steps for each example in every block."""
+"""Random allocation: a fresh uniform set of steps for each example in every block."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import ClassVar, Self
 
 import numpy as np
 
-from hockeystick._validate import positive_integer
+from hockeystick._numerics.mixed_ratio import rate_of_counts
+from hockeystick._validate import boolean, positive_integer
 from hockeystick.errors import InvalidParameter
-from hockeystick.schemes.base import Indices, Sampling, batch_size_within
-from hockeystick.schemes.bins import members_by_bin, nearest_divisor
+from hockeystick.profile import Profile
+from hockeystick.schemes.base import Sampling
+from hockeystick.schemes.batches import (
+    Indices,
+    batch_size_within,
+    members_by_bin,
+    nearest_divisor,
+)
+from hockeystick.schemes.capabilities import (
+    Allocation,
+    Candidate,
+    DominatingPair,
+    Missing,
+    PairBuilder,
+    Run,
+    Simulator,
+    Step,
+)
+from hockeystick.schemes.mixtures import MixtureBlocks
+from hockeystick.schemes.pairs import needs_independent_noise
 
 __all__ = ["RandomAllocation"]
 
@@ -21,10 +41,28 @@ __all__ = ["RandomAllocation"]
 class RandomAllocation(Sampling):
     """In every block of `out_of` steps each example joins a fresh uniform set of `picks` steps.
 
-    Examples and blocks are independent. The number of steps must be a multiple of `out_of`, unless
-    `truncate` is true: the last block is then drawn as if it were whole, and what falls outside the
-    run is dropped. One block takes O(examples + out_of) work for one pick and
+    Examples and blocks are independent. One block takes O(examples + out_of) work for one pick and
     O(examples * out_of) for more; memory is O(examples + out_of).
+
+    Parameters
+    ----------
+    picks
+        Steps that an example joins in each block.
+    out_of
+        Number of steps in a block; the number of all steps must be a multiple of it, unless
+        `truncate` is true.
+    truncate
+        Allow a partial last block: it is drawn as if it were whole, and what falls outside the run
+        is dropped.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.RandomAllocation.for_batch_size(500, examples=50_000)
+    RandomAllocation(picks=1, out_of=100, truncate=False)
+    >>> scheme = hs.RandomAllocation(picks=1, out_of=2)
+    >>> [batch.tolist() for batch in scheme.batches(examples=4, steps=4, rng=1)]
+    [[0, 1], [2, 3], [0, 1, 2, 3], []]
     """
 
     name: ClassVar[str] = "random-allocation"
@@ -37,9 +75,7 @@ class RandomAllocation(Sampling):
         object.__setattr__(self, "out_of", positive_integer("out_of", self.out_of, largest=None))
         if not self.picks <= self.out_of:
             raise InvalidParameter("picks", f"an integer in [1, out_of={self.out_of}]", self.picks)
-        if not isinstance(self.truncate, (bool, np.bool_)):
-            raise InvalidParameter("truncate", "True or False", self.truncate)
-        object.__setattr__(self, "truncate", bool(self.truncate))
+        object.__setattr__(self, "truncate", boolean("truncate", self.truncate))
 
     @classmethod
     def for_batch_size(
@@ -78,6 +114,86 @@ class RandomAllocation(Sampling):
                 yield from members_by_bin(examples, self.out_of, wanted=length, rng=rng)
             else:
                 yield from _many_picks(self, examples, length, rng)
+
+    def dominating_pair(self, run: Run) -> PairBuilder | Missing:
+        """Independent draws composed; exact for one pick, and where every step is picked.
+
+        One pick out of t: the likelihood ratio is the average of t independent copies of the step's
+        [FeldmanShenfeld25, Lemma 3.1]. Several picks: see `parallel_allocations`.
+        """
+
+        def pair(step: Step) -> DominatingPair:
+            once = step(1.0)
+            parts = [_allocated(once, draws) for draws in self._allocations(run.steps)]
+            everywhere = self.picks in (1, self.out_of)
+            return DominatingPair(reduce(Profile.compose, parts), tight=everywhere)
+
+        return needs_independent_noise(run, self.name) or pair
+
+    def parallel_allocations(self, run: Run) -> list[Allocation] | Missing:
+        """The draws of one step each that together dominate the run, with independent noise.
+
+        Several picks out of t: draw a uniformly random partition of the block into one part per
+        pick and pick one step in each part. That is a uniform set of steps, and revealing the
+        partition, which does not depend on the data, can only help the adversary; so the block is
+        dominated by one allocation per part, composed ([FeldmanShenfeld25, Lemma 3.11], with part
+        sizes that differ by at most one). Steps of different parts are interleaved, but given the
+        partition the run is a step-by-step post-processing of independent pairs. An upper bound
+        only, unless there is one part or all parts are single steps.
+        """
+        return needs_independent_noise(run, self.name) or self._allocations(run.steps)
+
+    def _allocations(self, steps: int) -> list[Allocation]:
+        """Whole blocks, and what is left of a truncated last block.
+
+        One pick falls inside the rest with probability rest/out_of and is uniform there; if all
+        steps are picked, every step takes part; otherwise the whole block is charged, of which the
+        truncated one is a post-processing.
+        """
+        blocks, rest = divmod(steps, self.out_of)
+        short, longer = divmod(self.out_of, self.picks)
+        ending: list[Allocation] = []
+        if rest and self.picks == 1:
+            ending.append(Allocation(self.out_of, rest, 1))
+        elif rest and self.picks == self.out_of:
+            ending.append(Allocation(1, 1, rest))
+        elif rest:
+            blocks += 1
+        whole = [
+            Allocation(short, short, blocks * (self.picks - longer)),
+            Allocation(short + 1, short + 1, blocks * longer),
+        ]
+        return [allocation for allocation in (*whole, *ending) if allocation.count]
+
+    def mixture_blocks(self, run: Run) -> MixtureBlocks | Missing:
+        """With correlated noise and one pick: a mixture over the columns of each block."""
+        if not run.correlated:
+            return Missing("it is for correlated noise, profile is for independent noise")
+        if self.picks > 1:
+            return Missing(
+                f"it needs picks=1, got picks={self.picks}; shorter blocks with one pick each draw "
+                "as many steps, and gaussian takes any number of picks"
+            )
+        return MixtureBlocks(run.strategy, spacing=run.steps, length=self.out_of)
+
+    def simulation(self, run: Run) -> Simulator | Missing:
+        """With independent noise."""
+        from hockeystick.schemes.random_allocation.simulation import AllocationRun
+
+        if run.correlated:
+            return Missing("random allocation is simulated with independent noise only")
+        return Simulator(lambda simulation: AllocationRun(self, run.steps, simulation))
+
+    @classmethod
+    def candidates(cls, *, batch_size: float, examples: int, steps: int) -> Iterator[Candidate]:
+        """Each example once per epoch, with independent noise."""
+        if batch_size <= examples / 2:
+            yield Candidate(cls.for_batch_size(batch_size, examples=examples, truncate=True))
+
+
+def _allocated(step: Profile, draws: Allocation) -> Profile:
+    one = step.allocate(draws.run).subsample(rate_of_counts(draws.run, draws.length))
+    return one.self_compose(draws.count)
 
 
 def _many_picks(

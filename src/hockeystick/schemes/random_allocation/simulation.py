@@ -1,44 +1,31 @@
 """Losses of random allocation with independent noise, step by step.
 
-Random_allocation, Lemma D.1, and its counterpart for several picks and blocks: the likelihood ratio
-of a block is the average over all sets of `picks` steps of the product of their likelihood ratios.
+[FeldmanShenfeld25, Lemma D.1], and its counterpart for several picks and blocks: the likelihood
+ratio of a block is the average over all sets of `picks` steps of the product of their likelihood
+ratios.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick.plan import Plan
-from hockeystick.schemes import RandomAllocation
-from hockeystick.schemes.simulation.registry import BLOCK, Drawn, Runner, Simulation, simulates
+from hockeystick.schemes.random_allocation.scheme import RandomAllocation
+from hockeystick.schemes.simulation.run import BLOCK, Drawn, Simulation
 
-__all__ = ["random_allocation"]
-
-
-def _objection(plan: Plan) -> str | None:
-    return "random allocation is simulated with independent noise only" if plan.correlated else None
-
-
-@simulates(RandomAllocation, objection=_objection)
-def random_allocation(run: Simulation) -> Runner:
-    """log LR, O(steps * picks) for each draw and noise level."""
-    scheme = cast("RandomAllocation", run.plan.sampling)
-    return _Run(scheme, run.plan.steps, run.noise_multipliers, run.present)
+__all__ = ["AllocationRun"]
 
 
 @dataclass(frozen=True)
-class _Run:
-    """What is simulated: a run with or without the example."""
+class AllocationRun:
+    """A run with or without the example: log LR, O(steps * picks) for each draw and noise level."""
 
     scheme: RandomAllocation
     steps: int
-    noise: tuple[float, ...]
-    present: bool
+    simulation: Simulation
     takes_proposals: bool = False
 
     def draws(self, count: int, rng: np.random.Generator) -> Iterator[Drawn]:
@@ -47,7 +34,7 @@ class _Run:
         size = max(1, BLOCK // out_of)
         for start in range(0, count, size):
             rows = min(size, count - start)
-            losses = np.zeros((len(self.noise), rows))
+            losses = np.zeros((len(self.simulation.noise_multipliers), rows))
             for begin in range(0, self.steps, out_of):
                 losses += self._block(min(out_of, self.steps - begin), rows, rng)
             yield Drawn(losses)
@@ -65,11 +52,12 @@ class _Run:
         picks, out_of = self.scheme.picks, self.scheme.out_of
         z = rng.standard_normal((count, length))
         joins: FloatArray = np.zeros((count, length))
-        if self.present:
+        if self.simulation.present:
             order = rng.random((count, out_of)).argsort(axis=1)[:, :length]
             joins = (order < picks).astype(np.float64)
+        levels = self.simulation.noise_multipliers
         return np.array(
-            [_log_mean_of_products(z / s + (joins - 0.5) / s**2, picks, out_of) for s in self.noise]
+            [_log_mean_of_products(z / s + (joins - 0.5) / s**2, picks, out_of) for s in levels]
         )
 
 

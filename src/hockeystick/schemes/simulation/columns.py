@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick.plan import Plan
+from hockeystick.schemes.capabilities import Run
 from hockeystick.strategies import Strategy
 
 __all__ = ["MOST_DENSE_STEPS", "Columns", "DenseColumns", "Trajectories", "columns_of", "too_long"]
@@ -65,7 +65,7 @@ class BandedColumns:
     """A Toeplitz strategy with few bands."""
 
     def __init__(self, coefficients: FloatArray, steps: int) -> None:
-        from hockeystick.schemes.simulation.inner_product_kernels import TAPS, banded_gram
+        from hockeystick.schemes.simulation.draw_kernels import TAPS, banded_gram
 
         self._gram = banded_gram(coefficients, steps)
         self._taps = np.zeros(-(-coefficients.size // TAPS) * TAPS)
@@ -79,13 +79,13 @@ class BandedColumns:
 
     def noise(self, rng: np.random.Generator, out: FloatArray) -> None:
         """By correlation with the coefficients."""
-        from hockeystick.schemes.simulation.inner_product_kernels import banded_noise
+        from hockeystick.schemes.simulation.draw_kernels import banded_noise
 
         banded_noise(rng, self._taps, out)
 
     def signal(self, trajectories: Trajectories, out: FloatArray) -> None:
         """From the bands of the Gram matrix."""
-        from hockeystick.schemes.simulation.inner_product_kernels import banded_signal
+        from hockeystick.schemes.simulation.draw_kernels import banded_signal
 
         banded_signal(self._gram, *trajectories, out)
 
@@ -116,7 +116,7 @@ class DenseColumns:
 
     def noise(self, rng: np.random.Generator, out: FloatArray) -> None:
         """By a product with the matrix."""
-        from hockeystick.schemes.simulation.inner_product_kernels import fill_normal
+        from hockeystick.schemes.simulation.draw_kernels import fill_normal
 
         z = np.empty(out.shape)
         fill_normal(rng, z)
@@ -144,21 +144,21 @@ class DenseColumns:
         return _window_maxima(lags, separation)
 
 
-def columns_of(plan: Plan) -> Columns:
-    """The columns of a plan's strategy."""
-    return _prepared(plan.strategy)
+def columns_of(run: Run) -> Columns:
+    """The columns of a run's strategy."""
+    return _prepared(run.strategy)
 
 
-def too_long(plan: Plan) -> str | None:
+def too_long(run: Run) -> str | None:
     """Why the strategy's columns cannot be had in little memory, as a clause; None if they can."""
-    strategy = plan.strategy
-    if not _is_banded(strategy) and plan.steps > MOST_DENSE_STEPS:
+    strategy = run.strategy
+    if not _is_banded(strategy) and run.steps > MOST_DENSE_STEPS:
         return (
             f"strategies that are not Toeplitz with at most {MOST_TAPS} bands are simulated for at "
             f"most {MOST_DENSE_STEPS:,} steps"
         )
     if _is_banded(strategy) and (
-        plan.steps > MOST_STEPS or plan.steps * strategy.bands > MOST_PRODUCTS
+        run.steps > MOST_STEPS or run.steps * strategy.bands > MOST_PRODUCTS
     ):
         return (
             f"runs are simulated for at most {MOST_STEPS:,} steps, and steps times bands of at "

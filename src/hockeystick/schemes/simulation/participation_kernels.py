@@ -22,22 +22,23 @@ from hockeystick._numerics.law import FloatArray
 __all__ = [
     "cyclic_logs",
     "cyclic_ratios",
-    "resting_logs",
-    "resting_occupation",
-    "resting_ratios",
-    "resting_values",
+    "min_sep_eligible",
+    "min_sep_logs",
+    "min_sep_ratios",
+    "min_sep_values",
     "user_logs",
     "user_ratios",
 ]
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
-def resting_ratios(
+def min_sep_ratios(
     terms: FloatArray, scale: float, miss: float, starts: FloatArray, out: FloatArray
 ) -> None:
-    """b_min_sep, equation (2): f_i = miss f_(i+1) + scale terms_i f_(i+b), and f = 1 at the end.
+    """[DongGanesh26, equation (2)]: f_i = miss f_(i+1) + scale terms_i f_(i+b), f = 1 at the end.
 
-    `starts` are the probabilities of being free from step 0, 1, ..., b - 1 on. O(steps) for a row.
+    `starts` are the probabilities of being eligible from step 0, 1, ..., b - 1 on. O(steps) for a
+    row.
     """
     steps, separation = terms.shape[1], starts.size
     f = np.ones(steps + separation)
@@ -56,41 +57,41 @@ def resting_ratios(
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz", "reassoc"})
 def user_ratios(terms: FloatArray, none: float, ages: FloatArray, out: FloatArray) -> None:
-    """b_min_sep, Algorithm 3: a draw while resting starts the rest anew.
+    """[DongGanesh26, Algorithm 3]: a draw while excluded starts the exclusion anew.
 
-    A_i is the ratio of what follows for a user who is free in step i, R_i for one who was drawn in
-    step i - 1: with q = `none`, the probability of drawing nothing, A_i = q A_(i+1) + terms_i
+    A_i is the ratio of what follows for a user who is eligible in step i, R_i for one who was drawn
+    in step i - 1: with q = `none`, the probability of drawing nothing, A_i = q A_(i+1) + terms_i
     R_(i+1) and R_i = sum over s < b - 1 of q^s (1 - q) R_(i+s+1) + q^(b-1) A_(i+b-1). `ages` are
     the probabilities of the last draw having been a + 1 steps before the start, the last one of
-    being free. O(steps * b) for a row.
+    being eligible. O(steps * b) for a row.
     """
     steps, separation = terms.shape[1], ages.size
-    rest = separation - 1
-    free, resting = np.ones(steps + separation + 1), np.ones(steps + separation + 1)
+    wait = separation - 1
+    eligible, excluded = np.ones(steps + separation + 1), np.ones(steps + separation + 1)
     survives = none ** np.arange(separation)
-    weights = survives[:rest] * (1 - none)
+    weights = survives[:wait] * (1 - none)
     for d in range(out.size):
         row = terms[d]
         for i in range(steps - 1, -1, -1):
-            drawn = resting[i + 1 : i + 1 + rest]
-            total = survives[rest] * free[i + rest] if rest > 0 else 0.0
-            for s in range(rest):
+            drawn = excluded[i + 1 : i + 1 + wait]
+            total = survives[wait] * eligible[i + wait] if wait > 0 else 0.0
+            for s in range(wait):
                 total += weights[s] * drawn[s]
-            free[i] = none * free[i + 1] + row[i] * resting[i + 1]
-            resting[i] = total if rest > 0 else free[i]
-        total = ages[rest] * free[0]
-        for a in range(rest):
-            left = rest - a
-            part = survives[left] * free[left]
+            eligible[i] = none * eligible[i + 1] + row[i] * excluded[i + 1]
+            excluded[i] = total if wait > 0 else eligible[i]
+        total = ages[wait] * eligible[0]
+        for a in range(wait):
+            left = wait - a
+            part = survives[left] * eligible[left]
             for s in range(left):
-                part += weights[s] * resting[s + 1]
+                part += weights[s] * excluded[s + 1]
             total += ages[a] * part
         out[d] = math.log(total)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
 def cyclic_ratios(terms: FloatArray, rate: float, groups: int, out: FloatArray) -> None:
-    """The average over the groups of the product over their turns of 1 - p + terms_i."""
+    """The average over the groups of the product over their steps of 1 - p + terms_i."""
     steps = terms.shape[1]
     products = np.empty(groups)
     for d in range(out.size):
@@ -112,23 +113,23 @@ def _log_add(a: float, b: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def resting_occupation(rate: float, starts: FloatArray, steps: int) -> FloatArray:
-    """The probability of being free in each step, by the renewal equation."""
+def min_sep_eligible(rate: float, starts: FloatArray, steps: int) -> FloatArray:
+    """The probability of being eligible in each step, by the renewal equation."""
     separation = starts.size
-    free = np.zeros(steps)
+    eligible = np.zeros(steps)
     for i in range(steps):
         if i < separation:
-            free[i] += starts[i]
+            eligible[i] += starts[i]
         if i > 0:
-            free[i] += (1 - rate) * free[i - 1]
+            eligible[i] += (1 - rate) * eligible[i - 1]
         if i >= separation:
-            free[i] += rate * free[i - separation]
-    return free
+            eligible[i] += rate * eligible[i - separation]
+    return eligible
 
 
 @njit(cache=True, nogil=True)
-def resting_values(terms: FloatArray, log_miss: float, separation: int) -> FloatArray:
-    """log f_i of `resting_ratios` for every step, from the logarithms of one row of terms."""
+def min_sep_values(terms: FloatArray, log_miss: float, separation: int) -> FloatArray:
+    """log f_i of `min_sep_ratios` for every step, from the logarithms of one row of terms."""
     f = np.zeros(terms.size + separation)
     for i in range(terms.size - 1, -1, -1):
         f[i] = _log_add(log_miss + f[i + 1], terms[i] + f[i + separation])
@@ -136,13 +137,13 @@ def resting_values(terms: FloatArray, log_miss: float, separation: int) -> Float
 
 
 @njit(cache=True, nogil=True)
-def resting_logs(
+def min_sep_logs(
     terms: FloatArray, log_miss: float, log_starts: FloatArray, out: FloatArray
 ) -> None:
-    """As `resting_ratios`, from the logarithms of the terms."""
+    """As `min_sep_ratios`, from the logarithms of the terms."""
     separation = log_starts.size
     for d in range(out.size):
-        f = resting_values(terms[d], log_miss, separation)
+        f = min_sep_values(terms[d], log_miss, separation)
         total = -math.inf
         for s in range(separation):
             total = _log_add(total, log_starts[s] + f[s])
@@ -155,22 +156,22 @@ def user_logs(
 ) -> None:
     """As `user_ratios`, from the logarithms of the terms."""
     steps, separation = terms.shape[1], log_ages.size
-    rest = separation - 1
-    free, resting = np.zeros(steps + separation + 1), np.zeros(steps + separation + 1)
+    wait = separation - 1
+    eligible, excluded = np.zeros(steps + separation + 1), np.zeros(steps + separation + 1)
     for d in range(out.size):
         for i in range(steps - 1, -1, -1):
-            total = rest * log_none + free[i + rest] if rest > 0 else 0.0
-            for s in range(rest):
-                drawn = log_some + resting[i + 1 + s]
+            total = wait * log_none + eligible[i + wait] if wait > 0 else 0.0
+            for s in range(wait):
+                drawn = log_some + excluded[i + 1 + s]
                 total = _log_add(total, drawn if s == 0 else s * log_none + drawn)
-            free[i] = _log_add(log_none + free[i + 1], terms[d, i] + resting[i + 1])
-            resting[i] = total if rest > 0 else free[i]
-        total = log_ages[rest] + free[0]
-        for a in range(rest):
-            left = rest - a
-            part = left * log_none + free[left]
+            eligible[i] = _log_add(log_none + eligible[i + 1], terms[d, i] + excluded[i + 1])
+            excluded[i] = total if wait > 0 else eligible[i]
+        total = log_ages[wait] + eligible[0]
+        for a in range(wait):
+            left = wait - a
+            part = left * log_none + eligible[left]
             for s in range(left):
-                drawn = log_some + resting[s + 1]
+                drawn = log_some + excluded[s + 1]
                 part = _log_add(part, drawn if s == 0 else s * log_none + drawn)
             total = _log_add(total, log_ages[a] + part)
         out[d] = total

@@ -11,7 +11,7 @@ import numpy as np
 
 from hockeystick._validate import positive_integer
 from hockeystick.errors import InvalidParameter
-from hockeystick.schemes.base import Indices
+from hockeystick.schemes.batches import Indices
 
 __all__ = ["Attribution"]
 

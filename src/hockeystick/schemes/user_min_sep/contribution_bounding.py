@@ -9,7 +9,7 @@ import numpy as np
 from hockeystick._validate import positive_integer
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import RandomSource, generator
-from hockeystick.schemes.base import Indices
+from hockeystick.schemes.batches import Indices
 from hockeystick.schemes.user_min_sep.attribution import Attribution
 
 __all__ = ["BoundedContributions", "bound_contributions"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -12,29 +12,34 @@ import numpy as np
 from hockeystick._validate import boolean, positive_integer, sampling_rate
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import RandomSource, generator
-from hockeystick.schemes.base import Indices, Sampling, batch_size_within, participations_within
-from hockeystick.schemes.batches import Batches
+from hockeystick.schemes.base import Sampling
+from hockeystick.schemes.batches import (
+    Batches,
+    Indices,
+    batch_size_within,
+    independent_subset,
+    participations_within,
+)
+from hockeystick.schemes.capabilities import IndependentSampling, Missing, Run
+from hockeystick.schemes.pairs import SHARED_EXAMPLES
 from hockeystick.schemes.user_min_sep.attribution import Attribution
-from hockeystick.schemes.user_min_sep.walk import independent_draws, user_walk
 
-__all__ = ["UserSampling", "as_attribution"]
+__all__ = ["UserSampling", "as_attribution", "user_walk"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class UserSampling(Sampling):
-    """Examples are drawn at a rate, and left out while one of their users rests.
-
-    No analysis is registered for this class: what is known depends on what makes a user rest.
+    """Examples are drawn at a rate, and left out while one of their users is excluded.
 
     Unless `shared_examples`, every example belongs to one user, and graphs where that is not so are
-    refused. With shared examples a draw of one user's example makes others rest, in a run with its
+    refused. With shared examples a draw of one user's example excludes others, in a run with its
     contents and in one without; their absence from later batches then reveals the draw, and nothing
     is amplified (mathematics.md, "Likelihood ratios of whole runs").
     """
 
     unit: ClassVar[str] = "user"
-    draws_block: ClassVar[bool]
-    """Whether a user rests after each draw of its examples, or only after those that joined."""
+    draws_exclude: ClassVar[bool]
+    """Whether a user is excluded after each draw of its examples, or only after joining."""
     rate: float
     separation: int
     examples_per_user: int
@@ -121,6 +126,27 @@ class UserSampling(Sampling):
         """At rate 1 everything is drawn in every step, so the public graph decides who joins."""
         return self.rate == 1
 
+    def attains(self, pattern: Sequence[int]) -> bool:
+        """Unknown: users that are drawn in every step may stay excluded forever."""
+        return False
+
+    @property
+    def numbers_held(self) -> range:
+        """Every number of examples a user may have; without exclusion the largest is the worst.
+
+        Otherwise a user with fewer examples is drawn less often, and so is excluded less often.
+        """
+        most = self.examples_per_user
+        return range(most if self.separation == 1 else 1, most + 1)
+
+    def independent_sampling(self, run: Run) -> IndependentSampling | Missing:
+        """Examples of excluded users are sampled too, and the draw is ignored."""
+        if not self.others_are_independent:
+            return Missing(SHARED_EXAMPLES)
+        return IndependentSampling(
+            self.rate, self.examples_per_user, exact=False, most=self.max_participations
+        )
+
     def batches(
         self, *, examples: int | Attribution, steps: int, rng: RandomSource = None
     ) -> Iterator[Indices]:
@@ -136,11 +162,14 @@ class UserSampling(Sampling):
     ) -> Iterator[Indices]:
         attribution = self.check_attribution(examples)
         rounds = self.warm_up + steps
+        draws = (
+            independent_subset(attribution.examples, rate=self.rate, rng=rng) for _ in range(rounds)
+        )
         return user_walk(
             attribution,
-            independent_draws(attribution.examples, rate=self.rate, rounds=rounds, rng=rng),
+            draws,
             separation=self.separation,
-            draws_block=self.draws_block,
+            draws_exclude=self.draws_exclude,
             warm_up=self.warm_up,
             max_participations=self.max_participations,
         )
@@ -162,6 +191,41 @@ class UserSampling(Sampling):
             )
             raise InvalidParameter("examples", allowed, "an example with several")
         return attribution
+
+
+def user_walk(
+    attribution: Attribution,
+    draws: Iterable[Indices],
+    *,
+    separation: int,
+    draws_exclude: bool,
+    warm_up: int = 0,
+    max_participations: int | None = None,
+) -> Iterator[Indices]:
+    """The batches: of the examples drawn in each step those without an excluded user.
+
+    A user is excluded for the `separation` - 1 steps after one of its examples was drawn, if
+    `draws_exclude` [DongGanesh26, Algorithm 3], or joined a batch, otherwise [DongGanesh26,
+    Algorithm 4]. Participations of the warm-up, whose batches are not handed out, do not count
+    towards `max_participations`. The state is one or two integers for each user.
+    """
+    eligible_from = np.zeros(attribution.users, dtype=np.int64)
+    left = None
+    if max_participations is not None:
+        left = np.full(attribution.users, max_participations, dtype=np.int64)
+    for step, drawn in enumerate(draws):
+        users, owner = attribution.edges_of(drawn)
+        excluded = eligible_from[users] > step
+        if left is not None:
+            excluded |= left[users] == 0
+        joins = np.ones(drawn.size, dtype=np.bool_)
+        joins[owner[excluded]] = False
+        active = users[joins[owner]]
+        eligible_from[users if draws_exclude else active] = step + separation
+        if step >= warm_up:
+            if left is not None:
+                left[active] -= 1  # once for a user, however many of its examples join
+            yield drawn[joins]
 
 
 def as_attribution(examples: int | Attribution) -> Attribution:

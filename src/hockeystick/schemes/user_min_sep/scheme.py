@@ -2,41 +2,85 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from hockeystick._numerics.search import bracket, minimize_on_interval
+from hockeystick.errors import InvalidParameter
+from hockeystick.profile.expressions.participation_counts import Participant
+from hockeystick.schemes.capabilities import (
+    DominatingPair,
+    Missing,
+    PairBuilder,
+    Run,
+    Simulator,
+    Step,
+)
+from hockeystick.schemes.pairs import (
+    SHARED_EXAMPLES,
+    needs_gaussian,
+    needs_independent_noise,
+    several_sampled,
+)
 from hockeystick.schemes.user_min_sep.attribution import Attribution
 from hockeystick.schemes.user_min_sep.sampler import UserSampling
-from hockeystick.schemes.user_min_sep.smallest_rate import smallest_rate
 
 __all__ = ["UserMinSep"]
+
+# Rates that are tried between the lowest possible and one, before the best is refined.
+SCAN = 512
 
 
 @dataclass(frozen=True, kw_only=True)
 class UserMinSep(UserSampling):
-    """Every example is drawn with probability `rate`; users rest after each draw of theirs.
+    """Every example is drawn with probability `rate`; users are excluded after each draw of theirs.
 
-    b_min_sep, Algorithm 3: a drawn example joins the batch unless an example of one of its users
-    was *drawn* in the last `separation` - 1 steps, whether or not that one joined. No user has more
-    than `examples_per_user` examples. The first `warm_up` rounds are drawn and thrown away; with
-    `separation` - 1 of them every batch has the long-run law, and more change nothing. With
-    `max_participations` a user stops after that many steps.
+    [DongGanesh26, Algorithm 3]: a drawn example joins the batch unless an example of one of its
+    users was *drawn* in the last `separation` - 1 steps, whether or not that one joined.
 
     A single example that is one user's only one is *not* sampled as by `MinSep`: there, draws while
-    resting have no effect.
+    excluded have no effect.
+
+    Parameters
+    ----------
+    rate
+        Probability that an example is drawn in a step.
+    separation
+        Least distance of two participations of a user.
+    examples_per_user
+        Most examples that a user has.
+    warm_up
+        Rounds drawn and discarded before the run. With `separation` - 1 of them every batch has the
+        long-run law, and more change nothing.
+    max_participations
+        A user stops after that many steps. None, the default, for no limit.
+    shared_examples
+        Examples may belong to several users. Nothing is amplified then.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> users = hs.Attribution.from_pairs(
+    ...     examples=[0, 1, 2], users=[0, 0, 1], number_of_examples=3, number_of_users=2
+    ... )
+    >>> scheme = hs.UserMinSep(rate=0.5, separation=2, examples_per_user=2)
+    >>> [batch.tolist() for batch in scheme.batches(examples=users, steps=3, rng=2)]
+    [[0], [2], []]
     """
 
     name: ClassVar[str] = "user-min-sep"
-    draws_block: ClassVar[bool] = True
+    draws_exclude: ClassVar[bool] = True
 
     @classmethod
     def _rate_for(cls, batch_size: float, attribution: Attribution, separation: int) -> float:
-        """The smallest: beyond some rate draws block more than they add."""
+        """The smallest: beyond some rate draws exclude more than they add."""
         size = _LongRunSize(attribution, separation)
         lowest = min(batch_size / attribution.examples, size.rising_until)
-        return smallest_rate(size, batch_size, lowest=lowest)
+        return _smallest_rate(size, batch_size, lowest=lowest)
 
     def expected_batch_size(self, examples: int | Attribution) -> float:
         """The sum of rate * (1 - rate)^((separation - 1) |N(e)|) over the examples e.
@@ -46,6 +90,49 @@ class UserMinSep(UserSampling):
         are larger. With `max_participations` batches shrink once users have stopped.
         """
         return _LongRunSize(self.check_attribution(examples), self.separation)(self.rate)
+
+    def dominating_pair(self, run: Run) -> PairBuilder | Missing:
+        """Without exclusion: in every step a binomial number of examples, composed over the steps.
+
+        A user with fewer examples draws fewer in every step, so one with all of them is the worst;
+        a user that stops after `max_participations` joins fewer steps, and the pair is only a
+        bound.
+        """
+        if self.separation > 1:
+            return Missing(f"no dominating pair is known for {self.name} unless separation is 1")
+        if not self.others_are_independent:
+            return Missing(SHARED_EXAMPLES)
+        reason = needs_gaussian(run)
+        if reason is not None:
+            return Missing(reason)
+
+        def pair(step: Step) -> DominatingPair:
+            one = several_sampled(step(1.0), rate=self.rate, copies=self.most_copies)
+            stops = self.most_participations(run.steps) < run.steps
+            return DominatingPair(one.self_compose(run.steps), tight=not stops)
+
+        return needs_independent_noise(run, self.name) or pair
+
+    def participants(self, run: Run) -> Iterator[Participant]:
+        """A user alone, who joins whatever the same draws let it join beside others."""
+        from hockeystick.schemes.user_min_sep.participation import binomial_weights
+
+        for held in self.numbers_held:
+            copies = tuple(binomial_weights(held, self.rate).tolist())
+            yield Participant(copies, self.separation, run.steps, self.warm_up)
+
+    def simulation(self, run: Run) -> Simulator | Missing:
+        """One user alone, with every number of examples."""
+        from hockeystick.schemes.simulation.participation_run import simulator
+        from hockeystick.schemes.user_min_sep.participation import UserMinSepLaw, user_min_sep_law
+
+        def law(held: int) -> UserMinSepLaw:
+            waiting = {"separation": self.separation, "warm_up": self.warm_up}
+            return user_min_sep_law(run.steps, held=held, rate=self.rate, **waiting)
+
+        if not self.others_are_independent:
+            return Missing(SHARED_EXAMPLES)
+        return simulator(run, law, gap=self.separation, held=self.numbers_held)
 
 
 class _LongRunSize:
@@ -62,3 +149,31 @@ class _LongRunSize:
 
     def __call__(self, rate: float) -> float:
         return rate * float(self._counts @ (1 - rate) ** self._draws)
+
+
+def _smallest_rate(size: Callable[[float], float], wanted: float, *, lowest: float) -> float:
+    """The least rate with size(rate) = wanted; the size rises with the rate before it falls.
+
+    It rises up to `lowest`, where it is not beyond the wanted one. If no rate gives that, then
+    `InvalidParameter` names the largest size.
+    """
+    if size(lowest) >= wanted:
+        return lowest
+    rates = np.geomspace(lowest, 1, SCAN)
+    sizes = np.array([size(float(rate)) for rate in rates])
+    best = int(sizes.argmax())
+    around = rates[max(best - 1, 0)], rates[min(best + 1, SCAN - 1)]
+    peak = _peak(size, *(float(rate) for rate in around))
+    if not size(peak) >= wanted:
+        allowed = f"in (0, {size(peak):.6g}], the most that any rate gives"
+        raise InvalidParameter("batch_size", allowed, wanted)
+    upper = min([peak, *(float(rate) for rate in rates[sizes >= wanted])])
+    lower = float(rates[rates < upper].max())
+    return bracket(lambda rate: size(rate) >= wanted, lower, upper, tolerance=1e-15)[1]
+
+
+def _peak(size: Callable[[float], float], lower: float, upper: float) -> float:
+    """The rate of the largest size between two rates."""
+    low, high = math.log(lower), math.log(upper)
+    inside = math.exp(minimize_on_interval(lambda log: -size(math.exp(log)), low, high))
+    return max(lower, min(inside, upper), upper, key=size)

@@ -1,17 +1,16 @@
-"""Which function draws the losses of which scheme."""
+"""A run whose privacy loss is drawn: what is simulated, and what a draw is."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick.plan import Plan
-from hockeystick.schemes import Sampling
+from hockeystick.schemes.capabilities import Missing, SampledRun, Simulator, offered, reason_of
 
 __all__ = [
     "BLOCK",
@@ -21,14 +20,11 @@ __all__ = [
     "Simulation",
     "missing_simulation",
     "runs_of",
-    "simulates",
     "simulation_remark",
 ]
 
-# Numbers in an array of draws by steps: small enough for the second level of cache.
+# Numbers in an array of draws by steps: 800 kB, within the second level of cache.
 BLOCK = 100_000
-
-Objection = Callable[[Plan], str | None]
 
 
 class Drawn(NamedTuple):
@@ -48,7 +44,8 @@ class Proposal(NamedTuple):
     """Draws that are not from the run itself but from one with larger losses.
 
     A run with the example has its means scaled by `scale` and moved by `shift` times the expected
-    mean; one without it, whose mean is zero, is moved alone, and `scale` is 0 (participation.py).
+    mean; one without it, whose mean is zero, is moved alone, and `scale` is 0
+    (participation_run.py).
     """
 
     scale: float
@@ -86,7 +83,7 @@ class Simulation:
     minus it without.
     """
 
-    plan: Plan
+    plan: SampledRun
     noise_multipliers: tuple[float, ...]
     present: bool
     held: int = 1
@@ -96,65 +93,32 @@ class Simulation:
 
     def prepared(self) -> Runner:
         """Ready to draw; memory does not grow with the number of draws."""
-        return _ENTRIES[type(self.plan.sampling)].prepare(self)
+        return offered(self.plan.sampling.simulation(self.plan)).prepare(self)
 
 
-Prepare = Callable[[Simulation], Runner]
-
-
-class _Entry(NamedTuple):
-    prepare: Prepare
-    objection: Objection
-    held: Callable[[Plan], range]
-    remark: Objection
-
-
-_ENTRIES: dict[type[Sampling], _Entry] = {}
-
-
-def simulates(
-    scheme: type[Sampling],
-    *,
-    objection: Objection = lambda plan: None,
-    held: Callable[[Plan], range] = lambda plan: range(1, 2),
-    remark: Objection = lambda plan: None,
-) -> Callable[[Prepare], Prepare]:
-    """Register the decorated function as the one that prepares simulations of a scheme.
-
-    `held(plan)` are the numbers of examples of a user that have to be looked at. `remark(plan)`
-    says where likelihood ratios are not exact.
-    """
-
-    def register(prepare: Prepare) -> Prepare:
-        _ENTRIES[scheme] = _Entry(prepare, objection, held, remark)
-        return prepare
-
-    return register
-
-
-def missing_simulation(plan: Plan) -> str | None:
-    """Why the plan cannot be simulated, as a clause; None if it can."""
-    entry = _ENTRIES.get(type(plan.sampling))
-    if entry is None:
-        known = ", ".join(sorted(scheme.name for scheme in _ENTRIES))
-        return f"{plan.sampling.name} sampling is not simulated (simulated are {known})"
+def _simulator(plan: SampledRun) -> Simulator | Missing:
     if plan.mechanism is not None:
-        return "only the Gaussian mechanism is simulated"
-    return entry.objection(plan)
+        return Missing("only the Gaussian mechanism is simulated")
+    return plan.sampling.simulation(plan)
 
 
-def simulation_remark(plan: Plan) -> str | None:
+def missing_simulation(plan: SampledRun) -> str | None:
+    """Why the plan cannot be simulated, as a clause; None if it can."""
+    return reason_of(_simulator(plan))
+
+
+def simulation_remark(plan: SampledRun) -> str | None:
     """What is to be known about a simulation of the plan, in a clause; None if nothing."""
-    return _ENTRIES[type(plan.sampling)].remark(plan)
+    return offered(_simulator(plan)).remark
 
 
-def runs_of(plan: Plan, *, present: bool) -> list[Simulation]:
+def runs_of(plan: SampledRun, *, present: bool) -> list[Simulation]:
     """Everything whose worst case is the plan's, without noise levels yet.
 
     That is one run for example-level privacy; for users one for each number of examples that a user
     may have, because the one with the most need not be the worst.
     """
-    held = _ENTRIES[type(plan.sampling)].held(plan)
     return [
-        Simulation(plan=plan, noise_multipliers=(), present=present, held=number) for number in held
+        Simulation(plan=plan, noise_multipliers=(), present=present, held=number)
+        for number in offered(_simulator(plan)).held
     ]

@@ -4,8 +4,8 @@ What the schemes share: outputs y enter the likelihood ratio through their inner
 u_i = <c_i, y>/s^2 with the columns (columns.py); a participation in step i multiplies it by
 e^(u_i - h_i), h_i = |c_i|^2/2s^2; a recursion over the steps averages over all ways x to take part,
 LR = E_x[L_x]. If columns of participations may overlap, the products that the recursion cannot see
-are left out for a run with the example, which makes its likelihood ratio larger (b_min_sep, Lemma
-B.1), and bounded for a run without it, which makes it smaller: either way delta is not
+are left out for a run with the example, which makes its likelihood ratio larger [DongGanesh26,
+Lemma B.1], and bounded for a run without it, which makes it smaller: either way delta is not
 underestimated.
 
 Proposals. With m_x = C x, the expected mean m = E_x[m_x] and g_i = <c_i, m>/s^2, a proposal with
@@ -19,7 +19,7 @@ t (u_i - h_i), and without a shift R/Q = E_x[L_x^t]/Z.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, Self
 
@@ -28,11 +28,11 @@ from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import PrecisionError
-from hockeystick.schemes.simulation.columns import Columns, Trajectories
-from hockeystick.schemes.simulation.registry import BLOCK, Drawn, Proposal, Simulation
+from hockeystick.schemes.capabilities import Missing, Run, Simulator
+from hockeystick.schemes.simulation.columns import Columns, Trajectories, columns_of, too_long
+from hockeystick.schemes.simulation.run import BLOCK, Drawn, Proposal, Simulation
 
-__all__ = ["ParticipationLaw", "ParticipationRun", "half_norms", "log_ratios"]
-
+__all__ = ["ParticipationLaw", "ParticipationRun", "half_norms", "log_ratios", "simulator"]
 
 # The plain recursions lose nothing to underflow while staying out has at least e^-this probability.
 LARGEST_EXPONENT = 500.0
@@ -93,8 +93,8 @@ class ParticipationRun:
     hidden: FloatArray | float = 0.0
 
     def draws(self, count: int, rng: np.random.Generator) -> Iterator[Drawn]:
-        """Draw the noise and, for a run with the example, the participations; then price them."""
-        from hockeystick.schemes.simulation.inner_product_kernels import put_together
+        """Draw the noise and, for a run with the example, the participations; then log LR."""
+        from hockeystick.schemes.simulation.draw_kernels import put_together
 
         run, norms = self.run, self.columns.squared_norms
         size = min(count, max(1, BLOCK // norms.size))
@@ -216,3 +216,36 @@ def log_ratios(law: ParticipationLaw, exponents: FloatArray, half: FloatArray) -
     if lost.any():
         losses[lost] = law.logarithmic(exponents[lost], half)
     return losses
+
+
+def simulator(
+    run: Run,
+    law_of: Callable[[int], ParticipationLaw],
+    *,
+    gap: int,
+    held: range = range(1, 2),
+) -> Simulator | Missing:
+    """Draws of a run whose participations are at least `gap` steps apart.
+
+    `law_of(number)` is the law of participation of a unit with that number of examples. With at
+    most `gap` bands the columns of two participations never overlap, and recursions are exact;
+    overlaps that the recursion does not take into account lower the likelihood ratio of a run
+    without the example, where each participation has at most `held` copies.
+    """
+    reason = too_long(run)
+    if reason is not None:
+        return Missing(reason)
+    bands = run.strategy.bands
+    apart = bands <= gap
+
+    def prepare(simulation: Simulation) -> ParticipationRun:
+        columns, law = columns_of(run), law_of(simulation.held)
+        if simulation.present or apart:
+            return ParticipationRun(simulation, columns, law, apart)
+        overlaps = simulation.held * columns.overlaps(gap)
+        return ParticipationRun(simulation, columns, law, apart, overlaps)
+
+    remark = (
+        f"more bands ({bands:,}) than the separation ({gap:,}): overlaps are bounded (r-min-sep)"
+    )
+    return Simulator(prepare, held, None if apart else remark)

@@ -10,14 +10,23 @@ import numpy as np
 
 from hockeystick._validate import positive, positive_integer
 from hockeystick.errors import InvalidParameter
-from hockeystick.schemes.base import Indices, Sampling
+from hockeystick.schemes.base import Sampling
+from hockeystick.schemes.batches import Indices
+from hockeystick.schemes.capabilities import Candidate, DominatingPair, PairBuilder, Run, Step
 
 __all__ = ["FullBatch"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FullBatch(Sampling):
-    """Every example in every step: no randomness and no amplification."""
+    """Every example in every step: no randomness and no amplification.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> [batch.tolist() for batch in hs.FullBatch().batches(examples=3, steps=2)]
+    [[0, 1, 2], [0, 1, 2]]
+    """
 
     name: ClassVar[str] = "full-batch"
 
@@ -45,3 +54,23 @@ class FullBatch(Sampling):
     def _draw(self, examples: int, steps: int, rng: np.random.Generator) -> Iterator[Indices]:
         for _ in range(steps):
             yield np.arange(examples, dtype=np.int64)
+
+    def dominating_pair(self, run: Run) -> PairBuilder:
+        """All columns at once if they overlap, otherwise plain composition of all steps."""
+
+        def pair(step: Step) -> DominatingPair:
+            if run.correlated:
+                return DominatingPair(step(float(run.strategy.sensitivity())), tight=True)
+            return DominatingPair(step(1.0).self_compose(run.steps), tight=True)
+
+        return pair
+
+    def rate_for_filters(self, run: Run) -> float:
+        """Every example is in the batch."""
+        return 1.0
+
+    @classmethod
+    def candidates(cls, *, batch_size: float, examples: int, steps: int) -> Iterator[Candidate]:
+        """Independent noise; only if the batch is everything."""
+        if batch_size == examples:
+            yield Candidate(cls())

@@ -1,3 +1,0 @@
-"""Every example in every step."""
-
-from __future__ import annotations

@@ -1,3 +1,0 @@
-"""Poisson sampling."""
-
-from __future__ import annotations
