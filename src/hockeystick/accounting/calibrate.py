@@ -14,8 +14,7 @@ from hockeystick.accounting.account import (
     checked_method,
     refuse_unsupported,
 )
-from hockeystick.accounting.first_noise import start_of_search
-from hockeystick.accounting.secant import Start, noise_secant
+from hockeystick.accounting.noise_search import Start, first_guess, noise_secant
 from hockeystick.errors import InvalidParameter, PrecisionError, UnsupportedPlan
 from hockeystick.guarantee import Guarantee
 from hockeystick.montecarlo.settings import MonteCarlo
@@ -185,7 +184,7 @@ def _searched(target: _Target, method: str, accuracy: float, start: float | None
         near = noise_secant(
             lambda noise: evaluations.epsilon(noise, coarse, COARSE_BUDGET * target.budget),
             target.epsilon,
-            start=start_of_search(target.plan, epsilon=target.epsilon, delta=target.delta),
+            start=first_guess(target.plan, epsilon=target.epsilon, delta=target.delta),
             tolerance=2 * coarse,
         )
     else:

@@ -1,4 +1,4 @@
-"""The search for a noise with a wanted epsilon, on prices in closed form, and where it starts."""
+"""The search for a noise with a wanted epsilon, on curves in closed form, and where it starts."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import math
 import pytest
 
 import hockeystick as hs
-from hockeystick.accounting.first_noise import noise_guess, start_of_search
-from hockeystick.accounting.secant import Start, noise_secant
+from hockeystick.accounting.noise_search import Start, first_guess, noise_guess, noise_secant
 from hockeystick.errors import CalibrationError
 
 TOLERANCE = 1e-3
@@ -39,36 +38,36 @@ def to_zero(noise: float) -> float:
     return max(2.0 - noise, 0.0)
 
 
-PRICES = {price.__name__: price for price in (power, bent, kinked, out_of_reach, to_zero)}
+CURVES = {curve.__name__: curve for curve in (power, bent, kinked, out_of_reach, to_zero)}
 
 
-def counted(price):
-    """The price, and a list that grows with every evaluation."""
+def counted(curve):
+    """The curve, and a list that grows with every evaluation."""
     noises: list[float] = []
 
     def at(noise: float) -> float:
         noises.append(noise)
-        return price(noise)
+        return curve(noise)
 
     return at, noises
 
 
 @pytest.mark.parametrize("start", [0.1, 1.0, 30.0])
-@pytest.mark.parametrize("name", PRICES)
+@pytest.mark.parametrize("name", CURVES)
 def test_finds_the_noise_in_few_evaluations(name, start):
     """Within the tolerance below the target; a bad start costs some."""
-    price, noises = counted(PRICES[name])
-    found = noise_secant(price, 1.0, start=Start(start), tolerance=TOLERANCE)
-    assert 1 - TOLERANCE <= PRICES[name](found.noise) <= 1.0
+    curve, noises = counted(CURVES[name])
+    found = noise_secant(curve, 1.0, start=Start(start), tolerance=TOLERANCE)
+    assert 1 - TOLERANCE <= CURVES[name](found.noise) <= 1.0
     assert len(noises) <= 14
 
 
 @pytest.mark.parametrize("name", ["power", "bent"])
 def test_a_good_start_saves_evaluations(name):
     """From ten per cent away four evaluations are enough."""
-    answer = noise_secant(PRICES[name], 1.0, start=Start(1.0), tolerance=1e-6).noise
-    price, noises = counted(PRICES[name])
-    noise_secant(price, 1.0, start=Start(1.1 * answer), tolerance=TOLERANCE)
+    answer = noise_secant(CURVES[name], 1.0, start=Start(1.0), tolerance=1e-6).noise
+    curve, noises = counted(CURVES[name])
+    noise_secant(curve, 1.0, start=Start(1.1 * answer), tolerance=TOLERANCE)
     assert len(noises) <= 4
 
 
@@ -78,8 +77,8 @@ def test_where_two_bounds_meet_the_secant_is_not_followed():
     def stepped(noise: float) -> float:
         return (1.03 if noise > 1.0 else 1.0) / noise**1.3
 
-    price, noises = counted(stepped)
-    noise_secant(price, 0.98, start=Start(0.99, slope=-1.3), tolerance=TOLERANCE)
+    curve, noises = counted(stepped)
+    noise_secant(curve, 0.98, start=Start(0.99, slope=-1.3), tolerance=TOLERANCE)
     assert noises[0] < 1.0 < noises[1]
     assert len(noises) == 3
 
@@ -98,8 +97,8 @@ def test_near_a_jump_the_search_ends():
     def broken(noise: float) -> float:
         return (1.01 if noise < 2.0 else 1.0) * (2.0 / noise) ** 1.5
 
-    price, noises = counted(broken)
-    found = noise_secant(price, 1.005, start=Start(1.9), tolerance=1e-6)
+    curve, noises = counted(broken)
+    found = noise_secant(curve, 1.005, start=Start(1.9), tolerance=1e-6)
     assert 2.0 <= found.noise <= 2.0 * 1.001
     assert len(noises) <= 8
 
@@ -131,12 +130,12 @@ PLANS = {
 
 def test_the_start_has_the_slope_of_the_guess():
     """Between a Gaussian mechanism's and that of a participation that can be told."""
-    begin = start_of_search(PLANS["correlated"], epsilon=4.0, delta=1e-5)
+    begin = first_guess(PLANS["correlated"], epsilon=4.0, delta=1e-5)
     near, below = (noise_guess(PLANS["correlated"], epsilon=e, delta=1e-5) for e in (4.0, 4.8))
     assert begin.noise == near
     assert begin.slope == pytest.approx(math.log(1.2) / math.log(below / near))
     assert -3 < begin.slope < -1.5
-    quiet = start_of_search(PLANS["full batch"], epsilon=0.01, delta=1e-9)
+    quiet = first_guess(PLANS["full batch"], epsilon=0.01, delta=1e-9)
     assert quiet.slope == pytest.approx(-1.0, abs=0.05)
 
 
@@ -152,7 +151,7 @@ def test_a_guess_of_one_gaussian_step_is_exact():
 @pytest.mark.parametrize("epsilon", [1e-6, 1.0, 1e4])
 def test_a_start_is_a_number(epsilon, delta):
     """Whatever is asked."""
-    begin = start_of_search(PLANS["correlated"], epsilon=epsilon, delta=delta)
+    begin = first_guess(PLANS["correlated"], epsilon=epsilon, delta=delta)
     assert 0.05 <= begin.noise <= 1e5
     assert -3 <= begin.slope <= -1
 
