@@ -8,13 +8,15 @@ import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from hockeystick._numerics.law import Law, Resolution, Side
+from hockeystick._numerics.law import FloatArray, Law, Resolution, Side
 from hockeystick.profile.expressions.discrete import from_pmfs
 
 __all__ = [
     "brief",
     "epsilons",
+    "increasing",
     "law_of",
+    "masses",
     "narrow_pairs",
     "pairs",
     "quick",
@@ -85,3 +87,24 @@ def epsilons() -> st.SearchStrategy[float]:
 def rates() -> st.SearchStrategy[float]:
     """Sampling rates over six orders of magnitude, one included."""
     return st.just(1.0) | st.floats(-6, -0.01).map(lambda e: float(np.power(10.0, e)))
+
+
+@st.composite
+def increasing(
+    draw: st.DrawFn,
+    low: float = -5.0,
+    high: float = 5.0,
+    min_size: int = 1,
+    max_size: int = 8,
+) -> FloatArray:
+    """Distinct increasing floats."""
+    values = st.integers(0, 10**6).map(lambda k: low + (high - low) * k / 10**6)
+    drawn = draw(st.lists(values, min_size=min_size, max_size=max_size, unique=True))
+    return np.sort(np.array(drawn))
+
+
+@st.composite
+def masses(draw: st.DrawFn, size: int) -> FloatArray:
+    """Positive masses of very different size."""
+    exponents = draw(st.lists(st.floats(-40, 0), min_size=size, max_size=size))
+    return 10.0 ** np.array(exponents)

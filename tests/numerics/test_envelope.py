@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from hockeystick._numerics.envelope import dominates, maximum, minimum, prices
+from hockeystick._numerics.envelope import deltas, dominates, maximum, minimum
 from hockeystick._numerics.law import Law, Resolution, Side, subsample
 from hockeystick.profile.expressions.composed import compose
 from hockeystick.profile.expressions.discrete import randomized_response
@@ -34,7 +34,7 @@ def test_prices_are_the_small_side(pair, epsilon):
     """H(P || Q) above 0 and H(Q || P) below, both with relative accuracy."""
     law = law_of(pair)
     exact_pair = measure(law) if epsilon >= 0 else plain.reverse(measure(law))
-    got = prices(law, np.array([epsilon]))[0]
+    got = deltas(law, np.array([epsilon]))[0]
     assert got == pytest.approx(
         float(hockey_stick(exact_pair, abs(epsilon))), rel=1e-10, abs=1e-290
     )
@@ -83,7 +83,7 @@ def test_minimum_is_the_convex_envelope(first, second):
 
 
 def test_minimum_of_losses_near_nothing():
-    """A pair with losses of 1e-7 keeps its own masses, although prices are known to 1e-9 only."""
+    """A pair with losses of 1e-7 keeps its own masses, although deltas are known to 1e-9 only."""
     wide = law_of(([0.2689414213699951, 0.7310585786300049], [0.5, 0.5]))
     narrow = law_of(
         ([0.8888887901234185, 0.11111120987658162], [0.8888888888888888, 0.1111111111111111])

@@ -9,7 +9,7 @@ from typing import Any
 
 from references.outcomes import exact, number
 
-__all__ = ["accumulate_linear", "accumulate_log", "convex_minorant", "suffix_calls"]
+__all__ = ["accumulate_linear", "accumulate_log", "convex_minorant", "suffix_sums"]
 
 
 def cell_of(nodes: Sequence[float], value: float) -> int:
@@ -67,7 +67,7 @@ def accumulate_log(
     return floats[0], floats[1], floats[2]
 
 
-def suffix_calls(loss: Sequence[float], p: Sequence[float]) -> tuple[list[float], list[float]]:
+def suffix_sums(loss: Sequence[float], p: Sequence[float]) -> tuple[list[float], list[float]]:
     """Both sums, for each atom over all atoms above it."""
     calls, slopes = [], []
     for k in range(len(loss)):

@@ -1,4 +1,4 @@
-"""From the masses of the cells of a continuous likelihood ratio to a law on either side of it."""
+"""Laws from the masses of cells of a likelihood ratio; mixtures, and mean-preserving spreads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from hockeystick._numerics.law import FloatArray, Law, Side, from_losses, total_by_index
 from hockeystick._numerics.rounding import round_cells, upper_share
 
-__all__ = ["law_from_cells", "mixture"]
+__all__ = ["law_from_cells", "mixture", "spread_outwards"]
 
 
 def law_from_cells(nodes: FloatArray, log_p: FloatArray, log_q: FloatArray, side: Side) -> Law:
@@ -74,3 +74,27 @@ def mixture(laws: list[Law]) -> Law:
         sum(law.p_infinite for law in laws),
         sum(law.q_zero for law in laws),
     )
+
+
+def spread_outwards(law: Law, loss: FloatArray) -> Law:
+    """The law with its atoms at the given losses, each on the same side of 0 and farther out.
+
+    Moving an atom alone would change the mean of LR, and composition would multiply the change. So
+    a share of it goes to loss 0 instead, such that Q-mass and P-mass stay what they are: a
+    mean-preserving spread, which dominates. From |l| = a to b the share of the main mass is
+    (e^-a - e^-b) / (1 - e^-b). A loss of -inf means LR = 0.
+    """
+    a, b = np.abs(law.loss), np.abs(loss)
+    with np.errstate(invalid="ignore"):
+        share = np.where(b > a, np.exp(-a) * np.expm1(a - b) / np.expm1(-b), 0.0)
+    main = np.where(law.loss >= 0, law.p, law.q)
+    rest = main * (1 - share)
+    finite = np.isfinite(loss)
+    moved = from_losses(
+        loss[finite],
+        rest[finite],
+        p_infinite=law.p_infinite,
+        q_zero=law.q_zero + float(rest[~finite].sum()),
+    )
+    returned = np.array([float((main * share).sum())])
+    return mixture([moved, from_losses(np.zeros(1), returned)])

@@ -1,7 +1,7 @@
 """Comparing profiles as convex functions: maximum, convex minimum, and domination.
 
 A law is the function C(g) = E_Q(LR - g)+ (P at infinity added), convex and piecewise linear with a
-corner at every atom. At g = e^l it is followed through a *price*: H(P || Q) at e^l where l >= 0,
+corner at every atom. At g = e^l it is followed through its *delta*: H(P || Q) at e^l where l >= 0,
 and H(Q || P) at e^-l where l < 0. That is the small quantity on either side, so tails keep their
 relative accuracy; the two are related by C(g) = g H(Q || P)(1/g) + 1 - g.
 """
@@ -26,7 +26,7 @@ from hockeystick._numerics.law import (
 if TYPE_CHECKING:
     from types import ModuleType
 
-__all__ = ["ALIGN", "dominates", "law_of_prices", "maximum", "minimum", "prices"]
+__all__ = ["ALIGN", "deltas", "dominates", "law_of_deltas", "maximum", "minimum"]
 
 # Relative allowance for floating point where two profiles touch.
 TOUCH = 1e-12
@@ -38,11 +38,11 @@ ALIGN = 1e-9
 ZERO_LOSS = 1e-15
 
 
-def prices(law: Law, loss: FloatArray) -> FloatArray:
-    """The profile of the law at the given losses, out of the money."""
-    calls = _calls(law, np.maximum(loss, 0.0))
-    puts = _calls(reverse(law), np.maximum(-loss, 0.0))
-    return np.where(loss >= 0, calls, puts)
+def deltas(law: Law, loss: FloatArray) -> FloatArray:
+    """The delta of the law at each loss, of whichever direction is the small one there."""
+    heights = _hockey_sticks(law, np.maximum(loss, 0.0))
+    reversed_deltas = _hockey_sticks(reverse(law), np.maximum(-loss, 0.0))
+    return np.where(loss >= 0, heights, reversed_deltas)
 
 
 def dominates(lower: Law, upper: Law, slack: float) -> bool:
@@ -52,7 +52,7 @@ def dominates(lower: Law, upper: Law, slack: float) -> bool:
     corners of both are checked, and P at infinity and Q at zero.
     """
     corners = _corners(lower, upper)
-    enough = prices(lower, corners) * (1 + TOUCH) + slack >= prices(upper, corners)
+    enough = deltas(lower, corners) * (1 + TOUCH) + slack >= deltas(upper, corners)
     infinite = lower.p_infinite * (1 + TOUCH) + slack >= upper.p_infinite
     zero = lower.q_zero * (1 + TOUCH) + slack >= upper.q_zero
     return bool(infinite and zero and np.all(enough))
@@ -62,10 +62,10 @@ def maximum(a: Law, b: Law) -> Law:
     """The law whose profile is the pointwise maximum of the two."""
     a, b = _aligned(a, b)
     corners = _corners(a, b)
-    corners = np.union1d(corners, _crossings(corners, prices(a, corners) - prices(b, corners)))
-    top = np.maximum(prices(a, corners), prices(b, corners))
+    corners = np.union1d(corners, _crossings(corners, deltas(a, corners) - deltas(b, corners)))
+    top = np.maximum(deltas(a, corners), deltas(b, corners))
     p_infinite, q_zero = max(a.p_infinite, b.p_infinite), max(a.q_zero, b.q_zero)
-    centre = max(_put_at_zero(a), _put_at_zero(b))
+    centre = max(_reversed_at_zero(a), _reversed_at_zero(b))
     return _law_of(corners, top, centre, (a, b), p_infinite=p_infinite, q_zero=q_zero)
 
 
@@ -73,30 +73,30 @@ def minimum(a: Law, b: Law) -> Law:
     """The law whose profile is the largest convex function below both."""
     a, b = _aligned(a, b)
     corners = _corners(a, b)
-    low = np.minimum(prices(a, corners), prices(b, corners))
+    low = np.minimum(deltas(a, corners), deltas(b, corners))
     kept = _kernels().lower_hull(corners, low)
     corners, low = corners[kept], low[kept]
-    centre = min(_put_at_zero(a), _put_at_zero(b))
+    centre = min(_reversed_at_zero(a), _reversed_at_zero(b))
     if 0.0 not in corners:
         corners, low, centre = _with_centre(corners, low)
     p_infinite, q_zero = min(a.p_infinite, b.p_infinite), min(a.q_zero, b.q_zero)
     return _law_of(corners, low, centre, (a, b), p_infinite=p_infinite, q_zero=q_zero)
 
 
-def law_of_prices(loss: FloatArray, price: FloatArray) -> Law:
-    """The law of the largest convex function below upper bounds on a profile, given as prices.
+def law_of_deltas(loss: FloatArray, delta: FloatArray) -> Law:
+    """The law of the largest convex function below upper bounds on a profile, given as deltas.
 
-    `loss` increases and holds 0. Beyond its ends the profile is bounded by the last price: mass at
+    `loss` increases and holds 0. Beyond its ends the profile is bounded by the last delta: mass at
     infinity and at LR = 0.
     """
-    kept = _kernels().lower_hull(loss, price)
-    loss, price = loss[kept], price[kept]
+    kept = _kernels().lower_hull(loss, delta)
+    loss, delta = loss[kept], delta[kept]
     if 0.0 in loss:
-        centre = float(price[loss == 0.0][0])
+        centre = float(delta[loss == 0.0][0])
     else:
-        loss, price, centre = _with_centre(loss, price)
-    ends = {"p_infinite": float(price[-1]), "q_zero": float(price[0])}
-    return _law_of(loss, price, centre, (), **ends)
+        loss, delta, centre = _with_centre(loss, delta)
+    ends = {"p_infinite": float(delta[-1]), "q_zero": float(delta[0])}
+    return _law_of(loss, delta, centre, (), **ends)
 
 
 def _kernels() -> ModuleType:
@@ -110,7 +110,7 @@ def _aligned(a: Law, b: Law) -> tuple[Law, Law]:
 
     Otherwise slopes would be taken over intervals that consist of noise.
     """
-    zero = ZERO_LOSS * min(_put_at_zero(law) for law in (a, b, reverse(a), reverse(b)))
+    zero = ZERO_LOSS * min(_reversed_at_zero(law) for law in (a, b, reverse(a), reverse(b)))
     scale = zero / SAME_LOSS
     a, b = (
         joined(np.where(np.abs(x.loss) < zero, 0.0, x.loss), *x[1:], scale=scale) for x in (a, b)
@@ -126,25 +126,25 @@ def _aligned(a: Law, b: Law) -> tuple[Law, Law]:
 
 
 def _corners(a: Law, b: Law) -> FloatArray:
-    """All atoms of both laws; 0 is added so that no interval has a different price at each end."""
+    """All atoms of both laws; 0 is added so that no interval mixes the two directions."""
     ends = max(abs(law.loss[i]) for law in (a, b) for i in (0, -1)) + 1.0
     return np.unique(np.concatenate((a.loss, b.loss, [-ends, 0.0, ends])))
 
 
-def _calls(law: Law, loss: FloatArray) -> FloatArray:
+def _hockey_sticks(law: Law, loss: FloatArray) -> FloatArray:
     """H(P || Q) at e^l for many l, from sums of positive terms."""
-    calls, slopes = _kernels().suffix_calls(law.loss, law.p)
+    heights, slopes = _kernels().suffix_sums(law.loss, law.p)
     above = np.searchsorted(law.loss, loss, side="left")
     index = np.minimum(above, law.loss.size - 1)
     gap = np.minimum(loss - law.loss[index], 0.0)
-    value = calls[index] - slopes[index] * np.expm1(gap)
+    value = heights[index] - slopes[index] * np.expm1(gap)
     result: FloatArray = law.p_infinite + np.where(above < law.loss.size, value, 0.0)
     return result
 
 
-def _put_at_zero(law: Law) -> float:
+def _reversed_at_zero(law: Law) -> float:
     """H(Q || P) at 1. It equals H(P || Q) at 1 only as far as the masses of both add up to one."""
-    return float(_calls(reverse(law), np.zeros(1))[0])
+    return float(_hockey_sticks(reverse(law), np.zeros(1))[0])
 
 
 def _crossings(corners: FloatArray, gap: FloatArray) -> FloatArray:
@@ -159,20 +159,20 @@ def _crossings(corners: FloatArray, gap: FloatArray) -> FloatArray:
     return crossing
 
 
-def _with_centre(loss: FloatArray, price: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """The same corners with 0 among them, and its price; C is linear between its neighbours."""
+def _with_centre(loss: FloatArray, delta: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """The same corners with 0 among them, and its delta; C is linear between its neighbours."""
     after = int(np.searchsorted(loss, 0.0))
     # Beyond e^700 the share of the right neighbour is nothing.
     before, beyond = -np.expm1(loss[after - 1]), np.expm1(min(loss[after], 700.0))
-    call_left = np.exp(loss[after - 1]) * price[after - 1] + before
-    centre = (call_left * beyond + price[after] * before) / (before + beyond)
-    return np.insert(loss, after, 0.0), np.insert(price, after, centre), float(centre)
+    height = np.exp(loss[after - 1]) * delta[after - 1] + before
+    centre = (height * beyond + delta[after] * before) / (before + beyond)
+    return np.insert(loss, after, 0.0), np.insert(delta, after, centre), float(centre)
 
 
 def _law_of(
     loss: FloatArray,
-    price: FloatArray,
-    put_at_zero: float,
+    delta: FloatArray,
+    reversed_at_zero: float,
     parts: tuple[Law, ...],
     *,
     p_infinite: float,
@@ -181,14 +181,14 @@ def _law_of(
     """The law with the given profile, which consists of pieces of `parts` and chords between them.
 
     Atoms are the changes of slope. On a piece of a part the slope is that part's own, so that no
-    digits are lost; only on a chord it is a difference of prices.
+    digits are lost; only on a chord it is a difference of deltas.
     """
     right, left = loss >= 0, loss <= 0
-    p = _slope_changes(loss[right], price[right], parts)
+    p = _slope_changes(loss[right], delta[right], parts)
     mirrored = tuple(reverse(part) for part in parts)
-    # Each side starts from its own price at 0, which is the price of its parts to all digits.
-    puts = np.append(price[loss < 0], put_at_zero)
-    q = _slope_changes(-loss[left][::-1], puts[::-1], mirrored)[::-1]
+    # Each side starts from its own delta at 0, which is the delta of its parts to all digits.
+    reversed_deltas = np.append(delta[loss < 0], reversed_at_zero)
+    q = _slope_changes(-loss[left][::-1], reversed_deltas[::-1], mirrored)[::-1]
     # Everything that is neither in a tail nor at an end sits at 0; P- and Q-mass agree there.
     centre = 1.0 - p_infinite - p.sum() - (q * np.exp(loss[loss < 0])).sum()
     main = np.concatenate((q, [max(centre, 0.0)], p))
@@ -198,22 +198,22 @@ def _law_of(
     return from_losses(loss[keep], main[keep], p_infinite=p_infinite, q_zero=q_zero)
 
 
-def _slope_changes(loss: FloatArray, price: FloatArray, parts: tuple[Law, ...]) -> FloatArray:
-    """P-mass of the corners after the first, for calls at increasing losses from 0.
+def _slope_changes(loss: FloatArray, delta: FloatArray, parts: tuple[Law, ...]) -> FloatArray:
+    """P-mass of the corners after the first, for deltas at increasing losses from 0.
 
     Slopes are tails of the Q-mass, in P-units of the end of the interval that they belong to.
     """
     if loss.size < 2:
         return np.empty(0)
     gap = np.diff(loss)
-    fall = np.maximum(price[:-1] - price[1:], 0.0)
-    at_end = fall / -np.expm1(-gap)
-    at_start = fall / np.expm1(np.minimum(gap, 700.0))
+    drop = np.maximum(delta[:-1] - delta[1:], 0.0)
+    at_end = drop / -np.expm1(-gap)
+    at_start = drop / np.expm1(np.minimum(gap, 700.0))
     for part in parts:
-        _, slopes = _kernels().suffix_calls(part.loss, part.p)
+        _, slopes = _kernels().suffix_sums(part.loss, part.p)
         from_here = np.searchsorted(part.loss, loss, side="left")
         beyond = np.searchsorted(part.loss, loss, side="right")
-        touches = np.abs(_calls(part, loss) - price) <= TOUCH * price
+        touches = np.abs(_hockey_sticks(part, loss) - delta) <= TOUCH * delta
         straight = touches[:-1] & touches[1:] & (beyond[:-1] == from_here[1:])
         at_end = np.where(straight, _slope(part, slopes, from_here, loss)[1:], at_end)
         at_start = np.where(straight, _slope(part, slopes, beyond, loss)[:-1], at_start)

@@ -10,213 +10,113 @@ from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
 
-__all__ = [
-    "accumulate_average",
-    "accumulate_linear",
-    "accumulate_log",
-    "lower_hull",
-    "suffix_calls",
-]
+__all__ = ["lower_hull", "moments_of_average", "moments_of_mixture", "suffix_sums"]
 
-# Around the centre calls are known to about this, relatively; a corner within it is kept.
+# Around loss 0 values are known to about this, relatively; a corner within it is kept.
 HULL_NOISE = 4e-16
 # Beyond this e^x is not a number any more.
 LARGEST_EXPONENT = 700.0
-# Averages of losses smaller than this are taken through LR - 1.
-NARROW_RANGE = 0.5
 
 
 @njit(cache=True, nogil=True)
-def accumulate_linear(
-    alpha: tuple[FloatArray, FloatArray],
-    beta: FloatArray,
-    q_a: FloatArray,
-    v_b: tuple[FloatArray, FloatArray],
-    q_b: FloatArray,
-    nodes: tuple[FloatArray, FloatArray],
-    turn: int,
-    symmetric: bool,
-    skip_first: bool,
-) -> tuple[FloatArray, FloatArray]:
-    """Cell sums of the pairs v = alpha_i + beta_i v_j with Q-mass q_i q_j.
+def moments_of_average(log_d: FloatArray, t: float) -> FloatArray:
+    """log M_n, M_n = E[((W_1 + ... + W_t) / t)^n], from log_d[m] = log E[W^m], for n <= t + 1.
 
-    alpha, v_b and the nodes come twice: v is the likelihood ratio x in the cells before `turn`, and
-    x - 1 in the others, so that its distance to a node is as accurate near 0 as near 1. Returns,
-    for each cell [nodes_k, nodes_(k+1)), the Q-mass and the sum of q (v - nodes_k). v is increasing
-    along rows and columns, so each cell is found by walking on from the previous one. `symmetric`:
-    i and j may be exchanged, so only j >= i is visited. `skip_first`: the first pair is left out.
+    (sum_m D_m z^m / m!)^t has the coefficients t^n M_n / n!. Miller's recurrence for powers of a
+    series (Euler's identity f' g = t f g' for g = f^t), written for M_n itself, is
+
+        M_n = sum_(j=1..n) (j (t + 1) - n) / n * C(n, j) * t^-j * D_j * M_(n-j).
+
+    All terms are positive for n <= t + 1. The first one is (1 - (n - 1)/t) D_1 M_(n-1), close to
+    one where privacy is high, so that nothing is lost where log M_n is tiny.
     """
-    last = nodes[0].size - 1
-    mass = np.zeros(last)
-    excess = np.zeros(last)
-    row_start = 0
-    x_b, y_b = v_b
-    x_nodes, y_nodes = nodes
-    for i in range(beta.size):
-        j = i if symmetric else 0
-        a_x, a_y, b, weight = alpha[0][i], alpha[1][i], beta[i], q_a[i]
-        row_start = _walk(a_x + b * x_b[j], x_nodes, row_start, min(turn, last - 1))
-        row_start = _walk(a_y + b * y_b[j], y_nodes, row_start, last - 1, start=turn)
-        k = row_start
-        if symmetric or (skip_first and i == 0):
-            # The diagonal counts once, every other pair twice.
-            if not (skip_first and i == 0):
-                q = weight * q_b[j]
-                above = a_x + b * x_b[j] - x_nodes[k]
-                if k >= turn:
-                    above = a_y + b * y_b[j] - y_nodes[k]
-                mass[k] += q
-                excess[k] += q * above
-            weight *= 2.0 if symmetric else 1.0
-            j += 1
-        while k < turn and j < q_b.size:
-            x = a_x + b * x_b[j]
-            while k < turn and k < last - 1 and x_nodes[k + 1] <= x:
-                k += 1
-            if k < turn:
-                q = weight * q_b[j]
-                mass[k] += q
-                excess[k] += q * (x - x_nodes[k])
-                j += 1
-        for rest in range(j, q_b.size):
-            y = a_y + b * y_b[rest]
-            while k < last - 1 and y_nodes[k + 1] <= y:
-                k += 1
-            q = weight * q_b[rest]
-            mass[k] += q
-            excess[k] += q * (y - y_nodes[k])
-    return mass, excess
-
-
-@njit(cache=True, nogil=True)
-def _walk(v: float, nodes: FloatArray, k: int, end: int, start: int = 0) -> int:
-    """The cell that holds v, from cell k on and not beyond `end`; k itself if before `start`."""
-    while start <= k < end and nodes[k + 1] <= v:
-        k += 1
-    return k
-
-
-@njit(cache=True, nogil=True)
-def accumulate_log(
-    loss_a: FloatArray,
-    p_a: FloatArray,
-    q_a: FloatArray,
-    loss_b: FloatArray,
-    p_b: FloatArray,
-    q_b: FloatArray,
-    nodes: FloatArray,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Main mass, upper share and remaining mass (rounding.py), for losses of any size."""
-    last = nodes.size - 1
-    main = np.zeros(last)
-    up = np.zeros(last)
-    remaining = np.zeros(last)
-    row_start = 0
-    for i in range(loss_a.size):
-        x = loss_a[i] + loss_b[0]
-        while row_start < last - 1 and nodes[row_start + 1] <= x:
-            row_start += 1
-        k = row_start
-        for j in range(loss_b.size):
-            x = loss_a[i] + loss_b[j]
-            while k < last - 1 and nodes[k + 1] <= x:
-                k += 1
-            share = math.expm1(nodes[k] - x)
-            if nodes[k] >= 0:
-                mass = p_a[i] * p_b[j]
-                remaining[k] += mass * math.exp(nodes[k] - x)
+    largest = log_d.size - 1
+    log_m = np.zeros(largest + 1)
+    terms = np.empty(largest + 1)
+    log_t = math.log(t)
+    for n in range(1, largest + 1):
+        log_binomial = 0.0
+        top = -np.inf
+        for j in range(1, n + 1):
+            if j == 1:
+                weight = (t + 1.0 - n) / t
+                term = math.log(weight) if weight > 0 else -np.inf
+                log_binomial = math.log(n)
             else:
-                mass = q_a[i] * q_b[j]
-                share *= math.exp(x - nodes[k + 1])
-            main[k] += mass
-            up[k] += mass * share
-    for k in range(last):
-        up[k] /= math.expm1(nodes[k] - nodes[k + 1])
-    return main, up, remaining
+                log_binomial += math.log((n - j + 1.0) / j)
+                term = math.log((j * (t + 1.0) - n) / n) + log_binomial - j * log_t
+            term += log_d[j] + log_m[n - j]
+            terms[j] = term
+            top = max(top, term)
+        if top == -np.inf:
+            log_m[n] = -np.inf
+            continue
+        total = 0.0
+        for j in range(1, n + 1):
+            total += math.exp(terms[j] - top)
+        log_m[n] = top + math.log(total)
+    return log_m
 
 
 @njit(cache=True, nogil=True)
-def accumulate_average(
-    a: tuple[FloatArray, FloatArray, FloatArray],
-    b: tuple[FloatArray, FloatArray, FloatArray],
-    weight: float,
-    nodes: FloatArray,
-    skip_first: bool,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """As `accumulate_log`, for the losses of weight e^a + (1 - weight) e^b instead of their sums.
-
-    Each law is its losses, P-masses and Q-masses; a first loss may be -inf. `skip_first`: the first
-    pair is left out.
-    """
-    last = nodes.size - 1
-    main = np.zeros(last)
-    up = np.zeros(last)
-    remaining = np.zeros(last)
-    rest = 1.0 - weight
-    log_weight, log_rest = math.log(weight), math.log1p(-weight)
-    row_start = 0
-    for i in range(a[0].size):
-        k = row_start
-        for j in range(b[0].size):
-            if skip_first and i == 0 and j == 0:
-                continue
-            loss_a, loss_b = a[0][i], b[0][j]
-            if abs(loss_a) < NARROW_RANGE and abs(loss_b) < NARROW_RANGE:
-                x = math.log1p(weight * math.expm1(loss_a) + rest * math.expm1(loss_b))
-            else:
-                one, other = log_weight + loss_a, log_rest + loss_b
-                x = max(one, other) + math.log1p(math.exp(-abs(one - other)))
-            k = _walk(x, nodes, k, last - 1)
-            if j == 0:
-                row_start = k
-            share = math.expm1(nodes[k] - x)
-            if nodes[k] >= 0:
-                mass = weight * a[1][i] * b[2][j] + rest * a[2][i] * b[1][j]
-                remaining[k] += mass * math.exp(nodes[k] - x)
-            else:
-                mass = a[2][i] * b[2][j]
-                share *= math.exp(x - nodes[k + 1])
-            main[k] += mass
-            up[k] += mass * share
-    for k in range(last):
-        up[k] /= math.expm1(nodes[k] - nodes[k + 1])
-    return main, up, remaining
+def moments_of_mixture(log_x: FloatArray, log_y: FloatArray, weight: float) -> FloatArray:
+    """log E[(w X + (1 - w) Y)^n] for independent X and Y, by the binomial theorem."""
+    largest = log_x.size - 1
+    log_m = np.zeros(largest + 1)
+    terms = np.empty(largest + 1)
+    log_w, log_rest = math.log(weight), math.log1p(-weight)
+    for n in range(1, largest + 1):
+        log_binomial = 0.0
+        top = -np.inf
+        for j in range(n + 1):
+            if j > 0:
+                log_binomial += math.log((n - j + 1.0) / j)
+            terms[j] = log_binomial + j * log_w + (n - j) * log_rest + log_x[j] + log_y[n - j]
+            top = max(top, terms[j])
+        if top == -np.inf:
+            log_m[n] = -np.inf
+            continue
+        total = 0.0
+        for j in range(n + 1):
+            total += math.exp(terms[j] - top)
+        log_m[n] = top + math.log(total)
+    return log_m
 
 
 @njit(cache=True, nogil=True)
-def suffix_calls(loss: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+def suffix_sums(loss: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
     """For each atom k: sum of p_j (1 - e^(l_k - l_j)) and of p_j e^(l_k - l_j), over j >= k."""
-    calls = np.zeros(loss.size)
+    heights = np.zeros(loss.size)
     slopes = np.zeros(loss.size)
     slopes[-1] = p[-1]
     for k in range(loss.size - 2, -1, -1):
         shrink = math.exp(loss[k] - loss[k + 1])
-        calls[k] = calls[k + 1] - slopes[k + 1] * math.expm1(loss[k] - loss[k + 1])
+        heights[k] = heights[k + 1] - slopes[k + 1] * math.expm1(loss[k] - loss[k + 1])
         slopes[k] = p[k] + slopes[k + 1] * shrink
-    return calls, slopes
+    return heights, slopes
 
 
 @njit(cache=True, nogil=True)
-def lower_hull(loss: FloatArray, price: FloatArray) -> NDArray[np.int64]:
-    """Indices of the lower convex hull of a profile given out of the money (see envelope.py)."""
+def lower_hull(loss: FloatArray, delta: FloatArray) -> NDArray[np.int64]:
+    """Indices of the lower convex hull of a profile given by its deltas (see envelope.py)."""
     kept = np.empty(loss.size, np.int64)
     size = 0
     for k in range(loss.size):
         while size >= 2:
             i, j = kept[size - 2], kept[size - 1]
             if loss[i] >= 0:
-                falls_before = (price[i] - price[j]) * math.expm1(min(loss[k] - loss[j], 700.0))
-                falls_after = (price[j] - price[k]) * -math.expm1(loss[i] - loss[j])
+                drop_before = (delta[i] - delta[j]) * math.expm1(min(loss[k] - loss[j], 700.0))
+                drop_after = (delta[j] - delta[k]) * -math.expm1(loss[i] - loss[j])
             elif loss[k] <= 0:
                 # The same test from the other end: in 1/x the order is k, j, i.
-                falls_before = (price[k] - price[j]) * math.expm1(min(loss[j] - loss[i], 700.0))
-                falls_after = (price[j] - price[i]) * -math.expm1(loss[j] - loss[k])
+                drop_before = (delta[k] - delta[j]) * math.expm1(min(loss[j] - loss[i], 700.0))
+                drop_after = (delta[j] - delta[i]) * -math.expm1(loss[j] - loss[k])
             else:
-                # Around the centre through the calls themselves.
-                c_i = math.exp(loss[i]) * price[i] - math.expm1(loss[i])
-                c_j = price[j]
+                # Around loss 0 through the function itself.
+                c_i = math.exp(loss[i]) * delta[i] - math.expm1(loss[i])
+                c_j = delta[j]
                 if loss[j] < 0:
-                    c_j = math.exp(loss[j]) * price[j] - math.expm1(loss[j])
+                    c_j = math.exp(loss[j]) * delta[j] - math.expm1(loss[j])
                 # Differences of e^loss, all of them over the largest where that overflows.
                 over = loss[k] if loss[k] > LARGEST_EXPONENT else 0.0
                 x_i, x_j, x_k = (
@@ -224,9 +124,9 @@ def lower_hull(loss: FloatArray, price: FloatArray) -> NDArray[np.int64]:
                     math.expm1(loss[j] - over),
                     math.expm1(loss[k] - over),
                 )
-                falls_before = (c_i - c_j) * (x_k - x_j)
-                falls_after = (c_j - price[k]) * (x_j - x_i) - HULL_NOISE * c_i * (x_k - x_i)
-            if falls_before > falls_after:
+                drop_before = (c_i - c_j) * (x_k - x_j)
+                drop_after = (c_j - delta[k]) * (x_j - x_i) - HULL_NOISE * c_i * (x_k - x_i)
+            if drop_before > drop_after:
                 break
             size -= 1
         kept[size] = k

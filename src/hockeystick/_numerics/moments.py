@@ -113,6 +113,6 @@ def _doubled(log: FloatArray, copies: int) -> FloatArray:
 
 
 def _kernels() -> ModuleType:
-    from hockeystick._numerics import moment_kernels
+    from hockeystick._numerics import kernels
 
-    return moment_kernels
+    return kernels

@@ -10,7 +10,7 @@ from functools import reduce
 import numpy as np
 
 from hockeystick.bounds.bound import Bound, UpperBound, largest
-from hockeystick.bounds.delta_curve import Prices, profile_of_prices
+from hockeystick.bounds.delta_curve import DeltaCurve, profile_of_deltas
 from hockeystick.profile import Profile
 from hockeystick.profile.refinement import Direction
 
@@ -91,7 +91,7 @@ class ByDirection(Bound):
 
     def as_profile(self) -> Profile:
         """The convex envelope of the bounds at many epsilons, in both directions."""
-        return profile_of_prices(self._prices("remove"), self._prices("add"))
+        return profile_of_deltas(self._delta_curve("remove"), self._delta_curve("add"))
 
     def _best(self, request: Request, direction: Direction, accuracy: float) -> UpperBound:
         found = {
@@ -103,7 +103,7 @@ class ByDirection(Bound):
             return found[name]
         return replace(found[name], details={**found[name].details, "bounded_by": name})
 
-    def _prices(self, direction: Direction) -> Prices:
+    def _delta_curve(self, direction: Direction) -> DeltaCurve:
         """From one pair for each bound, so that no number is searched for more than once."""
         pairs = [bound.as_profile() for bound in self._bounds[direction].values()]
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hockeystick import _validate as check
-from hockeystick._numerics.envelope import prices
+from hockeystick._numerics.envelope import deltas
 from hockeystick._numerics.law import FloatArray
 from hockeystick.fdp.polygons import Nodes
 from hockeystick.fdp.trade_off import TradeOff
@@ -101,7 +101,7 @@ def _prices(first: TradeOff, second: TradeOff) -> tuple[FloatArray, FloatArray]:
     values = []
     for law in (first.law, second.law):
         ends = [law.q_zero, law.p_infinite]
-        values.append(np.concatenate((prices(law, losses), ends)))
+        values.append(np.concatenate((deltas(law, losses), ends)))
     return values[0], values[1]
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hockeystick import _validate as check
 from hockeystick._numerics.divergence import tradeoff_from_law
-from hockeystick._numerics.envelope import prices
+from hockeystick._numerics.envelope import deltas
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side, joined
 from hockeystick.errors import InvalidParameter
 from hockeystick.profile.expressions.composed import compose
@@ -96,11 +96,11 @@ def heights(law: Law, gamma: FloatArray) -> FloatArray:
     """H at every g >= 0, from sums of positive terms: small values keep their relative accuracy."""
     with np.errstate(divide="ignore"):
         loss = np.log(gamma)
-    price = prices(law, np.maximum(loss, -1e4))
-    # Below 1 the price is that of the exchanged pair; the other branch must not overflow.
+    delta = deltas(law, np.maximum(loss, -1e4))
+    # Below 1 delta is that of the exchanged pair; the other branch must not overflow.
     below = np.minimum(gamma, 1.0)
-    small = below * price + 1.0 - below
-    result: FloatArray = np.clip(np.where(gamma >= 1, price, small), 0.0, 1.0)
+    small = below * delta + 1.0 - below
+    result: FloatArray = np.clip(np.where(gamma >= 1, delta, small), 0.0, 1.0)
     return result
 
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from hockeystick._numerics.envelope import dominates, prices
+from hockeystick._numerics.envelope import deltas, dominates
 from hockeystick._numerics.law import Law, Resolution
 from hockeystick.errors import InvalidParameter
 from hockeystick.fdp.gaussian import GaussianTradeOff
@@ -187,6 +187,6 @@ class Comparison:
 def exceeds(lower: Law, upper: Law, slack: float) -> bool:
     """Whether the profile `lower` is provably above `upper` by more than the slack somewhere."""
     corners = np.unique(np.concatenate((lower.loss, upper.loss)))
-    inside = bool(np.any(prices(lower, corners) > prices(upper, corners) + slack))
+    inside = bool(np.any(deltas(lower, corners) > deltas(upper, corners) + slack))
     ends = (lower.p_infinite > upper.p_infinite + slack, lower.q_zero > upper.q_zero + slack)
     return inside or any(ends)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hockeystick._numerics.envelope import prices
+from hockeystick._numerics.envelope import deltas
 from hockeystick._numerics.gaussian import quantile_of_tail
 from hockeystick._numerics.law import FloatArray, Resolution, Side, reverse
 from hockeystick._numerics.search import bracket, minimize_around_grid, minimize_on_interval
@@ -18,7 +18,7 @@ from hockeystick.analyses.conditional.dominating_levels import dominating_levels
 from hockeystick.analyses.conditional.odds_bounds import FAMILIES
 from hockeystick.analyses.conditional.posterior_tails import Tails, posterior_tails
 from hockeystick.bounds.bound import Bound, UpperBound, largest
-from hockeystick.bounds.delta_curve import Prices, profile_of_prices
+from hockeystick.bounds.delta_curve import DeltaCurve, profile_of_deltas
 from hockeystick.bounds.profiles import upper_side
 from hockeystick.guarantee import REFERENCE_DELTA
 from hockeystick.profile import Profile
@@ -106,7 +106,7 @@ class ConditionalBound(Bound):
 
     def as_profile(self) -> Profile:
         """The convex envelope of the bounds for several bad events, in both directions."""
-        return profile_of_prices(self._prices("remove"), self._prices("add"))
+        return profile_of_deltas(self._delta_curve("remove"), self._delta_curve("add"))
 
     def thresholds(self, direction: Direction, failure: float) -> list[float]:
         """For each segment the y with which X_i > y |B_i| throughout, but for the bad event."""
@@ -201,7 +201,7 @@ class ConditionalBound(Bound):
             )
         return self._tails[key]
 
-    def _prices(self, direction: Direction) -> Prices:
+    def _delta_curve(self, direction: Direction) -> DeltaCurve:
         """Bounds on delta at losses from 0 up, the smallest over the bad events."""
         curves = []
         for failure in PROFILE_FAILURES:
@@ -210,7 +210,7 @@ class ConditionalBound(Bound):
         loss = np.unique(np.concatenate([law.loss[law.loss > 0] for law, _ in curves] + [[0.0]]))
         loss = np.append(loss[:: max(1, loss.size // 2000)], loss[-1])
         loss = np.unique(np.append(loss, 0.0))
-        return loss, np.min([prices(law, loss) + failure for law, failure in curves], axis=0)
+        return loss, np.min([deltas(law, loss) + failure for law, failure in curves], axis=0)
 
 
 def _segments(steps: int, bins: int) -> tuple[Segment, ...]:

@@ -18,7 +18,7 @@ from hockeystick.analyses.gram.search.question import Found, Question
 from hockeystick.analyses.gram.search.search import GramSearch, no_worse
 from hockeystick.analyses.gram.search.targets import candidates
 from hockeystick.bounds.bound import Bound, UpperBound
-from hockeystick.bounds.delta_curve import Prices, profile_of_prices
+from hockeystick.bounds.delta_curve import DeltaCurve, profile_of_deltas
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.mechanisms import Gaussian
 from hockeystick.profile.refinement import Direction
@@ -65,7 +65,7 @@ class GramBound(Bound):
         """The convex envelope of the bounds at many epsilons, in both directions."""
         if self._is_loud:
             return self._known_bin
-        return profile_of_prices(self._prices("remove"), self._prices("add"))
+        return profile_of_deltas(self._delta_curve("remove"), self._delta_curve("add"))
 
     def _answer(
         self, question: Question, directions: Sequence[Direction], accuracy: float
@@ -111,7 +111,7 @@ class GramBound(Bound):
     def _below(self) -> GramBelow:
         return GramBelow(self._kernel, LOWER_WORK * self._budget)
 
-    def _prices(self, direction: Direction) -> Prices:
+    def _delta_curve(self, direction: Direction) -> DeltaCurve:
         """The smallest bounds of the majorants that are best at a few deltas."""
         readings = []
         for wanted in PROFILE_DELTAS:

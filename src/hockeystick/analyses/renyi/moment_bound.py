@@ -21,7 +21,7 @@ from hockeystick.analyses.renyi.conversion import (
     useful_orders,
 )
 from hockeystick.bounds.bound import Bound, UpperBound
-from hockeystick.bounds.delta_curve import Prices, profile_of_prices
+from hockeystick.bounds.delta_curve import DeltaCurve, profile_of_deltas
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.base import Expression
 from hockeystick.profile.refinement import EPSILON_NATS, Direction, tail_below
@@ -90,7 +90,7 @@ class MomentBound(Bound):
 
     def as_profile(self) -> Profile:
         """The convex envelope of the bounds at many epsilons, in both directions."""
-        return profile_of_prices(self._prices("remove"), self._prices("add"))
+        return profile_of_deltas(self._delta_curve("remove"), self._delta_curve("add"))
 
     def _epsilon(self, delta: float, direction: Direction, *, enough: float = 0.0) -> _Best:
         """At most `enough` need not be improved: the other direction is worse already."""
@@ -144,7 +144,7 @@ class MomentBound(Bound):
             self._known[key] = self._of_run(orders, reverse=reverse, resolution=resolution)
         return self._known[key]
 
-    def _prices(self, direction: Direction) -> Prices:
+    def _delta_curve(self, direction: Direction) -> DeltaCurve:
         """Bounds on delta at losses from 0 to where it is negligible, or all mass at infinity."""
         apart = self._moments(direction, tail_below(SMALLEST_DELTA), FIRST_ORDERS).power.apart
         end = self._epsilon(min(SMALLEST_DELTA + 1.001 * apart, 0.999), direction).value

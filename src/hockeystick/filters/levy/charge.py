@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hockeystick._numerics.envelope import prices
+from hockeystick._numerics.envelope import deltas
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side, reverse
 from hockeystick.filters.levy.pair import LevyPair
 from hockeystick.filters.levy.process import LevyProcess
@@ -125,7 +125,7 @@ def smallest_time(
 
 def _curve(law: Law) -> HalfProfile:
     loss = np.concatenate(([0.0], law.loss[law.loss > 0]))
-    return HalfProfile(loss, prices(law, loss) * (1 + HEIGHT_ERROR), law.p_infinite)
+    return HalfProfile(loss, deltas(law, loss) * (1 + HEIGHT_ERROR), law.p_infinite)
 
 
 def _covers(pair: LevyPair, curve: HalfProfile, *, reverse: bool) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hockeystick._numerics.envelope import law_of_prices
+from hockeystick._numerics.envelope import law_of_deltas
 from hockeystick.bounds.bound import Bound, UpperBound
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.discrete import Atoms
@@ -83,7 +83,7 @@ class OneOrder(Bound):
         loss = np.linspace(0.0, max(end, 1e-3), CORNERS)
         delta = np.array([self._delta(epsilon) for epsilon in loss])
         both = np.concatenate((-loss[:0:-1], loss)), np.concatenate((delta[:0:-1], delta))
-        return Profile(Atoms(law_of_prices(*both)))
+        return Profile(Atoms(law_of_deltas(*both)))
 
     def _delta(self, epsilon: float) -> float:
         log_delta = log_delta_at_order(self._order, self._divergence, epsilon)

@@ -11,10 +11,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hockeystick._numerics.convolution import compress
 from hockeystick._numerics.law import Law, Resolution, Side
 from hockeystick._numerics.law import reverse as reverse_law
 from hockeystick._numerics.moments import PowerMoments, moments_of_law
+from hockeystick.profile.convolution.pairwise import compress
 
 __all__ = ["Expression", "Factor", "Reversed"]
 

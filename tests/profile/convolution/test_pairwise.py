@@ -10,9 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hockeystick._numerics import convolution
-from hockeystick._numerics.averaging import average
-from hockeystick._numerics.convolution import compress, product
 from hockeystick._numerics.law import Law, Resolution, Side, subsample
+from hockeystick.profile.convolution.pairwise import average, compress, product
 from hockeystick.profile.expressions.discrete import randomized_response
 from hockeystick.profile.expressions.mechanisms import Gaussian
 from hypothesis_strategies import law_of, narrow_pairs, pairs, quick, thorough, wild_pairs

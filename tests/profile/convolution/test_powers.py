@@ -11,7 +11,11 @@ from hypothesis import strategies as st
 
 from hockeystick._numerics import convolution
 from hockeystick._numerics.law import Resolution, Side
-from hockeystick._numerics.powers import average_of_copies, product_of_powers, rounding_levels
+from hockeystick.profile.convolution.powers import (
+    average_of_copies,
+    product_of_powers,
+    rounding_levels,
+)
 from hypothesis_strategies import law_of, pairs, quick
 from references import outcomes as plain
 from references.laws import measure

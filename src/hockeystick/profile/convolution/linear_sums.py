@@ -83,6 +83,6 @@ def normalised(law: Law) -> Law:
 
 def kernels() -> ModuleType:
     """The compiled loops: Numba takes a third of a second to import, so on first use."""
-    from hockeystick._numerics import kernels as compiled
+    from hockeystick.profile.convolution import kernels as compiled
 
     return compiled

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hockeystick._numerics.averaging import average
-from hockeystick._numerics.convolution import product
 from hockeystick._numerics.law import Law, Resolution, Side
+from hockeystick.profile.convolution.pairwise import average, product
 
 __all__ = ["TAIL_SHARE", "average_of_copies", "product_of_powers", "rounding_levels"]
 

@@ -1,0 +1,196 @@
+"""Products and averages of two independent likelihood ratios, rounded in convex order.
+
+The result is accumulated on a grid that is matched to a coarse version of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick._numerics.grid import matched_grid
+from hockeystick._numerics.law import (
+    FloatArray,
+    Law,
+    Resolution,
+    Side,
+    from_losses,
+    joined,
+    smallest_loss,
+    total_by_index,
+)
+from hockeystick._numerics.rounding import barycentre_offset, round_cells, trim, upper_share
+from hockeystick.profile.convolution.linear_sums import kernels, linear_sums, normalised
+
+__all__ = ["average", "compress", "product", "regrid"]
+
+# Up to this size results are exact: every pair of atoms is kept.
+EXACT_ATOMS = 1024
+# Linear space is used while every q = p e^-l that matters stays above e^-LINEAR_RANGE.
+LINEAR_RANGE = 670.0
+# Averages of losses smaller than this are taken through LR - 1.
+NARROW_RANGE = 0.5
+# Beyond this size losses are averaged in logarithms, which is slower.
+LARGEST_LINEAR_LOSS = 500.0
+# Atoms that stand for an operand in a coarse version, which only places the grid.
+PROBE_ATOMS = 64
+
+
+def compress(law: Law, resolution: Resolution, side: Side) -> Law:
+    """The law on a grid of its own, with at most the allowed tail trimmed on each side."""
+    law = trim(law, resolution.tail, side)
+    nodes = matched_grid(law, law.loss[0], law.loss[-1], resolution)
+    return law if nodes.size >= law.loss.size else regrid(law, nodes, side)
+
+
+def regrid(law: Law, nodes: FloatArray, side: Side) -> Law:
+    """The law rounded to nodes that cover its losses."""
+    cell = np.clip(np.searchsorted(nodes, law.loss, side="right") - 1, 0, nodes.size - 2)
+    positive = nodes[cell] >= 0
+    main = np.where(positive, law.p, law.q)
+    above = law.loss - nodes[cell]
+    up = main * upper_share(above, np.diff(nodes)[cell], positive)
+    size = nodes.size - 1
+    main, up, remaining = (
+        total_by_index(cell, part, size) for part in (main, up, main * np.exp(-above))
+    )
+    offset = barycentre_offset(nodes, main, up, remaining)
+    return round_cells(nodes, main, up, offset, side, law.p_infinite, law.q_zero)
+
+
+def product(a: Law, b: Law, resolution: Resolution, side: Side) -> Law:
+    """The law of the tensor product: likelihood ratios multiply, losses add."""
+    p_infinite = a.p_infinite + b.p_infinite - a.p_infinite * b.p_infinite
+    q_zero = a.q_zero + b.q_zero - a.q_zero * b.q_zero
+    if a.loss.size * b.loss.size <= EXACT_ATOMS:
+        loss = np.add.outer(a.loss, b.loss).ravel()
+        p, q = np.multiply.outer(a.p, b.p).ravel(), np.multiply.outer(a.q, b.q).ravel()
+        return joined(loss, p, q, p_infinite, q_zero, scale=smallest_loss(a, b))
+    low, high = a.loss[0] + b.loss[0], a.loss[-1] + b.loss[-1]
+    nodes = matched_grid(_coarse_product(a, b), low, high, resolution)
+    if max(-low, high - np.log(resolution.tail)) > LINEAR_RANGE:
+        main, up, remaining = kernels().accumulate_log(*a[:3], *b[:3], nodes)
+        offset = barycentre_offset(nodes, main, up, remaining)
+    else:
+        # x_a x_b, and (1 + y_a)(1 + y_b) - 1 = y_a + x_a y_b.
+        alpha = np.zeros(a.loss.size), np.expm1(a.loss)
+        main, up, offset = linear_sums(
+            alpha, np.exp(a.loss), a, b, nodes, symmetric=a is b, skip_first=False
+        )
+    law = normalised(round_cells(nodes, main, up, offset, side, p_infinite, q_zero))
+    return trim(law, resolution.tail, side)
+
+
+def average(a: Law, b: Law, weight_a: float, resolution: Resolution, side: Side) -> Law:
+    """The law of weight_a LR_a + (1 - weight_a) LR_b for independent LR_a, LR_b."""
+    weight_b = 1.0 - weight_a
+    symmetric = a is b and weight_a == 0.5
+    p_infinite = weight_a * a.p_infinite + weight_b * b.p_infinite
+    q_zero = a.q_zero * b.q_zero
+    a, b = _with_zero(a), _with_zero(b)
+    if a.loss.size * b.loss.size <= EXACT_ATOMS:
+        return _exact(a, b, weight_a, p_infinite, q_zero)
+    low = _log_average(a.loss[0], b.loss[0], weight_a)
+    both_zero = not low > -np.inf
+    if both_zero:
+        apart = (a.loss[1], -np.inf), (-np.inf, b.loss[1])
+        low = min(_log_average(one, other, weight_a) for one, other in apart)
+    high = _log_average(a.loss[-1], b.loss[-1], weight_a)
+    nodes = matched_grid(_coarse_average(a, b, weight_a), low, high, resolution)
+    if max(_largest(a), _largest(b)) > LARGEST_LINEAR_LOSS:
+        main, up, remaining = kernels().accumulate_average(
+            tuple(a[:3]), tuple(b[:3]), weight_a, nodes, both_zero
+        )
+        offset = barycentre_offset(nodes, main, up, remaining)
+    else:
+        alpha = weight_a * np.exp(a.loss), weight_a * np.expm1(a.loss)
+        beta = np.full(a.loss.size, weight_b)
+        main, up, offset = linear_sums(
+            alpha, beta, a, b, nodes, symmetric=symmetric, skip_first=both_zero
+        )
+    law = normalised(round_cells(nodes, main, up, offset, side, p_infinite, q_zero))
+    return trim(law, resolution.tail, side)
+
+
+def _exact(a: Law, b: Law, weight_a: float, p_infinite: float, q_zero: float) -> Law:
+    """Every pair of atoms. P-masses from those of one factor: Q-masses alone may underflow."""
+    loss = _log_average(a.loss[:, None], b.loss[None, :], weight_a).ravel()
+    q = np.multiply.outer(a.q, b.q).ravel()
+    p = weight_a * np.multiply.outer(a.p, b.q) + (1.0 - weight_a) * np.multiply.outer(a.q, b.p)
+    finite = loss > -np.inf
+    scale = smallest_loss(a, b)
+    return joined(loss[finite], p.ravel()[finite], q[finite], p_infinite, q_zero, scale=scale)
+
+
+def _log_average(loss_a: Any, loss_b: Any, weight_a: float) -> Any:
+    """Loss of weight_a e^loss_a + (1 - weight_a) e^loss_b, accurate for small and large losses."""
+    near = np.maximum(np.abs(loss_a), np.abs(loss_b)) < NARROW_RANGE
+    y = weight_a * np.expm1(np.where(near, loss_a, 0)) + (1 - weight_a) * np.expm1(
+        np.where(near, loss_b, 0)
+    )
+    far = np.logaddexp(np.log(weight_a) + loss_a, np.log1p(-weight_a) + loss_b)
+    return np.where(near, np.log1p(y), far)
+
+
+def _with_zero(law: Law) -> Law:
+    """The law with its atom at LR = 0 among the others, at the loss -inf."""
+    loss, main = law.loss, np.where(law.loss >= 0, law.p, law.q)
+    if law.q_zero > 0:
+        loss, main = np.concatenate(([-np.inf], loss)), np.concatenate(([law.q_zero], main))
+    return from_losses(loss, main)
+
+
+def _largest(law: Law) -> float:
+    """The largest size of a finite loss."""
+    sizes = np.abs(law.loss)
+    return float(np.max(sizes[np.isfinite(sizes)], initial=0.0))
+
+
+def _coarse_average(a: Law, b: Law, weight_a: float) -> Law:
+    """A coarse version of the average; losses may be -inf."""
+    (loss_a, p_a, q_a), (loss_b, p_b, q_b) = _coarse(a), _coarse(b)
+    one = np.log(weight_a) + loss_a[:, None]
+    other = np.log1p(-weight_a) + loss_b[None, :]
+    loss = np.logaddexp(one, other).ravel()
+    p = weight_a * np.multiply.outer(p_a, q_b) + (1 - weight_a) * np.multiply.outer(q_a, p_b)
+    q = np.multiply.outer(q_a, q_b).ravel()
+    finite = loss > -np.inf
+    return _sorted(loss[finite], p.ravel()[finite], q[finite])
+
+
+def _coarse_product(a: Law, b: Law) -> Law:
+    """A coarse version of the product."""
+    (loss_a, p_a, q_a), (loss_b, p_b, q_b) = _coarse_losses(a), _coarse_losses(b)
+    return _sorted(
+        np.add.outer(loss_a, loss_b).ravel(),
+        np.multiply.outer(p_a, p_b).ravel(),
+        np.multiply.outer(q_a, q_b).ravel(),
+    )
+
+
+def _sorted(loss: FloatArray, p: FloatArray, q: FloatArray) -> Law:
+    order = np.argsort(loss)
+    return Law(loss[order], p[order], q[order])
+
+
+def _runs(size: int) -> NDArray[np.int64]:
+    return np.unique(np.linspace(0, size, PROBE_ATOMS, endpoint=False).astype(np.int64))
+
+
+def _coarse(law: Law) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Runs of neighbours at their barycentres, or at the start of the run if a mass underflows."""
+    starts = _runs(law.loss.size)
+    p, q = np.add.reduceat(law.p, starts), np.add.reduceat(law.q, starts)
+    both = (p > 0) & (q > 0)
+    ratio = np.log(np.where(both, p, 1.0)) - np.log(np.where(both, q, 1.0))
+    return np.where(both, ratio, law.loss[starts]), p, q
+
+
+def _coarse_losses(law: Law) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Runs of neighbours at the middle of the run."""
+    starts = _runs(law.loss.size)
+    ends = np.append(starts[1:], law.loss.size) - 1
+    middle = (law.loss[starts] + law.loss[ends]) / 2
+    return middle, np.add.reduceat(law.p, starts), np.add.reduceat(law.q, starts)
