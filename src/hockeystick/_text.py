@@ -7,7 +7,7 @@ import math
 import unicodedata
 from typing import Any
 
-__all__ = ["escaped", "invisible", "strict_json"]
+__all__ = ["escaped", "invisible", "printable", "strict_json"]
 
 # Control and format characters (escapes, marks of writing direction), halves of characters, and
 # separators of lines and paragraphs: a terminal obeys them, or shows another text.
@@ -76,3 +76,8 @@ def _finite(text: str) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{text[:60]} is beyond floating point")
     return number
+
+
+def printable(value: object) -> str:
+    """The text of a value that a file holds, without characters that would steer a terminal."""
+    return "".join(letter if letter.isprintable() else "?" for letter in str(value))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hockeystick.errors import BudgetExceeded, InvalidParameter
-from hockeystick.ledger.amounts import admit, checked_budget, rounded_up
+from hockeystick.ledger.store import admit, checked_budget, rounded_up
 
 BUDGETS = st.floats(1e-280, 1e300)
 SHARES = st.floats(0, 1)

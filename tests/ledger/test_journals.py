@@ -13,7 +13,7 @@ import pytest
 
 from hockeystick.cli.main import main
 from hockeystick.ledger import adopt, audit, place, read_ledger
-from hockeystick.ledger.births import birth_of
+from hockeystick.ledger.place import birth_of
 from ledger.earlier import open_earlier
 from ledger.test_opening import opened
 from ledger.test_places import half, refuses

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hockeystick.errors import LedgerError
-from hockeystick.ledger.requests import as_text, from_text
+from hockeystick.ledger.store import as_text, from_text
 
 
 @pytest.mark.parametrize(

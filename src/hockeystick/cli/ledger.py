@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from hockeystick._files import check_target, replacing
+from hockeystick._text import printable
 from hockeystick._version import __version__
 from hockeystick.cli.ledger_output import (
     audit_object,
@@ -27,7 +28,6 @@ from hockeystick.errors import InvalidParameter
 from hockeystick.ledger import BudgetRecord, EntryRecord, read_ledger
 from hockeystick.ledger import adopt as adopt_ledger
 from hockeystick.ledger import audit as audit_ledger
-from hockeystick.ledger.requests import printable
 from hockeystick.report.numbers import upper_text
 
 __all__ = ["check_export_file", "ledger", "write_export"]

@@ -11,9 +11,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from hockeystick._text import printable
 from hockeystick.cli.output import stdout
 from hockeystick.ledger import BudgetAudit, BudgetRecord, EntryRecord
-from hockeystick.ledger.requests import printable
 from hockeystick.report.numbers import count_text, lower_text, upper_text
 
 __all__ = [

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from hockeystick.errors import LedgerError
-from hockeystick.ledger.auditing import BudgetAudit, OpenEntry, audit
+from hockeystick.ledger.auditing import BudgetAudit, OpenEntry, Realised, audit
 from hockeystick.ledger.opening import adopt, open_store
-from hockeystick.ledger.realised import Realised
 from hockeystick.ledger.records import BudgetRecord, EntryRecord, read_ledger
 from hockeystick.ledger.store import Entry, MemoryStore, Store
 

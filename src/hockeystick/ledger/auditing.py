@@ -9,10 +9,22 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hockeystick import _validate as check
-from hockeystick.ledger.realised import Realised, price
+from hockeystick.errors import PrecisionError
+from hockeystick.fdp.schedule import (
+    MOST_SETTINGS,
+    EqualSteps,
+    merged,
+    profile_of,
+    recorded_steps,
+)
 from hockeystick.ledger.records import BudgetRecord, EntryRecord, read_damaged
+from hockeystick.profile.refinement import BOTH
 
-__all__ = ["BudgetAudit", "OpenEntry", "audit"]
+__all__ = ["BudgetAudit", "OpenEntry", "Realised", "audit"]
+
+# Of the epsilon of the realised steps: a diagnostic needs no more.
+ACCURACY = 1e-2
+ROUNDED = "parameters rounded on the safe side"
 
 
 class OpenEntry(NamedTuple):
@@ -23,6 +35,15 @@ class OpenEntry(NamedTuple):
     age: timedelta
     host: str
     pid: int
+
+
+class Realised(NamedTuple):
+    """Epsilon of the realised steps; a diagnostic, not a guarantee of adaptive choices."""
+
+    epsilon: float | None
+    delta: float
+    steps: int
+    note: str
 
 
 class BudgetAudit(NamedTuple):
@@ -66,7 +87,7 @@ def _audit(record: BudgetRecord, delta: float | None) -> BudgetAudit:
             for entry in record.entries
             if entry.status == "reserved"
         ],
-        realised=None if delta is None else price(_counted(record), delta=delta),
+        realised=None if delta is None else _realised(_counted(record), delta=delta),
     )
 
 
@@ -93,3 +114,28 @@ def _problems(record: BudgetRecord) -> Iterator[str]:
             yield f"Entry {entry.number} has the charge {entry.charge!r}."
         if (entry.status == "committed") != (entry.committed_at is not None):
             yield f"Entry {entry.number} is {entry.status}, but its time of commitment says else."
+
+
+def _realised(entries: Sequence[EntryRecord], *, delta: float) -> Realised:
+    """An upper bound on epsilon for these steps, Poisson-sampled Gaussians in any order.
+
+    Valid if their parameters did not depend on outputs. The larger of both directions.
+    """
+    recorded: list[EqualSteps] = []
+    for entry in entries:
+        found = recorded_steps(entry.request)
+        if found is None:
+            note = f"entry {entry.number} has no rate and noise multiplier"
+            return Realised(None, delta, len(entries), note)
+        recorded.append(found)
+    schedule = merged(recorded)
+    steps = sum(part.steps for part in schedule)
+    profile = profile_of(schedule)
+    if profile is None:
+        return Realised(0.0, delta, 0, "nothing was spent")
+    try:
+        epsilon = profile.epsilon_bounds(delta, directions=BOTH, accuracy=ACCURACY).upper
+    except PrecisionError as error:
+        epsilon = error.upper
+    note = ROUNDED if len(schedule) > MOST_SETTINGS else ""
+    return Realised(epsilon, delta, steps, note)

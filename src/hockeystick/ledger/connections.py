@@ -10,13 +10,12 @@ from contextlib import ExitStack, contextmanager, suppress
 import sqlalchemy as sa
 
 from hockeystick._process import OwnProcess
+from hockeystick._text import printable
 from hockeystick.errors import HockeystickError, LedgerError
 from hockeystick.ledger.engines import READ_ONLY, leave_log, make_engine, sqlite_engine
-from hockeystick.ledger.files import check_header, is_logged, readable
-from hockeystick.ledger.journals import check_journal
+from hockeystick.ledger.files import check_header, check_journal, is_logged, readable
 from hockeystick.ledger.locations import Location
 from hockeystick.ledger.place import OpenFile
-from hockeystick.ledger.requests import printable
 
 __all__ = ["Connections", "clear_errors", "reading_only"]
 

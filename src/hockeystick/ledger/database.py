@@ -12,13 +12,18 @@ import sqlalchemy as sa
 
 from hockeystick._process import OwnProcess, Uncopied
 from hockeystick.errors import HockeystickError, InvalidParameter, LedgerError
-from hockeystick.ledger import statements
-from hockeystick.ledger.amounts import admit
-from hockeystick.ledger.checksums import checked, with_checksum
+from hockeystick.ledger import schema
 from hockeystick.ledger.connections import Connections
-from hockeystick.ledger.requests import as_text, from_text
-from hockeystick.ledger.schema import budgets, entries
-from hockeystick.ledger.store import Decision, Entry, checked_number, must_change
+from hockeystick.ledger.schema import budgets, checked, entries, with_checksum
+from hockeystick.ledger.store import (
+    Decision,
+    Entry,
+    admit,
+    as_text,
+    checked_number,
+    from_text,
+    must_change,
+)
 from hockeystick.ledger.tables import prepare, record_place, recorded_place, wrong_sums
 
 __all__ = ["DatabaseStore"]
@@ -79,7 +84,7 @@ class DatabaseStore(Uncopied):
                 "host": socket.gethostname(),
                 "pid": os.getpid(),
             }
-            connection.execute(statements.ADD_ENTRY, with_checksum(entries, entry))
+            connection.execute(schema.ADD_ENTRY, with_checksum(entries, entry))
             self._update(connection, row, spent=row.spent + charge, last=number)
         self._seen = max(self._seen, number)
         self._own().add(number)
@@ -114,14 +119,14 @@ class DatabaseStore(Uncopied):
         """Everything reserved and committed."""
         seen = self._seen  # before the moment that is read
         with self._connections.reading() as connection:
-            found = connection.execute(statements.FIND_BUDGET, {"of": self.name}).one_or_none()
+            found = connection.execute(schema.FIND_BUDGET, {"of": self.name}).one_or_none()
             spent = float(self._checked(found, seen=seen).spent)
         return spent
 
     def history(self) -> Sequence[Entry]:
         """All entries in order of reservation."""
         with self._connections.reading() as connection:
-            found = connection.execute(statements.ENTRIES, {"of": self.name}).all()
+            found = connection.execute(schema.ENTRIES, {"of": self.name}).all()
             rows = [checked(entries, row, where=self._where) for row in found]
         return tuple(Entry(r.number, r.charge, from_text(r.request), r.status) for r in rows)
 
@@ -133,12 +138,12 @@ class DatabaseStore(Uncopied):
         """Find the budget or create it; another budget under the same name is refused."""
         with self._connections.writing() as connection:
             prepare(connection, self._connections.where)
-            row = connection.execute(statements.LOCK_BUDGET, {"of": self.name}).one_or_none()
+            row = connection.execute(schema.LOCK_BUDGET, {"of": self.name}).one_or_none()
             if row is None:
                 new = {"name": self.name, "description": description, "budget": self.budget}
                 started = {"spent": 0.0, "reservations": 0, "created": _now()}
                 row_of = with_checksum(budgets, {**new, **started})
-                connection.execute(statements.ADD_BUDGET, row_of)
+                connection.execute(schema.ADD_BUDGET, row_of)
                 if self._connections.where.is_file:
                     record_place(connection, recorded_place(connection))
                 return
@@ -152,7 +157,7 @@ class DatabaseStore(Uncopied):
 
     def _lock(self, connection: sa.Connection) -> Any:
         """The budget's row; nobody else changes it before the transaction ends."""
-        found = connection.execute(statements.LOCK_BUDGET, {"of": self.name}).one_or_none()
+        found = connection.execute(schema.LOCK_BUDGET, {"of": self.name}).one_or_none()
         return self._checked(found, seen=self._seen)
 
     def _checked(self, found: Any, *, seen: int) -> Any:
@@ -171,7 +176,7 @@ class DatabaseStore(Uncopied):
     def _entry(self, connection: sa.Connection, number: int) -> Any:
         """The entry's row; nobody else changes it before the transaction ends."""
         which = {"of": self.name, "at": checked_number(number, last=LARGEST_NUMBER)}
-        row = connection.execute(statements.LOCK_ENTRY, which).one_or_none()
+        row = connection.execute(schema.LOCK_ENTRY, which).one_or_none()
         if row is None:
             raise InvalidParameter("number", "the number of an entry", number)
         checked(entries, row, where=self._where)
@@ -182,12 +187,12 @@ class DatabaseStore(Uncopied):
     def _update(self, connection: sa.Connection, row: Any, *, spent: float, last: int) -> None:
         new = with_checksum(budgets, {**row._mapping, "spent": spent, "reservations": last})
         values = {"of": self.name, "to": spent, "last": last, "sum": new["checksum"]}
-        connection.execute(statements.UPDATE_BUDGET, values)
+        connection.execute(schema.UPDATE_BUDGET, values)
 
     def _mark(self, connection: sa.Connection, row: Any, *, status: str, when: str | None) -> None:
         new = with_checksum(entries, {**row._mapping, "status": status, "committed_at": when})
         values = {"of": self.name, "at": row.number, "to": status, "when": when}
-        connection.execute(statements.MARK, {**values, "sum": new["checksum"]})
+        connection.execute(schema.MARK, {**values, "sum": new["checksum"]})
 
     def _own(self) -> set[int]:
         """The open reservations of this store; a child process has none of its parent's."""

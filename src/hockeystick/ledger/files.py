@@ -1,4 +1,9 @@
-"""SQLite files: made whole, opened without being made, read without being changed."""
+"""SQLite files: made whole, opened without being made, read without being changed.
+
+SQLite rolls back the journal that it finds beside a file, whichever file it was written for. A
+crash leaves one. If the ledger was moved, used elsewhere and brought back, that journal would put
+older pages into it: `check_journal` refuses before anything is rolled back.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +15,31 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from hockeystick.errors import InvalidParameter, LedgerError
+from hockeystick.ledger.place import Place
 
-__all__ = ["APPLICATION", "check_header", "connect", "create", "is_logged", "is_marked", "readable"]
+__all__ = [
+    "APPLICATION",
+    "check_header",
+    "check_journal",
+    "connect",
+    "create",
+    "is_logged",
+    "is_marked",
+    "journal_of",
+    "readable",
+    "refuse_journal_left_at",
+]
 
 # How a ledger is told from other SQLite files, in the header: "hsLG".
 APPLICATION = 0x68734C47
 MAGIC = b"SQLite format 3\0"
 HEADER_BYTES = 100
 IN_WAL_MODE = 2
+# Pages that another process writes just now may be read in the middle: they are read again.
 ATTEMPTS = 20
 PAUSE_SECONDS = 0.05
 
@@ -128,8 +146,7 @@ def readable(path: Path) -> Iterator[tuple[Path, str]]:
 
 def _mode_for(path: Path, header: bytes) -> str:
     """Read-only, unless a crashed process left a ledger's journal, which has to be rolled back."""
-    journal = path.with_name(f"{path.name}-journal")
-    return "rw" if is_marked(header) and journal.exists() else "ro"
+    return "rw" if is_marked(header) and journal_of(path).exists() else "ro"
 
 
 def _copied(path: Path, folder: Path) -> Path:
@@ -174,3 +191,58 @@ def _read_at_start(descriptor: int, count: int) -> bytes:
         return os.pread(descriptor, count, 0)
     os.lseek(descriptor, 0, os.SEEK_SET)
     return os.read(descriptor, count)
+
+
+def journal_of(path: Path) -> Path:
+    """Where SQLite keeps the journal of this file."""
+    return path.with_name(f"{path.name}-journal")
+
+
+def check_journal(path: Path) -> None:
+    """One sentence if a journal lies beside a ledger that is not known to be at this place.
+
+    Nothing is rolled back by asking. Call it before every transaction, also one that only reads.
+    """
+    for _ in range(ATTEMPTS):
+        belongs = _belongs(path) if journal_of(path).exists() else True
+        if belongs:
+            return
+        if belongs is False:
+            break
+        time.sleep(PAUSE_SECONDS)
+    raise LedgerError(
+        f"The file {journal_of(path)} may belong to another ledger than {path}, which was last "
+        "used elsewhere or is damaged, and would be played into it; bring both to where they were "
+        "used together, or move the file that does not belong here."
+    )
+
+
+def refuse_journal_left_at(recorded: Place) -> None:
+    """One sentence if a ledger was moved from here without the journal of its last transaction."""
+    path = Path(recorded.path)
+    if journal_of(path).exists():
+        raise LedgerError(
+            f"The file {journal_of(path)} is left of a transaction of this ledger; move the ledger "
+            f"back to {path} and open it there, before it is used elsewhere."
+        )
+
+
+def _belongs(path: Path) -> bool | None:
+    """Whether the ledger was last used at this place; nothing if that cannot be read."""
+    header = check_header(path)
+    if not is_marked(header):
+        # Of an earlier version, or of somebody else. Such a file is first opened for reading, and
+        # SQLite refuses to roll back then; in write-ahead mode it is not asked.
+        return None if is_logged(header) else True
+    recorded = _recorded(path)
+    return None if recorded is None else recorded.is_at(Place.of(path))
+
+
+def _recorded(path: Path) -> Place | None:
+    """Where the file was last used, read without looking at its journal."""
+    try:
+        with closing(connect(path, mode="ro&immutable=1", patience=0.0)) as connection:
+            found = connection.execute("SELECT place FROM hockeystick_ledger").fetchone()
+    except (sqlite3.Error, UnicodeDecodeError):
+        return None
+    return None if found is None else Place.from_text(found[0])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hockeystick.errors import InvalidParameter, LedgerError
-from hockeystick.ledger.amounts import checked_budget
+from hockeystick.ledger.store import checked_budget
 
 if TYPE_CHECKING:
     from hockeystick.ledger.connections import Connections
@@ -46,7 +46,7 @@ def adopt(where: str | Path) -> None:
     For a file that was moved or restored. What was spent elsewhere since it was copied is not in
     it, and nothing can find that out; damage is refused.
     """
-    from hockeystick.ledger.journals import refuse_journal_left_at
+    from hockeystick.ledger.files import refuse_journal_left_at
     from hockeystick.ledger.locations import location
     from hockeystick.ledger.place import Place
     from hockeystick.ledger.tables import (

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hockeystick.errors import InvalidParameter, LedgerError
-from hockeystick.ledger.requests import from_text
+from hockeystick.ledger.store import from_text
 
 if TYPE_CHECKING:
     import sqlalchemy as sa

@@ -1,18 +1,39 @@
-"""What a store of spending promises, and the one that lives in memory."""
+"""What a store of spending promises, and the one that lives in memory.
+
+Charges are rounded up to multiples of the last place of the budget, ulp(budget). All sums up to
+the budget, and all differences from it, are then exact in double precision, in any order. A charge
+grows by less than 2^-52 of the budget: a hundred thousand of them by less than 3e-11.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 import operator
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+from hockeystick import _validate as check
 from hockeystick._process import OwnProcess, Uncopied
-from hockeystick.errors import HockeystickError, InvalidParameter, LedgerError
-from hockeystick.ledger.amounts import admit, checked_budget
-from hockeystick.ledger.requests import plain_json
+from hockeystick._text import strict_json
+from hockeystick.errors import BudgetExceeded, HockeystickError, InvalidParameter, LedgerError
 
-__all__ = ["Decision", "Entry", "MemoryStore", "Store", "checked_number", "must_change"]
+__all__ = [
+    "Decision",
+    "Entry",
+    "MemoryStore",
+    "Store",
+    "admit",
+    "as_text",
+    "checked_budget",
+    "checked_number",
+    "from_text",
+    "must_change",
+    "plain_json",
+    "rounded_up",
+]
 
 _IN_MEMORY = "A budget that is kept in memory"
 _SHARED = "a filter that is given a ledger can be shared"
@@ -53,27 +74,6 @@ class Store(Protocol):
 
     def history(self) -> Sequence[Entry]:
         """All entries in order of reservation, the cancelled ones included."""
-
-
-def checked_number(number: Any, *, last: int) -> int:
-    """The number of an entry, as a Python integer from 1 to `last`."""
-    try:
-        index = operator.index(number)
-    except TypeError:
-        index = 0
-    if not 1 <= index <= last:
-        raise InvalidParameter("number", "the number of an entry", number)
-    return index
-
-
-def must_change(number: int, *, status: str, wanted: str) -> bool:
-    """Whether an entry has to be written to get the wanted status; impossible changes raise."""
-    if status == wanted:
-        return False
-    if status != "reserved":
-        allowed = f"an entry that can still be {wanted} (this one is {status})"
-        raise InvalidParameter("number", allowed, number)
-    return True
 
 
 class MemoryStore(Uncopied):
@@ -132,3 +132,89 @@ class MemoryStore(Uncopied):
             self._entries[number - 1] = entry._replace(status=wanted)
             if wanted == "cancelled":
                 self._spent -= entry.charge
+
+
+def checked_budget(budget: float) -> float:
+    """A budget: finite, positive and not so small that numbers lose digits."""
+    budget = check.positive("budget", budget)
+    if budget < sys.float_info.min / sys.float_info.epsilon:
+        raise InvalidParameter("budget", "a finite number > 1e-291", budget)
+    return budget
+
+
+def rounded_up(charge: float, *, budget: float) -> float:
+    """The smallest multiple of ulp(budget) that is not below the charge, for a finite budget.
+
+    Dividing by a power of two is exact, apart from underflow to zero, which the comparison catches.
+    """
+    place = math.ulp(budget)
+    multiple = math.ceil(charge / place)
+    return max(multiple, 1 if charge > 0 else 0) * place
+
+
+def admit(charge: float, *, spent: float, budget: float) -> float:
+    """The charge, rounded up, if it still fits into the budget; `BudgetExceeded` otherwise."""
+    charge = check.real("charge", charge, "a number >= 0")
+    if charge < 0:
+        raise InvalidParameter("charge", "a number >= 0", charge)
+    # Both sides are multiples of ulp(budget): the difference and the comparison are exact.
+    left = budget - spent
+    if charge <= left:
+        return rounded_up(charge, budget=budget)
+    raise BudgetExceeded(
+        f"The request costs {charge:.6g}, but only {left:.6g} of the budget {budget:.6g} is left."
+    )
+
+
+def as_text(values: Mapping[str, object], *, name: str = "request") -> str:
+    """The values as JSON text with sorted keys; what could not be read again is refused."""
+    try:
+        text = json.dumps(dict(values), allow_nan=False, sort_keys=True)
+        strict_json(text, several_lines=True)
+    except (TypeError, ValueError, RecursionError):
+        allowed = (
+            "a mapping of different names to finite numbers, text without control characters, "
+            "lists and mappings"
+        )
+        raise InvalidParameter(name, allowed, values) from None
+    return text
+
+
+def from_text(text: str) -> Mapping[str, object]:
+    """What `as_text` wrote; nothing else has a name twice, or numbers that are not finite.
+
+    The description of a mechanism may have several lines; whoever prints it escapes them.
+    """
+    try:
+        values = strict_json(text, several_lines=True)
+    except (TypeError, ValueError):
+        values = None
+    if not isinstance(values, dict):
+        raise LedgerError(f"The ledger is damaged: {text!r:.80} is not a JSON object.")
+    return values
+
+
+def plain_json(values: Mapping[str, object]) -> Mapping[str, object]:
+    """A copy of the values that is the same in memory as read from a file."""
+    return from_text(as_text(values))
+
+
+def checked_number(number: Any, *, last: int) -> int:
+    """The number of an entry, as a Python integer from 1 to `last`."""
+    try:
+        index = operator.index(number)
+    except TypeError:
+        index = 0
+    if not 1 <= index <= last:
+        raise InvalidParameter("number", "the number of an entry", number)
+    return index
+
+
+def must_change(number: int, *, status: str, wanted: str) -> bool:
+    """Whether an entry has to be written to get the wanted status; impossible changes raise."""
+    if status == wanted:
+        return False
+    if status != "reserved":
+        allowed = f"an entry that can still be {wanted} (this one is {status})"
+        raise InvalidParameter("number", allowed, number)
+    return True

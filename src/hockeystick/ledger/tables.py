@@ -8,15 +8,25 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from hockeystick._text import printable
 from hockeystick.errors import InvalidParameter, LedgerError
-from hockeystick.ledger import statements
-from hockeystick.ledger.checksums import BUDGET_VALUES, ENTRY_VALUES, intact, with_checksum
+from hockeystick.ledger import schema
 from hockeystick.ledger.engines import sqlite_engine
 from hockeystick.ledger.files import APPLICATION
 from hockeystick.ledger.locations import Location
 from hockeystick.ledger.place import Place, moved
-from hockeystick.ledger.requests import printable
-from hockeystick.ledger.schema import FORMAT, TABLES, budgets, entries, ledger, metadata
+from hockeystick.ledger.schema import (
+    BUDGET_VALUES,
+    ENTRY_VALUES,
+    FORMAT,
+    TABLES,
+    budgets,
+    entries,
+    intact,
+    ledger,
+    metadata,
+    with_checksum,
+)
 
 __all__ = [
     "damage_of",
@@ -52,7 +62,7 @@ def prepare(connection: sa.Connection, where: Location) -> None:
     `LedgerError` if the file is damaged or may be a copy. Cost: linear in the entries.
     """
     if not where.is_file:
-        connection.execute(statements.CREATION_LOCK)
+        connection.execute(schema.CREATION_LOCK)
     version = format_of(connection, where)
     if version == 0:
         metadata.create_all(connection)
@@ -113,7 +123,7 @@ def record_place(connection: sa.Connection, place: Place | None) -> None:
     values: dict[str, object] = {"format": FORMAT, "place": None, "budgets": None}
     if place is not None:
         values["place"] = place.as_text()
-        values["budgets"] = connection.execute(statements.COUNT_BUDGETS).scalar()
+        values["budgets"] = connection.execute(schema.COUNT_BUDGETS).scalar()
     connection.execute(ledger.insert(), with_checksum(ledger, values))
     if place is not None:
         connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION}")
@@ -144,7 +154,7 @@ def damage_of(
         if with_checksums and not intact(budgets, row):
             yield f"the budget {str(row.name)[:80]!r} does not match its checksum"
         yield from wrong_sums(connection, row)
-    orphans = connection.execute(statements.ORPHANS).scalar()
+    orphans = connection.execute(schema.ORPHANS).scalar()
     if orphans:
         yield f"{orphans} entries belong to no budget"
     for row in connection.execute(rows_of(entries, version)) if every_entry else ():
@@ -156,7 +166,7 @@ def _lost_budgets(connection: sa.Connection) -> Iterator[str]:
     row = connection.execute(sa.select(ledger)).one()
     if not intact(ledger, row):
         yield "the number of its budgets does not match its checksum"
-    count = connection.execute(statements.COUNT_BUDGETS).scalar()
+    count = connection.execute(schema.COUNT_BUDGETS).scalar()
     if count != row.budgets:
         yield f"it has {count} budgets and not {row.budgets!r:.20}"
 
@@ -178,7 +188,7 @@ def wrong_sums(connection: sa.Connection, row: Any) -> Iterator[str]:
 
     Charges are multiples of the budget's last place: the database adds them exactly.
     """
-    found = connection.execute(statements.TOTALS, {"of": row.name}).one()
+    found = connection.execute(schema.TOTALS, {"of": row.name}).one()
     if found.total != row.spent:
         yield f"the entries of {row.name!r} sum to {found.total!r} and not to {row.spent!r}"
     if (found.count, found.last) != (row.reservations, row.reservations):

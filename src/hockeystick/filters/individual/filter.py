@@ -33,7 +33,7 @@ from hockeystick.filters.renyi.conversion import budget_at_order
 from hockeystick.filters.renyi.filter import checked_order
 from hockeystick.filters.request import Expected, checked_expected
 from hockeystick.guarantee import Analysis, Guarantee, Kind
-from hockeystick.ledger.amounts import checked_budget
+from hockeystick.ledger.store import checked_budget
 
 __all__ = ["Individual"]
 
