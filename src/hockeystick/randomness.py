@@ -27,14 +27,35 @@ _BESIDE = 2**31
 def generator(rng: RandomSource = None) -> np.random.Generator:
     """A NumPy generator from whatever describes one.
 
-    `None` gives a fresh generator seeded with 256 bits from the operating system's cryptographic
-    source, which is what a private run should use: the guarantee assumes that the adversary does
-    not know which batches and which noise were drawn. The stream itself is PCG64-DXSM, a fast
-    statistical generator; only its seed is cryptographic. `"chacha"` gives a cryptographic stream
-    as well: ChaCha with 20 rounds and a secret 256-bit key (extra `crypto`). A non-negative integer
-    or a `SeedSequence` gives a reproducible generator, a `BitGenerator` is wrapped, and a
-    `Generator` is returned as it is (its state advances as it is used). Anything else raises
-    `InvalidParameter`.
+    A private run should use `None` or `"chacha"`: the guarantee assumes that the adversary does not
+    know which batches and which noise were drawn.
+
+    Parameters
+    ----------
+    rng
+        `None` gives a fresh generator seeded with 256 bits from the operating system's
+        cryptographic source. The stream itself is PCG64-DXSM, a fast statistical generator; only
+        its seed is cryptographic. `"chacha"` gives a cryptographic stream as well: ChaCha with 20
+        rounds and a secret 256-bit key (extra `crypto`). A non-negative integer or a `SeedSequence`
+        gives a reproducible generator, a `BitGenerator` is wrapped, and a `Generator` is returned
+        as it is (its state advances as it is used).
+
+    Returns
+    -------
+    numpy.random.Generator
+        The generator.
+
+    Raises
+    ------
+    InvalidParameter
+        If `rng` is anything else.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> first, second = hs.schemes.generator(7), hs.schemes.generator(7)
+    >>> bool(first.random() == second.random())
+    True
     """
     return _resolve(rng)
 

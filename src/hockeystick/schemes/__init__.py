@@ -93,6 +93,12 @@ def register(scheme: Scheme) -> Scheme:
     ------
     InvalidParameter
         If another scheme has the name.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.schemes.register(hs.Poisson) is hs.schemes.SCHEMES["poisson"]
+    True
     """
     known = SCHEMES.setdefault(scheme.name, scheme)
     if known is not scheme:

@@ -6,7 +6,7 @@ one of these objects, or `Missing` with the reason. The questions are the method
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -38,7 +38,19 @@ T = TypeVar("T")
 
 
 class Run(Protocol):
-    """What a capability may depend on besides the scheme itself; every `Plan` is one."""
+    """What a capability may depend on besides the scheme itself; every `Plan` is one.
+
+    Attributes
+    ----------
+    steps
+        The number of updates.
+    strategy
+        The matrix C that correlates the noise.
+    mechanism
+        The profile of one participation; None for the Gaussian mechanism.
+    correlated
+        Whether C is not the identity matrix.
+    """
 
     @property
     def steps(self) -> int:
@@ -67,9 +79,14 @@ class SampledRun(Run, Protocol):
 
 @dataclass(frozen=True)
 class Missing:
-    """Why a scheme does not offer something, in one clause.
+    """What a scheme returns instead of something that it does not offer.
 
-    `always` says that no run of the scheme has it; otherwise the reason is about this run.
+    Attributes
+    ----------
+    reason
+        Why, in one clause.
+    always
+        Whether no run of the scheme has it; otherwise the reason is about this run.
     """
 
     reason: str
@@ -92,7 +109,15 @@ Step: TypeAlias = Callable[[float], Profile]
 
 
 class DominatingPair(NamedTuple):
-    """A profile that dominates the run; `tight` if the run itself attains it."""
+    """A pair (P, Q) that dominates the run, as a profile.
+
+    Attributes
+    ----------
+    profile
+        H(P || Q) as a function of epsilon; the other direction is its `reverse()`.
+    tight
+        Whether the run itself attains it.
+    """
 
     profile: Profile
     tight: bool
@@ -105,9 +130,16 @@ PairBuilder: TypeAlias = Callable[[Step], DominatingPair]
 class IndependentSampling(NamedTuple):
     """Independent Bernoulli draws without which nobody takes part.
 
-    In every step each of the `copies` examples that one protected unit has is sampled with
-    probability `rate`, independently, and takes part only if it is sampled. `exact` says that it
-    then does take part, until it has done so `most` times (None: always).
+    Attributes
+    ----------
+    rate
+        The probability with which an example is sampled in a step, independently of all else.
+    copies
+        How many examples one protected unit has.
+    exact
+        Whether an example that is sampled does take part, until it has done so `most` times.
+    most
+        How often one takes part at most; None for no limit.
     """
 
     rate: float
@@ -119,8 +151,14 @@ class IndependentSampling(NamedTuple):
 class Renewal(NamedTuple):
     """b-min-sep participation of one example: a renewal process.
 
-    An eligible example takes part with probability `rate` and is then excluded for
-    `separation` - 1 steps. With `warm_start` the process is stationary from the first step.
+    Attributes
+    ----------
+    rate
+        The probability with which an eligible example takes part.
+    separation
+        It is excluded for `separation` - 1 steps afterwards.
+    warm_start
+        Whether the process is stationary from the first step; otherwise all begin eligible.
     """
 
     rate: float
@@ -130,7 +168,17 @@ class Renewal(NamedTuple):
 
 @dataclass(frozen=True)
 class Allocation:
-    """One step drawn uniformly out of `length`, of which the first `run` are run; `count` times."""
+    """Draws of one step out of several, each independent of the others.
+
+    Attributes
+    ----------
+    length
+        The number of steps of which one is drawn uniformly.
+    run
+        How many of them, the first ones, are run.
+    count
+        How many such draws there are.
+    """
 
     length: int
     run: int
@@ -138,29 +186,47 @@ class Allocation:
 
 
 class Equivalent(NamedTuple):
-    """Another scheme whose batches are the same, or contain these if `exact` is False."""
+    """Another scheme of which this one is a special case.
+
+    Attributes
+    ----------
+    sampling
+        The other scheme.
+    exact
+        Whether its batches are the same; otherwise they contain those of this scheme.
+    """
 
     sampling: Sampling
     exact: bool
 
 
 class Candidate(NamedTuple):
-    """A scheme and a strategy that `compare` tries; None stands for independent noise."""
+    """What `compare` tries.
+
+    Attributes
+    ----------
+    sampling
+        The scheme.
+    strategy
+        The strategy; None for independent noise.
+    """
 
     sampling: Sampling
     strategy: Strategy | None = None
-
-
-Candidates: TypeAlias = Iterator[Candidate]
 
 
 @dataclass(frozen=True)
 class Simulator:
     """How the privacy loss of a run is drawn.
 
-    `prepare` makes a simulation ready to draw. For user-level privacy a user may have any of the
-    numbers `held` of examples, each of which is simulated. `remark` says where likelihood ratios
-    are bounds instead of exact.
+    Attributes
+    ----------
+    prepare
+        Makes a simulation ready to draw.
+    held
+        The numbers of examples that a protected user may have, each of which is simulated.
+    remark
+        Where likelihood ratios are bounds instead of exact, in a clause; None if nowhere.
     """
 
     prepare: Callable[[Simulation], Runner]

@@ -54,7 +54,7 @@ class Poisson(Sampling):
     >>> scheme
     Poisson(rate=0.01, max_participations=None)
     >>> [batch.tolist() for batch in hs.Poisson(rate=0.5).batches(examples=5, steps=3, rng=0)]
-    [[0, 3, 4], [0], [0, 1, 4]]
+    [[0, 1, 3, 4], [0, 3], [1]]
     """
 
     name: ClassVar[str] = "poisson"

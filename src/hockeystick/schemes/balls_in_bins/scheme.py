@@ -61,7 +61,7 @@ class BallsInBins(Sampling):
     >>> hs.BallsInBins.for_batch_size(500, examples=50_000)
     BallsInBins(bins=100)
     >>> [batch.tolist() for batch in hs.BallsInBins(bins=2).batches(examples=4, steps=3, rng=1)]
-    [[0, 1], [2, 3], [0, 1]]
+    [[1, 2], [0, 3], [1, 2]]
     """
 
     name: ClassVar[str] = "balls-in-bins"

@@ -62,7 +62,7 @@ class RandomAllocation(Sampling):
     RandomAllocation(picks=1, out_of=100, truncate=False)
     >>> scheme = hs.RandomAllocation(picks=1, out_of=2)
     >>> [batch.tolist() for batch in scheme.batches(examples=4, steps=4, rng=1)]
-    [[0, 1], [2, 3], [0, 1, 2, 3], []]
+    [[1, 2], [0, 3], [0, 2, 3], [1]]
     """
 
     name: ClassVar[str] = "random-allocation"

@@ -15,18 +15,35 @@ from hockeystick.schemes.batches import Indices
 
 __all__ = ["Attribution"]
 
+# Pairs of neighbours that are held at a time: 64 MB.
 PAIRS = 4_000_000
-"""Pairs of neighbours that are held at a time."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Attribution:
     """Examples and the users they belong to, as a sparse structure.
 
-    Made by `from_pairs`, `from_sparse` or `one_user_each`; the users of example i are
-    `members[starts[i]:starts[i + 1]]`. Every example has a user, or it would not be protected; a
-    user may have no example. The graph is public: a guarantee is about the contents of a user's
-    examples, not about who has which (fixed-graph adjacency).
+    Made by `from_pairs`, `from_sparse` or `one_user_each`. Every example has a user, or it would
+    not be protected; a user may have no example. The graph is public: a guarantee is about the
+    contents of a user's examples, not about who has which (fixed-graph adjacency) [Ganesh25].
+
+    Parameters
+    ----------
+    starts, members
+        The users of example i are `members[starts[i]:starts[i + 1]]`.
+    users
+        The number of users.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> graph = hs.Attribution.from_pairs(
+    ...     examples=[0, 1, 1, 2], users=[0, 0, 1, 1], number_of_examples=3, number_of_users=2
+    ... )
+    >>> graph
+    Attribution(3 examples, 2 users)
+    >>> graph.examples_per_user.tolist(), graph.has_shared_examples
+    ([2, 2], True)
     """
 
     starts: Indices

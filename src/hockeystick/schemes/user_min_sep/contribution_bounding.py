@@ -17,18 +17,27 @@ __all__ = ["BoundedContributions", "bound_contributions"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BoundedContributions:
-    """The graph that is left, and what was dropped from the original one and why."""
+    """The graph that is left, and what was dropped from the original one and why.
+
+    Attributes
+    ----------
+    attribution
+        The examples that are left, numbered from 0 in the order of `kept`; users keep theirs.
+    kept
+        Their numbers in the original graph, sorted.
+    dropped_for_users
+        Examples with a user who had enough already, in the original numbers, sorted.
+    dropped_for_neighbourhood
+        Examples that shared users with too many others, in the original numbers, sorted.
+    users_without_data
+        Users of whose examples none is left.
+    """
 
     attribution: Attribution
-    """The examples that are left, numbered from 0 in the order of `kept`; users keep theirs."""
     kept: Indices
-    """Their numbers in the original graph, sorted."""
     dropped_for_users: Indices
-    """Examples with a user who had enough already, in the original numbers, sorted."""
     dropped_for_neighbourhood: Indices
-    """Examples that shared users with too many others, in the original numbers, sorted."""
     users_without_data: Indices
-    """Users of whose examples none is left."""
 
     def describe(self) -> dict[str, int]:
         """How many of each, ready for JSON."""
@@ -49,11 +58,36 @@ def bound_contributions(
 ) -> BoundedContributions:
     """Drop examples until every user has at most `examples_per_user` of them.
 
-    Examples are visited in random order, and kept if each of their users has fewer so far; a seed
-    as `rng` fixes the order. With `neighbourhood` those are dropped afterwards that share a user
-    with too many: the largest neighbourhood first, until none of the examples left has more than
-    that number in it, itself included (k_e in b_min_sep, Appendix C; one that exceeds about
-    1 / (separation * rate) costs more than it adds). The graph is public, so this costs no privacy.
+    Examples are visited in random order, and kept if each of their users has fewer so far. The
+    graph is public, so this costs no privacy.
+
+    Parameters
+    ----------
+    attribution
+        The graph of examples and users.
+    examples_per_user
+        How many examples a user may keep.
+    neighbourhood
+        Also drop examples that share a user with too many: the largest neighbourhood first, until
+        none of the examples left has more than this number in it, itself included (k_e in
+        [DongGanesh26, Appendix C]; one that exceeds about 1 / (separation * rate) costs more than
+        it adds). None, the default, for no limit.
+    rng
+        Anything that `generator` takes; a seed fixes the order.
+
+    Returns
+    -------
+    BoundedContributions
+        The smaller graph, and what was dropped.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> graph = hs.Attribution.from_pairs(
+    ...     examples=[0, 1, 2], users=[0, 0, 1], number_of_examples=3, number_of_users=2
+    ... )
+    >>> hs.bound_contributions(graph, examples_per_user=1, rng=1).attribution
+    Attribution(2 examples, 2 users)
     """
     if not isinstance(attribution, Attribution):
         raise InvalidParameter("attribution", "an Attribution", attribution)

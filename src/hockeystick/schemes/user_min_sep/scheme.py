@@ -69,7 +69,7 @@ class UserMinSep(UserSampling):
     ... )
     >>> scheme = hs.UserMinSep(rate=0.5, separation=2, examples_per_user=2)
     >>> [batch.tolist() for batch in scheme.batches(examples=users, steps=3, rng=2)]
-    [[0], [2], []]
+    [[], [1, 2], []]
     """
 
     name: ClassVar[str] = "user-min-sep"
