@@ -7,7 +7,16 @@ from scipy.optimize import linprog
 
 from hockeystick.analyses.gram.order.lag_bounds import LagBounds
 
-__all__ = ["KINDS", "TOLERANCE", "certificate", "matrix_of", "random_target", "symmetric"]
+__all__ = [
+    "KINDS",
+    "TOLERANCE",
+    "certificate",
+    "least_form",
+    "matrix_of",
+    "random_columns",
+    "random_target",
+    "symmetric",
+]
 
 # Of the diagonal: how far the solver of the certificate may be off.
 TOLERANCE = 1e-9
@@ -73,3 +82,23 @@ def matrix_of(target, values):
     """The matrix whose entries are the values by distance, times the target's amplitudes."""
     d = np.abs(np.subtract.outer(np.arange(target.bins), np.arange(target.bins)))
     return values[d] * np.outer(target.amplitudes, target.amplitudes)
+
+
+def random_columns(rng, steps):
+    """The Gram matrix of non-negative columns, banded or not."""
+    columns = np.tril(rng.exponential(size=(steps, steps)))
+    far = np.subtract.outer(np.arange(steps), np.arange(steps)) > rng.integers(1, steps + 1)
+    columns = np.where(far, 0.0, columns) + 0.3 * np.eye(steps)
+    return columns.T @ columns
+
+
+def least_form(change, rng):
+    """The smallest of x'(change)x over many x >= 0 of one to all coordinates, relatively."""
+    size = len(change)
+    x = rng.exponential(size=(20_000, size)) * (
+        rng.random((20_000, size)) < rng.random((20_000, 1))
+    )
+    pairs = np.eye(size)[:, None, :] + np.eye(size)[None, :, :]
+    x = np.concatenate((x, pairs.reshape(-1, size), np.ones((1, size))))
+    forms = np.einsum("ni,ij,nj->n", x, change, x)
+    return float((forms / np.maximum((x**2).sum(axis=1), 1e-300)).min() / np.abs(change).max())

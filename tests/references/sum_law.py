@@ -1,4 +1,4 @@
-"""Divergences of laws of sums, and what they are compared with: quadrature and draws."""
+"""Laws of sums, their divergences, and what they are compared with: quadrature and draws."""
 
 from __future__ import annotations
 
@@ -8,8 +8,32 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from hockeystick._numerics.law import Side
+from hockeystick.analyses.gram.law.chain_sums import chain_sum_law
+from hockeystick.analyses.gram.law.moving_sums import moving_sum_law
+from hockeystick.analyses.gram.law.task import LATTICES, Task
 
-__all__ = ["assert_order_two", "band", "bounds", "delta", "enclosed", "exact", "payoff", "ratios"]
+__all__ = [
+    "assert_order_two",
+    "band",
+    "bounds",
+    "chain_law",
+    "delta",
+    "enclosed",
+    "exact",
+    "moving_law",
+    "payoff",
+    "ratios",
+]
+
+
+def chain_law(pair, *, remove, side, fineness, tail, lattices=LATTICES):
+    """The law of a mixture with one chain or two."""
+    return chain_sum_law(Task(pair, remove, side, fineness, tail, lattices))
+
+
+def moving_law(pair, *, remove, side, fineness, tail, lattices=LATTICES):
+    """The law of a moving average."""
+    return moving_sum_law(Task(pair, remove, side, fineness, tail, lattices))
 
 
 def call(variance, strike):
@@ -18,8 +42,8 @@ def call(variance, strike):
     with np.errstate(divide="ignore", invalid="ignore"):
         d = (np.log(strike) + variance / 2) / sd
         first = log_ndtr(sd - d)
-        price = -np.exp(first) * np.expm1(np.log(strike) + log_ndtr(-d) - first)
-    return np.where(strike > 0, price, 1 - strike)
+        value = -np.exp(first) * np.expm1(np.log(strike) + log_ndtr(-d) - first)
+    return np.where(strike > 0, value, 1 - strike)
 
 
 def put(variance, strike):
@@ -28,8 +52,8 @@ def put(variance, strike):
     with np.errstate(divide="ignore", invalid="ignore"):
         d = (np.log(strike) + variance / 2) / sd
         first = np.log(strike) + log_ndtr(d)
-        price = -np.exp(first) * np.expm1(log_ndtr(d - sd) - first)
-    return np.where(strike > 0, price, 0.0)
+        value = -np.exp(first) * np.expm1(log_ndtr(d - sd) - first)
+    return np.where(strike > 0, value, 0.0)
 
 
 def payoff(known, scale, variance, epsilon, *, remove):
@@ -52,10 +76,10 @@ def delta(law, common, epsilon, *, remove):
     return float(gain @ law.q) + law.charge
 
 
-def bounds(law_of, pair, epsilons, *, remove, fineness=1.0, tail=1e-12):
+def bounds(law_of, pair, epsilons, *, remove, fineness=1.0, tail=1e-12, lattices=LATTICES):
     """One row (lower, upper) for each epsilon, from the recursion `law_of`."""
     laws = [
-        law_of(pair, remove=remove, side=side, fineness=fineness, tail=tail)
+        law_of(pair, remove=remove, side=side, fineness=fineness, tail=tail, lattices=lattices)
         for side in (Side.LOWER, Side.UPPER)
     ]
     return np.array([[delta(law, pair.common, e, remove=remove) for law in laws] for e in epsilons])

@@ -124,7 +124,7 @@ SHAPES = {
     "arc": (hs.strategies.bsr(36, 2), 12, 1.0),
     "every 2 bins": (hs.strategies.from_coefficients(np.ones(8), steps=96), 32, 0.7),
     "every 4 bins": (hs.strategies.from_coefficients(np.ones(16), steps=64), 64, 0.5),
-    "known bin": (hs.strategies.from_coefficients(np.ones(8), steps=96), 32, 0.3),
+    "revealed bin": (hs.strategies.from_coefficients(np.ones(8), steps=96), 32, 0.3),
 }
 
 
@@ -314,8 +314,8 @@ def many_epochs():
 @pytest.mark.parametrize("noise", [0.5, 1.0])
 @pytest.mark.slow
 @pytest.mark.parametrize("delta", [1e-5, 1e-12])
-def test_low_noise_is_never_worse_than_a_known_bin(noise, delta):
-    """Where lattices leave floating point, or lose too much, the bin counts as known."""
+def test_low_noise_is_never_worse_than_a_revealed_bin(noise, delta):
+    """Where lattices leave floating point, or lose too much, the bin counts as revealed."""
     found, known = (
         hs.account(many_epochs(), noise_multiplier=noise, method=method, budget=1e4).epsilon(delta)
         for method in ("gram", "gaussian")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.analyses.gram.blocks import SHARE_OF_BUDGET
+from hockeystick.analyses.gram.search.settings import SETTINGS
 from references.allocated_runs import (
     block_losses,
     delta_seen,
@@ -106,7 +106,7 @@ def test_random_strategies():
             assert_not_below(bound, losses, present=present)
 
 
-def test_the_recursion_of_the_twin_is_the_sum_over_trajectories():
+def test_the_reference_by_blocks_is_the_sum_over_trajectories():
     """Two ways to compute the same likelihood ratios."""
     kernel = kernel_of(hs.strategies.bsr(9, 3), 2.0)
     settings = {"present": False, "draws": 50, "seed": 3}
@@ -135,7 +135,7 @@ def test_a_medium_plan_is_close(present):
 
 
 @pytest.mark.slow
-def test_far_less_noise_than_with_known_steps():
+def test_far_less_noise_than_with_revealed_steps():
     """The only other proven method there is `gaussian`."""
     plan = plan_of(hs.strategies.bsr(60, 3), 20)
     assert set(hs.methods(plan)) == {"gaussian", "gram"}
@@ -160,7 +160,7 @@ def test_a_single_block_is_a_mixture_over_bins(out_of, question):
 
 @pytest.mark.slow
 def test_more_noise_is_more_private():
-    """Epsilon falls, also where a known step decides."""
+    """Epsilon falls, also where a revealed step decides."""
     strategy = hs.strategies.bsr(12, 3)
     found = [gram_of(plan_of(strategy, 4), noise).epsilon(1e-5) for noise in (0.05, 0.7, 3.0)]
     assert all(more > less for more, less in itertools.pairwise(found))
@@ -172,7 +172,7 @@ def test_blocks_without_anything_in_common():
     single = hs.strategies.bsr(5, 3)
     matrix = np.kron(np.eye(3), single.to_matrix())
     plan = plan_of(hs.strategies.from_matrix(matrix), 5)
-    whole = gram_of(plan, 3.0, budget=1e5 / SHARE_OF_BUDGET)
+    whole = gram_of(plan, 3.0, budget=1e5 / SETTINGS.block_work)
     part = gram_of(plan_of(single, 5), 3.0, budget=1e5)
     composed = part.compose(part).compose(part)
     assert whole.epsilon(1e-5) == pytest.approx(composed.epsilon(1e-5), rel=1e-3)

@@ -1,9 +1,9 @@
-"""Random allocation with correlated noise: blocks that have nothing in common, composed.
+"""Random allocation with correlated noise: the composition of blocks that share nothing.
 
 The example adds one column of C for each block of steps. Its trajectories have the Gram matrix
-A G A^T, G that of the columns and A the incidence of steps in trajectories, and a matrix above G is
-one above A G A^T too. If it has nothing between blocks, the run is dominated by the composition of
-one mixture over steps for each block (docs/gram.md, "A fresh draw in every block").
+A G A^T, G that of the columns and A the incidence of steps in trajectories, and a majorant of G
+gives one of A G A^T. If its blocks share nothing, the run is dominated by the composition of one
+mixture over steps for each block (docs/gram.md, "A fresh draw in every block").
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy as np
 from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.mixed_ratio import rate_of_counts
 from hockeystick.analyses.gram.bound import GramBound
-from hockeystick.analyses.gram.order.separated_blocks import highest_block, separated_blocks
+from hockeystick.analyses.gram.order.blocks import highest_block, separated_blocks
+from hockeystick.analyses.gram.search.settings import SETTINGS, Settings
 from hockeystick.bounds.bound import Bound, UpperBound
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.profile import Profile
@@ -24,19 +25,17 @@ from hockeystick.profile.refinement import Direction
 
 __all__ = ["BlockBound"]
 
-# A whole profile takes as long as several numbers.
-SHARE_OF_BUDGET = 0.3
-# The first and the last of so many blocks are worth a profile of their own.
-FEW_BLOCKS = 3
-
 
 class BlockBound(Bound):
     """Upper bounds for one pick in each block of `length` columns with the given inner products."""
 
-    def __init__(self, kernel: FloatArray, length: int, budget: float) -> None:
+    def __init__(
+        self, kernel: FloatArray, length: int, budget: float, settings: Settings = SETTINGS
+    ) -> None:
         self._kernel = kernel
         self._length = length
-        self._budget = SHARE_OF_BUDGET * budget
+        self._budget = settings.block_work * budget
+        self._settings = settings
 
     def epsilon(
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
@@ -58,12 +57,15 @@ class BlockBound(Bound):
 
     @cached_property
     def _profile(self) -> Profile:
-        """One kernel above those of all whole blocks; the rest of a block is drawn by chance."""
-        blocks = separated_blocks(self._kernel, self._length)
+        """One kernel above those of all whole blocks; a partial block is subsampled."""
+        settings = self._settings
+        blocks = separated_blocks(
+            self._kernel, self._length, levels=settings.levels, far=settings.far_blocks
+        )
         count = self._kernel.shape[0] // self._length
         parts = [
             self._one(highest_block(alike)).self_compose(len(alike))
-            for alike in _groups(blocks[:count])
+            for alike in _groups(blocks[:count], settings.few_blocks)
         ]
         rests = [
             self._one(rest).subsample(rate_of_counts(rest.shape[0], self._length))
@@ -72,18 +74,20 @@ class BlockBound(Bound):
         return reduce(Profile.compose, parts + rests)
 
     def _one(self, block: FloatArray) -> Profile:
-        return GramBound(block, self._budget).as_profile()
+        return GramBound(block, self._budget, self._settings).as_profile()
 
 
-def _groups(blocks: list[FloatArray]) -> list[list[FloatArray]]:
-    """All in one, or where they are few the two ends apart from the others, which pay twice.
+def _groups(blocks: list[FloatArray], few: int) -> list[list[FloatArray]]:
+    """All in one, or where they are few the two ends apart from the others.
 
-    The order of the steps in a block does not matter: the first one may be turned round, so that
-    both ends pay in the same place.
+    The others compensate for neighbours on both sides. The order of the steps in a block does not
+    matter: the first one may be reversed, so that both ends compensate in the same place.
     """
-    if len(blocks) > FEW_BLOCKS:
+    if len(blocks) > few:
         return [blocks]
     first, last = blocks[0], blocks[-1]
-    turned = min((first, first[::-1, ::-1]), key=lambda one: float(np.maximum(one, last).sum()))
-    ends = [turned, last] if len(blocks) > 1 else blocks
+    aligned = min(
+        (first, first[::-1, ::-1]), key=lambda one: float(np.maximum(one, last).sum())
+    )
+    ends = [aligned, last] if len(blocks) > 1 else blocks
     return [group for group in (ends, blocks[1:-1]) if group]

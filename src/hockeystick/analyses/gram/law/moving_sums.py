@@ -1,7 +1,7 @@
 """The law of an average of lognormal variables of which neighbours share a few normal variables.
 
 S = (1/b) sum_i exp(sum_k factors[i, k] Z_(i+k) - Var/2), k < p. The state are p - 1 of the Z: a bin
-draws the next one, moves the sum by a term that depends on all p, and forgets the oldest. Nothing
+draws the next one, moves the sum by a term that depends on all p, and drops the oldest. Nothing
 is enlarged where a Gram matrix has p bands, so that both sides of the bound meet (docs/gram.md).
 """
 
@@ -13,27 +13,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hockeystick._numerics.law import FloatArray, Side
+from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.threads import in_threads
-from hockeystick.analyses.gram.law.chain_lattices import (
-    STATE_STEP,
-    WIDEST_STATE_NATS,
-    reach,
-    transition,
-)
-from hockeystick.analyses.gram.law.chain_mixture import Task
-from hockeystick.analyses.gram.law.chain_parts import START_STEP, part_nodes
+from hockeystick.analyses.gram.law.chain_states import transition
 from hockeystick.analyses.gram.law.gaussian_lattice import merged
-from hockeystick.analyses.gram.law.spaced_nodes import spaced_nodes
-from hockeystick.analyses.gram.law.sum_grid import expected_size
-from hockeystick.analyses.gram.law.sum_table import SumLaw, SumTable, mixed_laws
+from hockeystick.analyses.gram.law.nodes import expected_size, part_nodes, reach, spaced_nodes
+from hockeystick.analyses.gram.law.reading import SumLaw, mixed_laws
+from hockeystick.analyses.gram.law.sum_table import SumTable
+from hockeystick.analyses.gram.law.task import Task
 from hockeystick.analyses.gram.order.moving_average import MovingAverage
 
 __all__ = ["moving_sum_law", "moving_work"]
-
-FEWEST_STATES = 6
-# Exponents below this say too little, and differences of them cancel.
-SLOW = 0.05
 
 
 class _Drawn(NamedTuple):
@@ -47,15 +37,12 @@ class _Drawn(NamedTuple):
     charge: float
 
 
-def moving_sum_law(
-    mixture: MovingAverage, *, remove: bool, side: Side, fineness: float, tail: float
-) -> SumLaw:
+def moving_sum_law(task: Task[MovingAverage]) -> SumLaw:
     """The law of S: bounds E F(S) for convex F that increase (remove) or decrease (add).
 
     O(bins states^p sums) for each value of the first state of a ring, p the number of bands.
     """
-    task = Task(mixture, remove, side, fineness, tail)
-    first = _first(task)
+    mixture, first = task.mixture, _first(task)
     runs = [_Run(task, float(start)) for start in first.nodes]
     if not mixture.closes:
         for i in range(mixture.bands - 1):
@@ -64,35 +51,35 @@ def moving_sum_law(
         drawn = _drawn(task, i + mixture.bands - 1)
         in_threads(partial(run.advance, i, drawn) for run in runs)
     charge = first.charge
-    if remove and charge:
+    if task.remove and charge:
         charge *= _worth_of_first(mixture, float(first.nodes[-1]))
     return mixed_laws([run.law() for run in runs], first.weights, charge)
 
 
-def moving_work(
-    mixture: MovingAverage, *, remove: bool, side: Side, fineness: float, tail: float
-) -> float:
+def moving_work(task: Task[MovingAverage]) -> float:
     """About how many elementary operations `moving_sum_law` takes."""
-    task = Task(mixture, remove, side, fineness, tail)
+    mixture = task.mixture
     states: float = _nodes(task, float(mixture.scales.max())).size
     sums = expected_size(task)
     return _first(task).nodes.size * mixture.bins * states**mixture.bands * sums
 
 
 def _nodes(task: Task[MovingAverage], scale: float) -> FloatArray:
-    """The number of states is a power of that of nodes, which are dear with many bands.
+    """The number of states is a power of that of nodes, which are expensive with many bands.
 
     Cells far out may be wide if they are merged; upper bounds lose too much there.
     """
-    low, high = (float(end) for end in reach(task, np.ones(())))
-    step = task.fineness * min(STATE_STEP, WIDEST_STATE_NATS / scale)
+    settings = task.lattices
+    low, high = reach(task)
+    step = task.fineness * min(settings.state_step, settings.widest_state_nats / scale)
     return scale * spaced_nodes(
         low,
         high,
         step=step,
         remove=task.remove,
-        fewest=FEWEST_STATES,
-        dear=task.mixture.bands > 2 and not task.upper,
+        fewest=settings.fewest_variables,
+        settings=settings,
+        expensive=task.mixture.bands > 2 and not task.upper,
     )
 
 
@@ -104,7 +91,7 @@ def _rounded(task: Task[MovingAverage], i: int, nodes: FloatArray) -> _Drawn:
     """
     scale, exponent = float(task.mixture.scales[i]), task.exponent(i)
     slowest = float(task.mixture.slowest[i])
-    if task.remove and slowest > SLOW:
+    if task.remove and slowest > task.lattices.least_exponent:
         exponent = slowest
     if not task.upper:
         return _Drawn(*merged(scale**2, nodes, exponent=exponent), 0.0)
@@ -126,7 +113,7 @@ def _first(task: Task[MovingAverage]) -> _Drawn:
     if not mixture.closes:
         return _Drawn(np.zeros(1), np.ones(1), 0.0)
     scale = float(mixture.scales[0])
-    nodes = part_nodes(task, scale**2, START_STEP * math.sqrt(mixture.bins))
+    nodes = part_nodes(task, scale**2, task.lattices.start_step * math.sqrt(mixture.bins))
     return _rounded(task, 0, nodes)
 
 
@@ -165,7 +152,7 @@ class _Run(SumTable[MovingAverage]):
         self._keep(i, drawn)
 
     def advance(self, i: int, drawn: _Drawn) -> None:
-        """The next variable is drawn, the term of bin i joins the sum, the oldest is forgotten."""
+        """The next variable is drawn, the term of bin i joins the sum, the oldest is dropped."""
         mixture = self.task.mixture
         self._prune()
         new = i + mixture.bands - 1
@@ -174,7 +161,7 @@ class _Run(SumTable[MovingAverage]):
         rest = reduce(np.add.outer, others, np.zeros(())).ravel()
         old = np.add.outer(rest, oldest)
         increments = np.exp(np.add.outer(old, self._exponent(i, new, drawn.nodes))) / mixture.bins
-        self._turn(oldest.size)
+        self._regroup(oldest.size)
         self.add(i, increments, drawn.weights, moves=True)
         self.variables, self.nodes = self.variables[1:], self.nodes[1:]
         self._keep(new, drawn)
@@ -183,16 +170,16 @@ class _Run(SumTable[MovingAverage]):
         self.variables = [*self.variables, variable]
         self.nodes = [*self.nodes, drawn.nodes]
 
-    def _turn(self, oldest: int) -> None:
+    def _regroup(self, oldest: int) -> None:
         """Rows in groups: the states of the oldest variable together, those of the others apart."""
 
-        def turned(rows: FloatArray) -> FloatArray:
+        def regrouped(rows: FloatArray) -> FloatArray:
             groups = rows.reshape(oldest, -1, self.sums.size).swapaxes(0, 1)
             return np.ascontiguousarray(groups).reshape(-1, self.sums.size)
 
-        self.table = turned(self.table)
+        self.table = regrouped(self.table)
         if not self.task.upper:
-            self.moment = turned(self.moment)
+            self.moment = regrouped(self.moment)
 
     def _exponents(self, i: int) -> list[FloatArray]:
         """What each variable of the state adds to the exponent of the term of bin i."""
@@ -223,7 +210,7 @@ class _Run(SumTable[MovingAverage]):
         self.prune(worth)
 
     def _charge_exits(self, variable: int, drawn: _Drawn) -> None:
-        """What Z has beyond its lattice: in units of LR, or of probability for add."""
+        """Charge for what Z has beyond its lattice: in LR, or in probability for add."""
         if not self.task.upper or not drawn.charge:
             return
         mass = self.table.sum(axis=1)

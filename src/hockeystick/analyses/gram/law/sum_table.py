@@ -1,12 +1,14 @@
 """The table of a recursion over bins: joint weights of a state and of the sum so far.
 
 Row x holds the masses of the partial sums while the state is x. What moves the state is up to the
-recursion; here terms join the sums, on grids that are matched to their law as it spreads.
+recursion; here terms join the sums, on grids that are matched to their law as it spreads. An upper
+bound splits every mass between two nodes so that the mean is kept, and is charged for what exceeds
+the last node; a lower bound merges the masses of a cell at their barycentre (docs/gram.md, "The
+recursion").
 """
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from itertools import pairwise
 from types import ModuleType
@@ -16,40 +18,15 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.threads import in_threads
-from hockeystick.analyses.gram.law.chain_mixture import M_co, Task
-from hockeystick.analyses.gram.law.sum_grid import low_nodes, probe_nodes, sum_nodes
+from hockeystick.analyses.gram.law.nodes import low_nodes, probe_nodes, sum_nodes
+from hockeystick.analyses.gram.law.reading import SumLaw
+from hockeystick.analyses.gram.law.task import M_co, Task
 
-__all__ = ["SumLaw", "SumTable", "kernels", "mixed_laws"]
+__all__ = ["SumTable", "kernels"]
 
-# Grids of sums are matched anew when the number of bins has grown by this factor: sums that stay
-# near their nodes lose little. When adding, low sums decide, which a grid that waits tells apart
-# only if half of all sums exceed this part of their mean, and not as long.
-GROWTH, GROWTH_WHEN_ADDING, TYPICAL = 1.5, 1.2, 0.5
-# Masses worth less than this, relative to the tail that may be cut, are forgotten.
-PRUNED = 1e-6
-# Where a grid is placed anew, its law is looked at as so many sums at most.
-PROBED_SUMS = 96
-# Rows of one table are shared by the cores in so many blocks.
+# Rows of one table are shared by the cores in so many blocks: enough for the cores of a laptop; the
+# kernels of smaller blocks take no longer than starting a thread.
 ROW_BLOCKS = 4
-
-
-class SumLaw(NamedTuple):
-    """Atoms s with Q-mass q, and what is added to every hockey-stick divergence."""
-
-    s: FloatArray
-    q: FloatArray
-    charge: float
-
-
-def mixed_laws(laws: list[SumLaw], weights: FloatArray, charge: float) -> SumLaw:
-    """The mixture of laws, and a charge beside theirs."""
-    for law, weight in zip(laws, weights.tolist(), strict=True):
-        charge += weight * law.charge
-    return SumLaw(
-        np.concatenate([law.s for law in laws]),
-        np.concatenate([weight * law.q for law, weight in zip(laws, weights, strict=True)]),
-        math.inf if math.isnan(charge) else charge,
-    )
 
 
 class SumTable(Generic[M_co]):
@@ -76,11 +53,11 @@ class SumTable(Generic[M_co]):
         return SumLaw(moment[kept] / q[kept], q[kept], 0.0)
 
     def prune(self, worth: FloatArray) -> None:
-        """Forget masses that cannot matter; an upper bound is charged for them.
+        """Drop masses that cannot matter; an upper bound is charged for them.
 
         When removing, a mass in row x is worth worth[x] and the sum so far.
         """
-        tiny = self.task.tail * PRUNED
+        tiny = self.task.tail * self.task.lattices.pruned
         lost = kernels().prune(self.table, self.sums, worth, float(self.task.remove), tiny)
         self.charge += lost if self.task.upper else 0.0
 
@@ -127,9 +104,9 @@ class SumTable(Generic[M_co]):
         excess = np.zeros(len(pieces))
 
         def compute(index: int) -> None:
-            for old, moved, chances, new in pieces[index]:
+            for old, moved, chosen, new in pieces[index]:
                 excess[index] += kernels().spread(
-                    self.table[old], self.sums, moved, chances, nodes, result[new], moves
+                    self.table[old], self.sums, moved, chosen, nodes, result[new], moves
                 )
 
         in_threads(partial(compute, index) for index in range(len(pieces)))
@@ -149,10 +126,10 @@ class SumTable(Generic[M_co]):
         single = self.task.mixture.closes
         pieces = _pieces(self.table, increments, weights, moves=moves, single=single)
 
-        def compute(piece: list[Piece]) -> None:
-            for old, moved, chances, new in piece:
+        def compute(piece: list[_Piece]) -> None:
+            for old, moved, chosen, new in piece:
                 before, after = (self.table[old], self.moment[old]), (result[new], moment[new])
-                kernels().gather(*before, moved, chances, nodes, *after, moves)
+                kernels().gather(*before, moved, chosen, nodes, *after, moves)
 
         in_threads(partial(compute, piece) for piece in pieces)
         self.moment = moment
@@ -160,51 +137,52 @@ class SumTable(Generic[M_co]):
     def _match(self, increments: FloatArray, weights: FloatArray, left: float) -> None:
         """A grid of S + left, and one of low sums, that suit the sums after this bin."""
         t = probe_nodes(self.task, float(self.sums[-1] + increments.max()) + left, left)
-        seen = np.zeros(t.size)
-        table, sums = _coarse(self.table, self.sums)
+        probed = np.zeros(t.size)
+        table, sums = _coarse(self.table, self.sums, self.task.lattices.probed_sums)
         moved = increments.reshape(-1, weights.size)
-        kernels().probe(table, sums, moved, weights, t - left, seen)
+        kernels().probe(table, sums, moved, weights, t - left, probed)
         done = round((1 - left) * self.task.mixture.bins)
-        self.grid = sum_nodes(self.task, t, seen, done)
-        self.low = low_nodes(self.task, t, seen)
-        self._matched_until = done * self._patience(1 - left)
+        self.grid = sum_nodes(self.task, t, probed, done)
+        self.low = low_nodes(self.task, t, probed)
+        self._matched_until = done * self._growth_until_next(1 - left)
 
-    def _patience(self, mean: float) -> float:
+    def _growth_until_next(self, mean: float) -> float:
         """By which factor the number of bins may grow until the next grid."""
+        settings = self.task.lattices
         if self.task.remove:
-            return GROWTH
-        typical = self.low.max(initial=0.0) > TYPICAL * mean
-        return GROWTH_WHEN_ADDING if typical else 1.0
+            return settings.growth
+        typical = self.low.max(initial=0.0) > settings.typical * mean
+        return settings.growth_when_adding if typical else 1.0
 
 
-class Piece(NamedTuple):
-    """Rows of a table with their increments and chances, and the rows that they go to."""
+class _Piece(NamedTuple):
+    """Rows of a table with their increments and weights, and the rows that they go to."""
 
     old: slice
     moved: FloatArray
-    chances: FloatArray
+    weights: FloatArray
     new: slice
 
 
 def _pieces(
     table: FloatArray, increments: FloatArray, weights: FloatArray, *, moves: bool, single: bool
-) -> list[list[Piece]]:
+) -> list[list[_Piece]]:
     """The work of one bin in parts that write to different rows, one list for each thread.
 
     Neighbouring rows: what is contiguous is indexed faster.
     """
     if not moves:
         blocks = _blocks(len(table), single=single)
-        return [[Piece(rows, increments[rows], weights, rows)] for rows in blocks]
+        return [[_Piece(rows, increments[rows], weights, rows)] for rows in blocks]
     groups, states, drawn = increments.shape
     if groups == 1:
         whole = slice(0, states)
         return [
-            [Piece(whole, np.ascontiguousarray(increments[0][:, rows]), weights[rows], rows)]
+            [_Piece(whole, np.ascontiguousarray(increments[0][:, rows]), weights[rows], rows)]
             for rows in _blocks(drawn, single=single)
         ]
     each = [
-        Piece(
+        _Piece(
             slice(g * states, (g + 1) * states),
             increments[g],
             weights,
@@ -220,9 +198,9 @@ def _blocks(rows: int, *, single: bool) -> list[slice]:
     return [slice(*pair) for pair in pairwise(ends)]
 
 
-def _coarse(table: FloatArray, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _coarse(table: FloatArray, sums: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
     """Runs of neighbouring sums as one: the first at its first sum, the last at its last."""
-    starts = np.unique(np.linspace(0, sums.size, PROBED_SUMS, endpoint=False).astype(np.int64))
+    starts = np.unique(np.linspace(0, sums.size, most, endpoint=False).astype(np.int64))
     lengths = np.diff(np.append(starts, sums.size))
     place = np.linspace(0.0, 1.0, starts.size)
     at = starts + np.rint(place * (lengths - 1)).astype(np.int64)
@@ -231,6 +209,6 @@ def _coarse(table: FloatArray, sums: FloatArray) -> tuple[FloatArray, FloatArray
 
 def kernels() -> ModuleType:
     """Imported when they are needed: with Numba they take a second."""
-    from hockeystick.analyses.gram.law import partial_sum_kernels
+    from hockeystick.analyses.gram.law import sum_kernels
 
-    return partial_sum_kernels
+    return sum_kernels

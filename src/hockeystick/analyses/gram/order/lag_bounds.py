@@ -10,15 +10,19 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray
 
-__all__ = ["LagBounds", "cover", "floor", "is_ring", "ring_cover"]
+__all__ = ["LagBounds", "compensated_cover", "cover", "floor", "is_ring", "ring_cover"]
 
-# Distances at which the entries are below this share of the diagonal do not make a ring.
+# Relative margin of squared amplitudes: sums of rounded numbers.
+MARGIN = 1e-10
+# Any number of rounds gives a bound; the amplitudes move by half their error in each.
+ROUNDS = 30
+# Entries that exceed others by less than this share of the diagonal are rounding, and no ring.
 NO_RING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class LagBounds:
-    """K_ij is at most (or at least) A_i A_j values[|i - j|]; amplitudes A are between 0 and 1.
+    """K is dominated by (or dominates) the matrix A_i A_j values[|i - j|], 0 <= A <= 1.
 
     On a ring values are the same at the distances d and bins - d, and bins that are close across
     the end count as neighbours.
@@ -57,7 +61,7 @@ class LagBounds:
 
 
 def cover(gram: FloatArray) -> LagBounds:
-    """Upper bounds with the smaller total of two: amplitudes from the diagonal, or none.
+    """Entrywise upper bounds, with amplitudes from the diagonal or without: the smaller total.
 
     Columns near the end of a run are cut off, so the diagonal falls there.
     """
@@ -67,17 +71,50 @@ def cover(gram: FloatArray) -> LagBounds:
 
 
 def ring_cover(gram: FloatArray) -> LagBounds:
-    """Upper bounds on a ring, without amplitudes: the same wherever it is cut open."""
+    """Entrywise upper bounds on a ring, without amplitudes: the same wherever it is cut open."""
     return _bounds(gram, np.ones(gram.shape[0]), True, np.max)
 
 
 def floor(gram: FloatArray) -> LagBounds:
-    """Lower bounds on a line: what bins have in common across the end is left out."""
+    """Entrywise lower bounds on a line: entries across the end of a ring are left out."""
     bins = gram.shape[0]
     near = np.arange(bins) <= (bins // 2 if is_ring(gram) else bins)
     bounds = [_bounds(gram, a, False, np.min) for a in (_falling(gram), np.ones(bins))]
     bounds = [replace(one, values=np.where(near, one.values, 0.0)) for one in bounds]
     return max(bounds, key=lambda one: one.total)
+
+
+def compensated_cover(gram: FloatArray) -> LagBounds:
+    """Bounds that dominate a matrix whose edges differ from its middle; O(bins^2).
+
+    The values are those of the middle, and amplitudes rise or fall towards the edges. Entries above
+    A_i A_j values[|i - j|] are lowered to it, and the diagonal compensates for that in both rows:
+    A_i^2 values[0] >= K_ii + sum_j (K_ij - A_i A_j values[|i - j|])+ (docs/gram.md, "Edges").
+    """
+    bins = gram.shape[0]
+    values = np.array([max(np.median(np.diagonal(gram, d)), 0.0) for d in range(bins)])
+    ring = is_ring(gram)
+    if ring:
+        values[1:] = np.maximum(values[1:], values[:0:-1])
+    i = np.arange(bins)
+    middle = values[np.abs(i[:, None] - i)]
+    squares = np.diagonal(gram) / values[0]
+    # Towards the smallest amplitudes that satisfy the condition.
+    for _ in range(ROUNDS):
+        squares = (squares + _needed(gram, middle, squares)) / 2
+    # Larger amplitudes only reduce the deficits, so the condition holds for all rows now.
+    squares = np.maximum(squares, _needed(gram, middle, squares)) * (1 + MARGIN)
+    highest = float(squares.max())
+    return LagBounds(values * highest, np.sqrt(squares / highest), ring)
+
+
+def _needed(gram: FloatArray, middle: FloatArray, squares: FloatArray) -> FloatArray:
+    """The squared amplitudes that compensate in every row, if the others are as given."""
+    amplitudes = np.sqrt(squares)
+    deficits = np.maximum(gram - np.outer(amplitudes, amplitudes) * middle, 0.0)
+    np.fill_diagonal(deficits, 0.0)
+    result: FloatArray = (np.diagonal(gram) + deficits.sum(axis=1)) / middle[0, 0]
+    return result
 
 
 def _falling(gram: FloatArray) -> FloatArray:
@@ -89,7 +126,7 @@ def _falling(gram: FloatArray) -> FloatArray:
 
 
 def is_ring(gram: FloatArray) -> bool:
-    """Whether the first and the last bin have more in common than the middle one with either."""
+    """Whether the first bin shares more with the last one than with the middle one."""
     b = gram.shape[0]
     return bool(b > 2 and gram[0, -1] > gram[0, b // 2] + NO_RING * gram[0, 0])
 

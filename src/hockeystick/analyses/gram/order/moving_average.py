@@ -1,4 +1,8 @@
-"""Mixtures whose Gram matrix has few bands: neighbours have a few normal variables in common."""
+"""Gram matrices with few bands: neighbours share a few normal variables.
+
+A matrix with few bands is reproduced by its factors up to a margin, above and below. What the
+margin and rounding change is checked entry by entry (`_covers`).
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,15 @@ from hockeystick._numerics.law import FloatArray
 
 __all__ = ["MovingAverage", "few_bands_above", "few_bands_below", "two_bands"]
 
-# Rounds in which the factors of a ring settle, and how much they are enlarged, relatively.
-ROUNDS, SETTLED, MARGIN = 200, 1e-14, 1e-10
-# Entries elsewhere that count as none, relative to the largest: the margin on the diagonal pays for
-# them, or the matrix has more bands.
-NOTHING = 1e-14
+# By how much factors are enlarged or reduced, relatively: far more than rounding moves them, far
+# less than anybody notices in epsilon.
+MARGIN = 1e-10
+# Entries of this size relative to the largest are rounding: they count as zero, and the margin on
+# the diagonal compensates for them.
+NEGLIGIBLE = 1e-14
+# The iteration for the factors of a ring stops when they move by less than this, relatively, or
+# fails after so many rounds; its result is checked in any case.
+SETTLED, MOST_ROUNDS = 1e-14, 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,28 +43,28 @@ class MovingAverage:
 
     @property
     def bins(self) -> int:
-        """How many terms are averaged."""
+        """The number of terms that are averaged."""
         return int(self.factors.shape[0])
 
     @property
     def bands(self) -> int:
-        """How many variables a term depends on."""
+        """The number of variables that a term depends on."""
         return int(self.factors.shape[1])
 
     @property
     def closes(self) -> bool:
-        """Whether the first state matters at the end."""
+        """Whether the last term depends on the first variable."""
         return self.ring and self.bins > 1 and bool(self.factors[-1, 1] > 0)
 
     @property
     def variances(self) -> FloatArray:
-        """Of all terms, without what they share."""
+        """The variances of all terms, without the common part."""
         result: FloatArray = (self.factors**2).sum(axis=1)
         return result
 
     @property
     def signal(self) -> float:
-        """The largest variance of a term without what all share."""
+        """The largest variance of a term, without the common part."""
         return float(self.variances.max())
 
     @property
@@ -95,19 +103,23 @@ class MovingAverage:
 
     @property
     def memory(self) -> dict[str, object]:
-        """The largest correlation of two neighbours."""
+        """The largest correlation of two neighbours, for a report."""
         neighbours = (self.factors[:-1, 1:] * self.factors[1:, :-1]).sum(axis=1)
         spread = np.sqrt(self.variances[:-1] * self.variances[1:])
         return {"correlation": float(np.max(neighbours / spread, initial=0.0))}
 
+    def on_a_line(self) -> MovingAverage:
+        """The same factors, the last term with a variable of its own in the place of Z_1."""
+        return replace(self, ring=False)
+
     def cut_open(self) -> MovingAverage:
-        """Below: without what the first and the last term have in common across the end."""
+        """A minorant: the last term loses what it shares with the first one across the end."""
         factors = self.factors.copy()
         factors[-1, 1] = 0.0
         return replace(self, factors=factors, ring=False)
 
     def gram(self) -> FloatArray:
-        """The matrix itself."""
+        """The Gram matrix."""
         bins = self.bins
         factor = np.zeros((bins, bins + self.bands - 1))
         i = np.arange(bins)
@@ -121,7 +133,7 @@ class MovingAverage:
 
 
 def few_bands_above(kernel: FloatArray, most: int) -> MovingAverage | None:
-    """A moving average just above a matrix on a line with at most so many bands, if any."""
+    """A majorant just above a matrix on a line with at most `most` bands, or None."""
     bands = _bands(kernel, kernel.shape[0])
     factors = _factors(kernel, bands) if bands <= most else None
     if factors is None:
@@ -131,10 +143,10 @@ def few_bands_above(kernel: FloatArray, most: int) -> MovingAverage | None:
 
 
 def few_bands_below(kernel: FloatArray, most: int) -> MovingAverage | None:
-    """A moving average below a matrix, just below it on a line with at most so many bands.
+    """A minorant of a matrix, just below it on a line with at most `most` bands.
 
-    What bins have in common at larger distances, or across the end of a ring, is left out; None if
-    the rest has no factors.
+    Entries at larger distances, or across the end of a ring, are left out: a smaller matrix, since
+    `_covers` checks that none of them is negative. None if the rest has no factors.
     """
     factors = _factors(kernel, _bands(kernel, min(kernel.shape[0] // 2 + 1, most)))
     if factors is None:
@@ -144,24 +156,24 @@ def few_bands_below(kernel: FloatArray, most: int) -> MovingAverage | None:
 
 
 def _bands(kernel: FloatArray, most: int) -> int:
-    """Two, or as many of the first ones as have something in them."""
-    nothing = NOTHING * kernel.max()
+    """Two, or as many of the first `most` as have an entry that is not negligible."""
+    negligible = NEGLIGIBLE * kernel.max()
     return 1 + max(
-        d for d in range(max(most, 2)) if d < 2 or np.diagonal(kernel, d).max() > nothing
+        d for d in range(max(most, 2)) if d < 2 or np.diagonal(kernel, d).max() > negligible
     )
 
 
 def _factors(kernel: FloatArray, bands: int) -> FloatArray | None:
     """X_i = sum_k factors[i, k] Z_(i+k) for a matrix with so many bands, from the last bin on.
 
-    The only ones without a variable beyond the last bin; None if one of them is negative, or if the
-    matrix is not positive definite.
+    They are the only ones without a variable beyond the last bin. None if one of them is negative,
+    or if the matrix is not positive definite. O(bins bands^2).
     """
     bins = kernel.shape[0]
     factors = np.zeros((bins, bands))
     for i in range(bins - 1, -1, -1):
         for k in range(min(bands, bins - i) - 1, 0, -1):
-            # What the terms of the bins i and i + k have in common beside Z_(i+k).
+            # What the terms of the bins i and i + k share beside Z_(i+k).
             others = factors[i, k + 1 :] @ factors[i + k, 1 : bands - k]
             factors[i, k] = (kernel[i, i + k] - others) / factors[i + k, 0]
         square = kernel[i, i] - factors[i, 1:] @ factors[i, 1:]
@@ -172,20 +184,20 @@ def _factors(kernel: FloatArray, bands: int) -> FloatArray | None:
 
 
 def two_bands(kernel: FloatArray) -> tuple[MovingAverage, MovingAverage] | None:
-    """Moving averages just above and just below a matrix without further bands, or None.
+    """A majorant and a minorant of a matrix with two bands, both within the margin, or None.
 
     here_i^2 = K_ii - ahead_i^2 and ahead_i = K_(i,i+1) / here_(i+1), from the last bin to the
-    first. On a ring the last one needs the first: the factors fall from round to round and settle,
-    unless there is none. All entries are then the wanted ones, up to a margin.
+    first. On a ring the last one needs the first: the factors decrease from round to round and
+    converge, or one of them stops being positive and there is no solution.
     """
     bins = kernel.shape[0]
     i = np.arange(bins)
     beside = np.append(np.diagonal(kernel, 1), kernel[0, -1] if bins > 2 else 0.0)
     apart = np.abs(i[:, None] - i)
     other = kernel[(apart > 1) & (apart < bins - 1)]
-    if bins < 2 or np.abs(other).max(initial=0.0) > NOTHING * kernel.max() or beside.min() < 0:
+    if bins < 2 or np.abs(other).max(initial=0.0) > NEGLIGIBLE * kernel.max() or beside.min() < 0:
         return None
-    ring = bool(beside[-1] > NOTHING * kernel.max())
+    ring = bool(beside[-1] > NEGLIGIBLE * kernel.max())
     here = _settled(np.diagonal(kernel), beside if ring else np.append(beside[:-1], 0.0))
     if here is None:
         return None
@@ -201,8 +213,9 @@ def two_bands(kernel: FloatArray) -> tuple[MovingAverage, MovingAverage] | None:
 def _covers(larger: FloatArray, smaller: FloatArray) -> bool:
     """Whether `larger` is `smaller` plus a non-negative and a positive semidefinite matrix.
 
-    The diagonal of each row has to pay for what is missing elsewhere in it: then a diagonally
-    dominant matrix has all that is missing.
+    In each row the surplus on the diagonal has to be at least the sum of the deficits elsewhere:
+    then the deficits are those of a diagonally dominant, hence positive semidefinite, matrix
+    (docs/gram.md, "Laplacians").
     """
     missing = np.maximum(smaller - larger, 0.0)
     np.fill_diagonal(missing, 0.0)
@@ -211,9 +224,9 @@ def _covers(larger: FloatArray, smaller: FloatArray) -> bool:
 
 
 def _settled(diagonal: FloatArray, beside: FloatArray) -> FloatArray | None:
-    """The factors `here`, from above; None if one is not positive, or if they do not settle."""
+    """The factors `here`, decreasing; None if one is not positive, or without convergence."""
     squares = diagonal.copy()
-    for _ in range(ROUNDS):
+    for _ in range(MOST_ROUNDS):
         before = squares.copy()
         for i in range(diagonal.size - 1, -1, -1):
             squares[i] = diagonal[i] - beside[i] ** 2 / squares[(i + 1) % diagonal.size]

@@ -1,60 +1,51 @@
-"""A race of majorants: who promises most is looked at more closely, until a promise is kept.
+"""Best-first search: the candidate with the smallest estimate is evaluated next.
 
-A promise says about what a majorant would come to on the finest lattice that is affordable for it.
-It begins with a coarse lattice, on a line in the place of a ring; then come how fast its numbers
-fall as lattices become finer, the ring itself, a finer lattice, and the number. What a first look
-of a kind corrects is expected of all that have not been looked at so.
+An estimate says about what bound a candidate would give on the finest lattice that is affordable
+for it. It begins with a coarse lattice, on a line in the place of a ring. The stages that follow
+make it more reliable: the measured convergence rate, the ring itself, a finer lattice, and at last
+the bound. What the first evaluation of a stage corrects is expected of all candidates of the same
+kind that have not passed it. The search ends when the smallest estimate is a computed bound.
 """
 
 from __future__ import annotations
 
 import math
+from enum import IntEnum
 from typing import NamedTuple
 
-from hockeystick.analyses.gram.search.candidates import COARSEST, Candidate
-from hockeystick.analyses.gram.search.question import Found, Question
-from hockeystick.profile.refinement import Direction
+from hockeystick.analyses.gram.search.candidates import Candidate
+from hockeystick.analyses.gram.search.evaluation import Evaluator, Found
+from hockeystick.analyses.gram.search.settings import Settings
 
-__all__ = ["FINE_WORK", "FIRST_FINENESS", "RING_EXCESS", "SECOND_LOOK", "Race"]
+__all__ = ["BestFirstSearch", "Estimate", "Stage"]
 
-# Parts of the budget, in operations: for a coarse look, and for a number.
-COARSE_WORK, FINE_WORK = 0.3, 6.0
-# The first lattice, one beside it that tells how fast numbers fall, and the ratio of further ones.
-FIRST_FINENESS, SECOND_LOOK, REFINEMENT = 1.2, 0.75, 0.6
-# Nothing is gained by a lattice that is hardly finer; two with this ratio are apart, or far apart.
-ALMOST, APART, FAR = 1.1, 1.5, 2.3
-# A ring loses more on a coarse lattice, for its first state.
-RING_EXCESS = 1.3
-# An answer may settle where so many times the accuracy is expected to be still to come.
-MAY_SETTLE = 2.0
-# How many promises are looked at once more, at most, in each of four ways; and what they may come
-# to after so many looks, relative to what they say. One that is kept may be a little above another.
-LIMITS, DOUBT = (6, 4, 3, 2), (0.96, 0.98, 0.98, 1.0, 0.997)
-ITSELF, CLOSELY, KEPT = 1, 2, 3
-# What would grow by more is no promise.
+# What would grow by more is no estimate: e^500 is near the end of floating point.
 LARGEST_EXPONENT = 500.0
-# Promises of a single chain that a second one may improve, and what a better score is worth, in
-# squares of the fineness (measured: a quarter of it in epsilon, about).
-WORTH_DOUBLING, WORTH_OF_SCORE = 1.05, 3.0
-# It takes as long as everything else, and has to promise this much less.
-PAYS = 0.995
-# A ring between mirrors takes one run instead of many, and is content with part of the work.
-SHARE_OF_MIRRORS = 0.25
 
 
-class Promise(NamedTuple):
-    """About what a candidate would come to on the finest lattice that is affordable for it.
+class Stage(IntEnum):
+    """What has been evaluated of a candidate, and so which stage comes next."""
 
-    `fall` is how fast the log of its numbers falls with the square of the fineness on a line. After
-    so many `looks`; after the last one it was kept, and `fineness` is that of the number.
+    COARSE = 0
+    RATE = 1
+    ITSELF = 2
+    REFINED = 3
+    FINAL = 4
+
+
+class Estimate(NamedTuple):
+    """About what bound a candidate would give on the finest lattice that is affordable for it.
+
+    `rate` is how fast the log of its bounds decreases with the square of the fineness on a line.
+    After the final stage `value` is the bound, computed at `fineness`.
     """
 
     value: float
     candidate: Candidate
     finest: float
     coarse: float
-    fall: float
-    looks: int = 0
+    rate: float
+    stage: Stage = Stage.COARSE
     fineness: float = math.inf
 
     @property
@@ -62,210 +53,208 @@ class Promise(NamedTuple):
         """Whether it has to be computed as a ring."""
         return self.candidate.mixture.ring
 
-    @property
-    def kind(self) -> tuple[object, ...]:
-        """What has lattices like its own."""
-        return self.ring, "mirrored" in self.candidate.mixture.memory, self.candidate.recursion
-
-    @property
-    def finenesses(self) -> list[float]:
+    def finenesses(self, settings: Settings) -> list[float]:
         """From the first one to the finest, in equal ratios near the usual one.
 
-        There is one in between, unless they are close: it tells how fast numbers fall.
+        There is one in between, unless they are close: it tells the convergence rate.
         """
         first = max(self.coarse, self.finest)
-        if first <= self.finest * ALMOST:
+        if first <= self.finest * settings.hardly_finer:
             return [first]
-        looks = round(math.log(self.finest / first) / math.log(REFINEMENT))
-        looks = max(looks, 2 if first > self.finest * APART else 1)
-        return [first * (self.finest / first) ** (look / looks) for look in range(looks + 1)]
-
-    @property
-    def is_far(self) -> bool:
-        """Whether the finest is far from the first one."""
-        return self.coarse > FAR * self.finest
-
-    def excess(self, fineness: float) -> float:
-        """The square of a fineness, or what is like it on a line."""
-        return (RING_EXCESS if self.ring else 1.0) * fineness**2
-
-    def hoped(self, seen: float, finer: float) -> Promise:
-        """What is seen, if the square of the fineness changes by `finer`."""
-        return self._replace(value=_expected(seen, finer, self.fall))
+        steps = round(math.log(self.finest / first) / math.log(settings.refinement))
+        steps = max(steps, 2 if first > self.finest * settings.apart else 1)
+        return [first * (self.finest / first) ** (step / steps) for step in range(steps + 1)]
 
 
-class Race:
-    """One question in one direction: who promises most is looked at more closely."""
+class BestFirstSearch:
+    """The best candidate for one question in one direction."""
 
     def __init__(
-        self,
-        candidates: list[Candidate],
-        budget: float,
-        question: Question,
-        direction: Direction,
-        accuracy: float,
+        self, candidates: list[Candidate], budget: float, evaluator: Evaluator, accuracy: float
     ) -> None:
         self._candidates = candidates
         self._budget = budget
-        self._question = question
-        self._direction = direction
+        self._evaluator = evaluator
         self._accuracy = accuracy
-        # Kinds, and the looks of them that have corrected others.
-        self._known: set[tuple[object, int]] = set()
+        self._settings = evaluator.laws.settings
+        # Kinds, and their stages that have corrected others.
+        self._corrected_by: set[tuple[object, Stage]] = set()
 
-    def winner(self) -> Found:
-        """The best promise that has been kept."""
-        pool = self._promises()
-        steps = (self._falling, self._itself, self._closely, self._kept)
-        taken, doubled = [0] * len(steps), False
+    def best(self) -> Found:
+        """The smallest estimate, once it is a computed bound."""
+        pool = self._coarse_estimates()
+        stages = (self._with_rate, self._of_itself, self._refined, self._final)
+        taken, doubled = [0] * len(stages), False
         while True:
-            best = min(pool, key=self._hope)
-            looks = best.looks
-            if looks > KEPT:
-                return Found(best.value, self._direction, best.candidate, best.fineness)
-            if looks == KEPT and not doubled:
-                pool += self._second_chain(pool)
+            best = min(pool, key=self._at_best)
+            stage = best.stage
+            if stage is Stage.FINAL:
+                found = best.value, self._evaluator.direction, best.candidate, best.fineness
+                return Found(*found)
+            if stage is Stage.REFINED and not doubled:
+                pool += self._second_chains(pool)
                 doubled = True
                 continue
             pool.remove(best)
-            if self._is_idle(best, pool):
-                pool.append(best._replace(looks=looks + 1))
-            elif taken[looks] < LIMITS[looks]:
-                taken[looks] += 1
-                seen = steps[looks](best)._replace(looks=looks + 1)
-                pool = [*self._corrected(pool, best, seen), seen]
+            following = Stage(stage + 1)
+            if self._may_skip(best, pool):
+                pool.append(best._replace(stage=following))
+            elif taken[stage] < self._settings.limits[stage]:
+                taken[stage] += 1
+                evaluated = stages[stage](best)._replace(stage=following)
+                pool = [*self._corrected(pool, best, evaluated), evaluated]
 
-    def _hope(self, promise: Promise) -> float:
-        """What it may come to at best."""
-        return self._question.grown(promise.value, DOUBT[promise.looks])
+    def _at_best(self, estimate: Estimate) -> float:
+        """The estimate with the safety factor of its stage."""
+        return self._evaluator.scaled(estimate.value, self._settings.safety[estimate.stage])
 
-    def _is_idle(self, promise: Promise, others: list[Promise]) -> bool:
-        """Whether the next look is not worth its time.
+    def _may_skip(self, estimate: Estimate, others: list[Estimate]) -> bool:
+        """Whether the next stage is not worth its time.
 
-        A line has been seen itself. Where nobody comes near no closer look is needed, and of a ring
-        whose finest lattice is near the first one it takes nearly as long as the number.
+        A line has been evaluated itself. Where no other candidate comes near, no closer evaluation
+        is needed, and for a ring whose finest lattice is near the first one it takes nearly as long
+        as the final one.
         """
-        if promise.looks == CLOSELY:
-            rival = min(map(self._hope, others), default=math.inf)
-            return promise.value < rival or (promise.ring and not promise.is_far)
-        return promise.looks == ITSELF and not promise.ring
+        if estimate.stage is Stage.ITSELF:
+            rival = min(map(self._at_best, others), default=math.inf)
+            close = not estimate.coarse > self._settings.far_apart * estimate.finest
+            return estimate.value < rival or (estimate.ring and close)
+        return estimate.stage is Stage.RATE and not estimate.ring
 
-    def _corrected(self, pool: list[Promise], before: Promise, after: Promise) -> list[Promise]:
-        """What a first look has changed is expected of the others of its kind."""
-        if (before.kind, before.looks) in self._known:
+    def _corrected(self, pool: list[Estimate], before: Estimate, after: Estimate) -> list[Estimate]:
+        """What the first evaluation of a stage changed is expected of the others of its kind."""
+        kind = before.candidate.kind
+        if (kind, before.stage) in self._corrected_by:
             return pool
-        self._known.add((before.kind, before.looks))
+        self._corrected_by.add((kind, before.stage))
         if not (0 < before.value < math.inf and 0 < after.value < math.inf):
             return pool
         return [
             one._replace(value=one.value * after.value / before.value)
-            if one.looks <= before.looks and one.kind == before.kind
+            if one.stage <= before.stage and one.candidate.kind == kind
             else one
             for one in pool
         ]
 
-    def _promises(self) -> list[Promise]:
-        """From a coarse look at all; the best of each kind also as a line between mirrors."""
-        seen = [
-            self._from_afar(one)
+    def _coarse_estimates(self) -> list[Estimate]:
+        """From a coarse lattice for all; the best of each name also as a line between mirrors."""
+        coarsest = self._settings.coarsest
+        found = [
+            self._coarse_estimate(one)
             for one in self._candidates
-            if not one.dear or self._affordable(one, COARSE_WORK) < COARSEST
+            if not one.expensive or self._affordable(one, self._settings.coarse_work) < coarsest
         ]
-        leading = {one.candidate.name: one for one in sorted(seen, key=_by_value, reverse=True)}
+        leading = {one.candidate.name: one for one in sorted(found, key=_value, reverse=True)}
         mirrored = [one.candidate.mirrored for one in leading.values()]
-        return seen + [
-            self._from_afar(one, SHARE_OF_MIRRORS) for one in mirrored if one is not None
-        ]
+        share = self._settings.mirror_work
+        return found + [self._coarse_estimate(one, share) for one in mirrored if one is not None]
 
-    def _from_afar(self, candidate: Candidate, share: float = 1.0) -> Promise:
-        """From a coarse look on a line, with what a ring has beyond it."""
-        line = candidate.cut_open()
-        coarse = max(self._affordable(line, COARSE_WORK), FIRST_FINENESS)
-        finest = self._affordable(candidate, share * FINE_WORK)
-        promise = Promise(math.inf, candidate, finest, coarse, self._question.usual_fall)
-        return self._on_a_line(promise, coarse)
+    def _coarse_estimate(self, candidate: Candidate, share: float = 1.0) -> Estimate:
+        """From a coarse lattice on a line, with what a ring has beyond it."""
+        settings = self._settings
+        coarse = self._affordable(candidate.on_a_line, settings.coarse_work)
+        coarse = max(coarse, settings.first_fineness)
+        finest = self._affordable(candidate, share * settings.finest_work)
+        rate = self._evaluator.usual_rate
+        return self._from_line(Estimate(math.inf, candidate, finest, coarse, rate), coarse)
 
-    def _on_a_line(self, promise: Promise, fineness: float) -> Promise:
-        seen = self._at(promise.candidate.cut_open(), fineness).value
-        grown = self._question.grown(seen, promise.candidate.growth_of_ring)
-        return promise.hoped(grown, promise.excess(promise.finest) - fineness**2)
+    def _from_line(self, estimate: Estimate, fineness: float) -> Estimate:
+        """From one lattice of the line, extrapolated to the finest one of the candidate."""
+        candidate = estimate.candidate
+        bound = self._at(candidate.on_a_line, fineness).value
+        grown = self._evaluator.scaled(bound, self._evaluator.laws.ring_growth(candidate))
+        finer = self._excess(estimate, estimate.finest) - fineness**2
+        return estimate._replace(value=_extrapolated(grown, finer, estimate.rate))
 
-    def _falling(self, promise: Promise) -> Promise:
+    def _with_rate(self, estimate: Estimate) -> Estimate:
         """From two lattices on a line, unless there will be no finer one."""
-        line, second = promise.candidate.cut_open(), SECOND_LOOK * promise.coarse
-        if promise.finest >= second:
-            return promise
-        fall = self._question.fall(self._at(line, promise.coarse), self._at(line, second))
-        return self._on_a_line(promise._replace(fall=fall), second)
+        second = self._settings.second_fineness * estimate.coarse
+        if estimate.finest >= second:
+            return estimate
+        line = estimate.candidate.on_a_line
+        rate = self._evaluator.rate(self._at(line, estimate.coarse), self._at(line, second))
+        return self._from_line(estimate._replace(rate=rate), second)
 
-    def _itself(self, promise: Promise) -> Promise:
-        """From the first lattice, not of a line in the place of a ring."""
-        first = promise.finenesses[0]
-        finer = promise.excess(promise.finest) - promise.excess(first)
-        return promise.hoped(self._at(promise.candidate, first).value, finer)
+    def _of_itself(self, estimate: Estimate) -> Estimate:
+        """From the first lattice of the candidate, not of a line in the place of a ring."""
+        first = estimate.finenesses(self._settings)[0]
+        finer = self._excess(estimate, estimate.finest) - self._excess(estimate, first)
+        bound = self._at(estimate.candidate, first).value
+        return estimate._replace(value=_extrapolated(bound, finer, estimate.rate))
 
-    def _closely(self, promise: Promise) -> Promise:
-        """From the lattice before the finest one, and from how fast numbers fell until then."""
-        if len(promise.finenesses) < 3:
-            return promise
-        first, *_, second, finest = promise.finenesses
-        looks = self._at(promise.candidate, first), self._at(promise.candidate, second)
-        fall = self._question.fall(*looks)
-        return promise._replace(value=_expected(looks[1].value, finest**2 - second**2, fall))
+    def _refined(self, estimate: Estimate) -> Estimate:
+        """From the lattice before the finest one, and the convergence rate until then."""
+        finenesses = estimate.finenesses(self._settings)
+        if len(finenesses) < 3:
+            return estimate
+        first, *_, second, finest = finenesses
+        bounds = self._at(estimate.candidate, first), self._at(estimate.candidate, second)
+        rate = self._evaluator.rate(*bounds)
+        value = _extrapolated(bounds[1].value, finest**2 - second**2, rate)
+        return estimate._replace(value=value)
 
-    def _kept(self, promise: Promise) -> Promise:
-        """What it comes to: finer lattices until the answer settles or costs too much."""
-        first, *finer = promise.finenesses
-        best = before = self._at(promise.candidate, first)
-        for fineness in self._worth_a_look(promise, finer, best.value):
-            found = self._at(promise.candidate, fineness)
+    def _final(self, estimate: Estimate) -> Estimate:
+        """The bound: finer lattices until it settles or the budget ends."""
+        first, *finer = estimate.finenesses(self._settings)
+        best = before = self._at(estimate.candidate, first)
+        for fineness in self._worthwhile(estimate, finer, best.value):
+            found = self._at(estimate.candidate, fineness)
             ratio = (fineness / before.fineness) ** 2
             still_to_come = (before.value - found.value) * ratio / (1 - ratio)
             best, before = min(best, found, key=lambda one: one.value), found
-            if 0 <= still_to_come <= self._accuracy * self._question.scale(found.value):
+            scale = self._evaluator.question.scale(found.value)
+            if 0 <= still_to_come <= self._accuracy * scale:
                 break
-        return promise._replace(value=best.value, fineness=best.fineness)
+        return estimate._replace(value=best.value, fineness=best.fineness)
 
-    def _worth_a_look(self, promise: Promise, finenesses: list[float], value: float) -> list[float]:
-        """The finest, and those before it where the answer may settle."""
-        enough = MAY_SETTLE * self._accuracy * self._question.scale(value)
+    def _worthwhile(self, estimate: Estimate, finenesses: list[float], value: float) -> list[float]:
+        """The finest, and those before it where the bound may settle."""
+        scale = self._evaluator.question.scale(value)
+        enough = self._settings.may_settle * self._accuracy * scale
         settles = [
-            one for one in finenesses[:-1] if promise.fall * promise.excess(one) * value < enough
+            one
+            for one in finenesses[:-1]
+            if estimate.rate * self._excess(estimate, one) * value < enough
         ]
         return [*settles, *finenesses[-1:]]
 
-    def _second_chain(self, promises: list[Promise]) -> list[Promise]:
-        """The promise with two chains, if one is expected to be better than all with one."""
-        least = min(one.value for one in promises)
+    def _second_chains(self, estimates: list[Estimate]) -> list[Estimate]:
+        """The estimate with two chains, if one is expected to be better than all with one."""
+        settings = self._settings
+        least = min(one.value for one in estimates)
         closer = []
-        for promise in promises:
-            close = promise.looks > CLOSELY and promise.value < WORTH_DOUBLING * least
-            richer = promise.candidate.richer() if close else None
-            if richer is None:
+        for estimate in estimates:
+            close = estimate.stage > Stage.ITSELF and estimate.value < settings.within * least
+            extension = estimate.candidate.second_chain() if close else None
+            if extension is None:
                 continue
-            candidate, gain = richer
-            finest = self._affordable(candidate, FINE_WORK)
-            if finest >= COARSEST:
+            candidate, gain = extension
+            finest = self._affordable(candidate, settings.finest_work)
+            if finest >= settings.coarsest:
                 continue
-            double = promise._replace(candidate=candidate, finest=finest)
-            finer = double.excess(finest) - promise.excess(promise.finest) - WORTH_OF_SCORE * gain
-            value = _expected(promise.value, finer, self._question.usual_fall)
+            double = estimate._replace(candidate=candidate, finest=finest)
+            finer = self._excess(double, finest) - self._excess(estimate, estimate.finest)
+            finer -= settings.score_worth * gain
+            value = _extrapolated(estimate.value, finer, self._evaluator.usual_rate)
             closer.append(double._replace(value=value))
-        closer.sort(key=_by_value)
-        return [one for one in closer[:1] if one.value < PAYS * least]
+        closer.sort(key=_value)
+        return [one for one in closer[:1] if one.value < settings.second_chain_gain * least]
+
+    def _excess(self, estimate: Estimate, fineness: float) -> float:
+        """The square of a fineness, or what loses as much on a line."""
+        return (self._settings.ring_excess if estimate.ring else 1.0) * fineness**2
 
     def _at(self, candidate: Candidate, fineness: float) -> Found:
-        return self._question.at(candidate, self._direction, fineness)
+        return self._evaluator.at(candidate, fineness)
 
     def _affordable(self, candidate: Candidate, share: float) -> float:
-        most = share * self._budget
-        return candidate.affordable(self._direction, tail=self._question.tail, most=most)
+        return self._evaluator.affordable(candidate, share * self._budget)
 
 
-def _expected(value: float, finer: float, fall: float) -> float:
-    """What a number may become if the square of the fineness changes by `finer`."""
-    return value * math.exp(min(fall * finer, LARGEST_EXPONENT))
+def _extrapolated(value: float, finer: float, rate: float) -> float:
+    """What a bound may become if the square of the fineness changes by `finer`."""
+    return value * math.exp(min(rate * finer, LARGEST_EXPONENT))
 
 
-def _by_value(one: Promise) -> float:
+def _value(one: Estimate) -> float:
     return one.value

@@ -1,88 +1,61 @@
-"""Mixtures with Markov structure that dominate a plan's mixture over bins, and laws of them."""
+"""The majorants that may be best for a Gram matrix.
+
+Targets are all bins, an arc of a ring that leaves out a few neighbours (whose position may be
+revealed), or every second, third or fourth bin (of which the class may be revealed). Each has
+majorants for several tilts.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hockeystick._numerics.divergence import ROUNDING
-from hockeystick._numerics.law import Side
-from hockeystick._numerics.search import bracket
-from hockeystick.analyses.gram.law.chain_mixture import Mixture
-from hockeystick.analyses.gram.law.lognormal import add_delta, remove_delta
+from hockeystick._numerics.law import FloatArray
+from hockeystick.analyses.gram.law.chain_sums import chain_sum_law, chain_work
 from hockeystick.analyses.gram.law.moving_sums import moving_sum_law, moving_work
-from hockeystick.analyses.gram.law.partial_sums import sum_law, work
-from hockeystick.analyses.gram.law.sum_table import SumLaw
-from hockeystick.profile.refinement import Direction
+from hockeystick.analyses.gram.law.reading import SumLaw
+from hockeystick.analyses.gram.law.task import Mixture
+from hockeystick.analyses.gram.order.chains import ChainMixture, TwoChains
+from hockeystick.analyses.gram.order.lag_bounds import (
+    LagBounds,
+    compensated_cover,
+    cover,
+    ring_cover,
+)
+from hockeystick.analyses.gram.order.moving_average import (
+    MovingAverage,
+    few_bands_above,
+    two_bands,
+)
+from hockeystick.analyses.gram.search.programmes import (
+    best_majorant,
+    score_of_chain,
+    two_band_majorant,
+    two_chain_majorant,
+)
+from hockeystick.analyses.gram.search.settings import SETTINGS, Settings
 
-__all__ = ["CHAINS", "COARSEST", "MOVING", "Candidate", "Reading", "Richer"]
-
-PRICES: dict[Direction, Callable[..., float]] = {"remove": remove_delta, "add": add_delta}
-# Relative width at which a search for epsilon stops.
-EPSILON_TOLERANCE = 1e-7
-LARGEST_EPSILON = 1e4
-# Sums of many terms near 1 are off by some units in their last place: a factor on the likelihood
-# ratio, and so a shift of epsilon. It matters where the noise is so large that delta is as small.
-SUM_ROUNDING = 1e-12
-# Lattices are not finer, nor coarser.
-FINEST, COARSEST = 0.02, 2.0
-
-
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """A law of sums: bounds delta at every epsilon in one direction."""
-
-    law: SumLaw
-    common: float
-    direction: Direction
-    side: Side
-
-    def delta(self, epsilon: float) -> float:
-        """A bound on delta(epsilon), on the side of the law."""
-        upper = self.side is Side.UPPER
-        law, at = self.law, epsilon - SUM_ROUNDING if upper else epsilon + SUM_ROUNDING
-        value = float(PRICES[self.direction](law.s, law.q, common=self.common, epsilon=at))
-        if math.isnan(value):
-            return 1.0 if upper else 0.0
-        if upper:
-            return min(float(value + law.charge) * (1 + ROUNDING), 1.0)
-        return value * (1 - ROUNDING)
-
-    def epsilon(self, delta: float) -> float:
-        """A bound on epsilon(delta); infinite if none below 10,000 is enough."""
-        if self.delta(0.0) <= delta:
-            return 0.0
-        high = 1.0
-        while self.delta(high) > delta:
-            high *= 2
-            if high > LARGEST_EPSILON:
-                return math.inf
-        low, high = bracket(
-            lambda e: self.delta(e) <= delta,
-            high / 2 if high > 1 else 0.0,
-            high,
-            tolerance=EPSILON_TOLERANCE,
-        )
-        return high if self.side is Side.UPPER else low
+__all__ = ["Candidate", "Extension", "banded", "candidates", "chained", "distinct", "tilts"]
 
 
 class Recursion(NamedTuple):
-    """How the law of a kind of mixture is computed, and how many operations that takes."""
+    """How the law of a kind of mixture is computed, and about how many operations that takes."""
 
-    law: Callable[..., SumLaw]
-    work: Callable[..., float]
-
-
-CHAINS, MOVING = Recursion(sum_law, work), Recursion(moving_sum_law, moving_work)
+    law: Callable[[Any], SumLaw]
+    work: Callable[[Any], float]
 
 
-class Richer(NamedTuple):
-    """A candidate with one more chain, and by how much its score is better."""
+CHAINS = Recursion(chain_sum_law, chain_work)
+MOVING_AVERAGES = Recursion(moving_sum_law, moving_work)
+
+
+class Extension(NamedTuple):
+    """A candidate with a second chain, and by how much its score is better."""
 
     candidate: Candidate
     gain: float
@@ -90,67 +63,204 @@ class Richer(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A mixture, and how it came about, with the laws that were computed so far.
+    """A mixture that dominates, or is dominated, with its origin.
 
-    `richer` looks for a closer one with a second chain; `mirrored` is a ring on a line. One that
-    is `dear` is for budgets with which a coarse look is quick.
+    `line` is the mixture of a ring cut open: no bound, but close, quick, and in the same order.
+    `mirrored` is a majorant of the ring on a line. `second_chain` looks for a closer majorant with
+    one more chain. One that is `expensive` is only tried where a coarse evaluation is affordable.
     """
 
     name: str
     mixture: Mixture
-    recursion: Recursion = CHAINS
-    richer: Callable[[], Richer | None] = lambda: None
+    recursion: Recursion
+    line: Candidate | None = None
     mirrored: Candidate | None = None
-    dear: bool = False
-    _laws: dict[tuple[object, ...], SumLaw] = field(default_factory=dict)
-    _surrogates: list[Candidate] = field(default_factory=list)
+    between_mirrors: bool = False
+    expensive: bool = False
+    second_chain: Callable[[], Extension | None] = lambda: None
 
-    def cut_open(self) -> Candidate:
-        """The same on a line: no bound for a ring, but close, quick, and in the same order."""
-        if not self.mixture.ring:
-            return self
-        if self._surrogates == []:
-            opened: Any = replace(self.mixture, ring=False)  # type: ignore[type-var]
-            self._surrogates.append(Candidate(self.name, opened, self.recursion))
-        return self._surrogates[0]
+    @property
+    def on_a_line(self) -> Candidate:
+        """The candidate itself, or its line if it is a ring."""
+        return self if self.line is None else self.line
 
-    @cached_property
-    def growth_of_ring(self) -> float:
-        """By how much epsilon is larger than on the line: by the root of the chi-squared's ratio.
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What has lattices like its own."""
+        return self.mixture.ring, self.between_mirrors, self.recursion
 
-        An estimate: it is right at high noise, where the sum of all entries decides, and near 1 at
-        low noise, where the diagonal does.
-        """
-        if not self.mixture.ring:
-            return 1.0
-        ring, line = (float(np.expm1(one.mixture.gram()).sum()) for one in (self, self.cut_open()))
-        return math.sqrt(ring / line) if line > 0 else 1.0
 
-    def affordable(
-        self, direction: Direction, *, tail: float, most: float, side: Side = Side.UPPER
-    ) -> float:
-        """The smallest fineness whose work is within bounds."""
+def chained(name: str, mixture: ChainMixture | TwoChains, **others: Any) -> Candidate:
+    """A candidate with one chain or two."""
+    line = Candidate(name, mixture.on_a_line(), CHAINS) if mixture.ring else None
+    return Candidate(name, mixture, CHAINS, line=line, **others)
 
-        def fits(fineness: float) -> bool:
-            cost = self.recursion.work(
-                self.mixture,
-                remove=direction == "remove",
-                side=side,
-                fineness=fineness,
-                tail=tail,
-            )
-            return cost <= most
 
-        if not fits(COARSEST):
-            return COARSEST
-        return bracket(fits, FINEST, COARSEST, tolerance=0.02)[1]
+def banded(name: str, mixture: MovingAverage, *, expensive: bool = False) -> Candidate:
+    """A candidate with few bands."""
+    line = Candidate(name, mixture.on_a_line(), MOVING_AVERAGES) if mixture.ring else None
+    return Candidate(name, mixture, MOVING_AVERAGES, line=line, expensive=expensive)
 
-    def reading(self, direction: Direction, *, side: Side, fineness: float, tail: float) -> Reading:
-        """The law at a fineness, computed once."""
-        key = (direction, side, fineness, tail)
-        if key not in self._laws:
-            remove = direction == "remove"
-            self._laws[key] = self.recursion.law(
-                self.mixture, remove=remove, side=side, fineness=fineness, tail=tail
-            )
-        return Reading(self._laws[key], self.mixture.common, direction, side)
+
+def candidates(kernel: FloatArray, settings: Settings = SETTINGS) -> list[Candidate]:
+    """Majorants of all targets, for all tilts."""
+    kept: dict[tuple[object, ...], Candidate] = {}
+    scores: dict[float, float] = {}
+    found = _targets(kernel, settings)
+    for name, target in found.items():
+        for tilt in tilts(kernel, settings):
+            one = best_majorant(target, tilt, settings)
+            key = (name, *distinct(one, target, settings))
+            kept[key] = _with_alternatives(name, target, one, tilt, settings)
+            score = score_of_chain(target, one, tilt, settings) - math.log(target.bins)
+            scores[tilt] = min(score, scores.get(tilt, math.inf))
+    return [
+        *kept.values(),
+        *_two_band_candidates(kernel, found, scores, settings),
+        *_few_band_candidates(kernel, found, settings),
+    ]
+
+
+def tilts(kernel: FloatArray, settings: Settings = SETTINGS) -> list[float]:
+    """Tilts of majorants, and minorants, that may be best at some noise and delta.
+
+    Powers of a number over the largest entry: a little more noise has the same majorants, only
+    smaller, so that epsilon does not jump.
+    """
+    largest = float(kernel.max())
+    quantile = settings.tilt_offset + settings.tilt_quantile / math.sqrt(largest)
+    least = settings.least_tilt * quantile * largest
+    ratio = settings.tilt_ratio
+    first = math.floor(math.log(least) / math.log(ratio))
+    return [ratio**power / largest for power in range(first, first + settings.tilts)]
+
+
+def distinct(mixture: ChainMixture, target: LagBounds, settings: Settings) -> tuple[float, ...]:
+    """What mixtures of one target differ in, to a few digits: many tilts have the same one."""
+    largest = target.values[0]
+    parts = (mixture.rho, mixture.common / largest, mixture.chain / largest)
+    return tuple(round(float(part), settings.digits) for part in parts)
+
+
+def _targets(kernel: FloatArray, settings: Settings) -> dict[str, LagBounds]:
+    """By name."""
+    whole = _whole(kernel, settings)
+    found = {"ring" if whole.ring else "line": whole}
+    if whole.ring:
+        plain = ring_cover(kernel)
+        dropped = _correlated_neighbours(plain.values, settings)
+        if dropped <= settings.most_dropped * plain.bins:
+            found["arc"] = plain.cut_open(dropped)
+    for spacing in settings.spacings:
+        close = whole.values[min(spacing, whole.bins - 1)] >= settings.close * whole.values[0]
+        enough = whole.bins >= settings.fewest_bins * spacing
+        if close and enough and whole.bins % spacing == 0:
+            found[f"every {spacing} bins"] = whole.thinned(spacing)
+    return found
+
+
+def _whole(kernel: FloatArray, settings: Settings) -> LagBounds:
+    """Bounds on all entries; those that lower some of them only if much is gained."""
+    plain, compensated = cover(kernel), compensated_cover(kernel)
+    return compensated if compensated.total < settings.much_less * plain.total else plain
+
+
+def _correlated_neighbours(values: FloatArray, settings: Settings) -> int:
+    """Up to which distance on a ring bins share more than a negligible amount."""
+    half = values[: values.size // 2 + 1]
+    far = half > half.min() + settings.negligible * half[0]
+    return int(np.flatnonzero(far)[-1]) if far.any() else 0
+
+
+def _with_alternatives(
+    name: str, target: LagBounds, one: ChainMixture, tilt: float, settings: Settings
+) -> Candidate:
+    """A chain with what may be closer, or quicker: a second chain, mirrors instead of a ring."""
+    doubled = cache(partial(_second_chain, target, one, tilt, settings))
+    mirrored = None
+    if one.closes:
+        mirrored = chained(
+            name,
+            one.between_mirrors(),
+            between_mirrors=True,
+            second_chain=partial(_extended, name, doubled, between_mirrors=True),
+        )
+    extended = partial(_extended, name, doubled, between_mirrors=False)
+    return chained(name, one, mirrored=mirrored, second_chain=extended)
+
+
+def _second_chain(
+    target: LagBounds, single: ChainMixture, tilt: float, settings: Settings
+) -> tuple[TwoChains, float] | None:
+    """Two chains, and by how much their score is better."""
+    found = two_chain_majorant(target, single, tilt, settings)
+    if found is None:
+        return None
+    gain = score_of_chain(target, single, tilt, settings) - found[1]
+    return (found[0], gain) if gain > 0 else None
+
+
+def _extended(
+    name: str, doubled: Callable[[], tuple[TwoChains, float] | None], *, between_mirrors: bool
+) -> Extension | None:
+    found = doubled()
+    if found is None:
+        return None
+    mixture, gain = found
+    if between_mirrors:
+        mixture = mixture.between_mirrors()
+    return Extension(chained(f"{name}, two chains", mixture, between_mirrors=between_mirrors), gain)
+
+
+def _two_band_candidates(
+    kernel: FloatArray,
+    targets: dict[str, LagBounds],
+    scores: dict[float, float],
+    settings: Settings,
+) -> list[Candidate]:
+    """The matrix itself if it has no further bands, and majorants that beat all chains' scores.
+
+    Those of all targets, and of the first residue classes that have two bands on their own.
+    """
+    exact = two_bands(kernel)
+    found = [] if exact is None else [banded("two bands", exact[0])]
+    whole = _whole(kernel, settings)
+    spacing = _exact_spacing(whole, settings)
+    if spacing is not None:
+        targets = {**targets, f"every {spacing} bins": whole.thinned(spacing)}
+    for name, target in targets.items():
+        for tilt, least in scores.items():
+            pair = two_band_majorant(target, tilt, settings)
+            if pair is not None and pair[1] - math.log(target.bins) < least:
+                found.append(banded(f"{name}, two bands", pair[0]))
+                break
+    return found
+
+
+def _few_band_candidates(
+    kernel: FloatArray, targets: dict[str, LagBounds], settings: Settings
+) -> list[Candidate]:
+    """The matrix itself on a line, or on an arc of a ring, if it has few bands but more than two.
+
+    Their lattices cost a power of the number of bands, so that chains are ahead unless the budget
+    is large; nothing but the lattice is lost.
+    """
+    exact = {"arc": targets["arc"].by_distance} if "arc" in targets else {"line": kernel}
+    made = {name: few_bands_above(one, settings.most_bands) for name, one in exact.items()}
+    return [
+        banded(f"{name}, {one.bands} bands", one, expensive=True)
+        for name, one in made.items()
+        if one is not None and one.bands > 2
+    ]
+
+
+def _exact_spacing(whole: LagBounds, settings: Settings) -> int | None:
+    """Every how-many-th bin shares nothing with the second next one, as few as possible."""
+    half = whole.values[: whole.bins // 2 + 1] if whole.ring else whole.values
+    # A matrix of equal entries reaches nowhere beyond what all have in common.
+    beyond = half > half.min() + settings.negligible * half[0]
+    reach = int(np.flatnonzero(beyond).max(initial=0))
+    for spacing in range(2, whole.bins // settings.fewest_bins + 1):
+        if whole.bins % spacing == 0 and 2 * spacing > reach:
+            return spacing
+    return None

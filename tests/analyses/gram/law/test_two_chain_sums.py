@@ -1,4 +1,4 @@
-"""Two chains at once: both sides against quadrature, draws and a single chain; their majorants."""
+"""Two chains at once: both sides against quadrature, draws and a single chain."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from hockeystick._numerics.law import Side
-from hockeystick.analyses.gram.law.chain_mixture import ChainMixture, Task
-from hockeystick.analyses.gram.law.partial_sums import sum_law, work
-from hockeystick.analyses.gram.law.two_chains import TwoChains
-from hockeystick.analyses.gram.order.lag_bounds import LagBounds
-from hockeystick.analyses.gram.order.majorants import best_majorant
-from hockeystick.analyses.gram.order.richer import (
-    score_of_chain,
-    two_band_majorant,
-    two_chain_majorant,
+from hockeystick.analyses.gram.law.chain_sums import chain_work
+from hockeystick.analyses.gram.law.task import LATTICES, Task
+from hockeystick.analyses.gram.order.chains import ChainMixture, TwoChains
+from references.sum_law import (
+    assert_order_two,
+    band,
+    bounds,
+    chain_law,
+    enclosed,
+    exact,
+    ratios,
 )
-from references.gram_certificate import KINDS, TOLERANCE, certificate, matrix_of, random_target
-from references.sum_law import assert_order_two, band, bounds, enclosed, exact, ratios
 
 DIRECTIONS = [True, False]
 EPSILONS = [-0.5, 0.0, 0.5, 1.5]
@@ -51,7 +51,7 @@ def test_three_bins_are_enclosed(name, remove):
     """Whatever the steps: lower <= quadrature <= upper."""
     pair, fineness = THREE[name]
     expected = [exact(pair.gram(), e, remove=remove) for e in EPSILONS]
-    values = bounds(sum_law, pair, EPSILONS, remove=remove, fineness=fineness, tail=1e-8)
+    values = bounds(chain_law, pair, EPSILONS, remove=remove, fineness=fineness, tail=1e-8)
     assert enclosed(values, expected, slack=1e-5)
 
 
@@ -63,9 +63,9 @@ def test_short_lattices_are_charged(ring, remove):
     pair = pair_of(chains=(0.8, 0.6), ring=ring)
     expected = [exact(pair.gram(), e, remove=remove) for e in (*EPSILONS, 3.0)]
     law = {"remove": remove, "fineness": 1.5, "tail": 0.3}
-    values = bounds(sum_law, pair, (*EPSILONS, 3.0), **law)
+    values = bounds(chain_law, pair, (*EPSILONS, 3.0), **law)
     assert enclosed(values, expected, slack=1e-5)
-    upper = sum_law(pair, side=Side.UPPER, **law)
+    upper = chain_law(pair, side=Side.UPPER, **law)
     if remove:
         assert values[-1, 1] - upper.charge < expected[-1]
     else:
@@ -78,7 +78,7 @@ def test_one_chain_between_mirrors_is_enclosed(fineness, remove):
     """Terms near the ends have a larger variance, and each is normalised by its own."""
     pair = ChainMixture(0.1, 0.8, 0.2, 0.6, np.array([1.0, 0.8, 0.5]), ring=False, mirrored=True)
     expected = [exact(pair.gram(), e, remove=remove) for e in EPSILONS]
-    values = bounds(sum_law, pair, EPSILONS, remove=remove, fineness=fineness)
+    values = bounds(chain_law, pair, EPSILONS, remove=remove, fineness=fineness)
     assert enclosed(values, expected, slack=1e-5)
 
 
@@ -109,7 +109,7 @@ def test_random_pairs_agree_with_simulation(remove):
         ratio = ratios(pair.gram(), draws, which, remove=remove)
         low, high = np.array([band(ratio, e, remove=remove) for e in epsilons]).T
         fineness = 4.0 if pair.ring else 1.5
-        values = bounds(sum_law, pair, epsilons, remove=remove, fineness=fineness, tail=1e-5)
+        values = bounds(chain_law, pair, epsilons, remove=remove, fineness=fineness, tail=1e-5)
         assert np.all(values[:, 0] <= high), pair
         assert np.all(values[:, 1] >= low), pair
         told += int(np.sum(low > 0))
@@ -123,7 +123,7 @@ def test_both_sides_converge_with_order_two(remove):
     pair = pair_of(own=0.0, bins=2, rhos=(0.1, 0.7))
     expected = np.array([exact(pair.gram(), e, remove=remove, step=0.01) for e in (0.3, 1.0)])
     options = {"remove": remove, "tail": 1e-7, "steps": (0.8, 0.4, 0.2)}
-    assert_order_two(sum_law, pair, (0.3, 1.0), expected=expected, **options)
+    assert_order_two(chain_law, pair, (0.3, 1.0), expected=expected, **options)
 
 
 def test_an_idle_chain_changes_nothing():
@@ -134,10 +134,11 @@ def test_an_idle_chain_changes_nothing():
     for remove in DIRECTIONS:
         law = {"remove": remove, "fineness": 1.2, "tail": 1e-8}
         for side in Side.UPPER, Side.LOWER:
-            one, two = (sum_law(mixture, side=side, **law) for mixture in (single, double))
+            one, two = (chain_law(mixture, side=side, **law) for mixture in (single, double))
             np.testing.assert_allclose(two.s, one.s, rtol=1e-12)
             np.testing.assert_allclose(two.q, one.q, rtol=1e-12)
-        assert work(double, side=Side.UPPER, **law) > work(single, side=Side.UPPER, **law)
+        costs = [chain_work(Task(one, remove, Side.UPPER, 1.2, 1e-8)) for one in (single, double)]
+        assert costs[1] > costs[0]
 
 
 def test_the_matrix_is_the_sum_of_both():
@@ -156,62 +157,9 @@ def test_rounding_by_the_mean_is_unsound_when_adding(monkeypatch):
     """It reports less than the proven lower bound, as for one chain."""
     pair = pair_of(chains=(1.2, 1.0), own=0.0, bins=25, rhos=(0.2, 0.7))
     law = {"remove": False, "tail": 1e-5}
-    ((lower, _),) = bounds(sum_law, pair, [0.1], fineness=0.8, **law)
-    monkeypatch.setattr("hockeystick.analyses.gram.law.sum_grid.SUM_STEP", 0.1)
-    ((_, sound),) = bounds(sum_law, pair, [0.1], fineness=2.2, **law)
+    ((lower, _),) = bounds(chain_law, pair, [0.1], fineness=0.8, **law)
+    coarse = {"fineness": 2.2, "lattices": replace(LATTICES, sum_step=0.1), **law}
+    ((_, sound),) = bounds(chain_law, pair, [0.1], **coarse)
     monkeypatch.setattr(Task, "exponent", lambda self, i: None)
-    ((_, naive),) = bounds(sum_law, pair, [0.1], fineness=2.2, **law)
+    ((_, naive),) = bounds(chain_law, pair, [0.1], **coarse)
     assert naive < lower < sound
-
-
-# Majorants.
-
-
-def assert_dominates(target, mixture, row):
-    """The mixture less the target is semidefinite plus non-negative, as rows and as matrices."""
-    scale = mixture.gram().max()
-    extra, lowest = certificate(row - target.values, ring=target.ring)
-    assert lowest >= -TOLERANCE * scale
-    kept = mixture.common * (1 - np.outer(target.amplitudes, target.amplitudes))
-    above = mixture.gram() - kept - matrix_of(target, target.values + extra)
-    assert np.linalg.eigvalsh(above)[0] >= -10 * TOLERANCE * scale
-    assert np.linalg.eigvalsh(mixture.gram())[0] >= -TOLERANCE * scale
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("ring", [False, True])
-def test_two_bands_are_certified(kind, ring):
-    """A common factor and two bands above random targets, with falling amplitudes."""
-    for seed in range(3):
-        rng = np.random.default_rng([5, ring, seed])
-        target = random_target(rng, kind=kind, ring=ring, falling=not ring, most=14)
-        mixture, _ = two_band_majorant(target, 1.5)
-        first = target.amplitudes[0]
-        here, ahead = mixture.factors[0] / first
-        row = np.full(target.bins, mixture.common)
-        row[0] += here**2 + ahead**2
-        row[1] += here * ahead
-        row[-1] += here * ahead * ring
-        assert_dominates(target, mixture, row)
-
-
-WIDE = 0.4 * 0.5 ** np.arange(40) + np.maximum(0.6 - np.arange(40) / 50, 0.0)
-
-
-@pytest.mark.parametrize("ring", [False, True])
-def test_two_chains_are_certified_and_closer(ring):
-    """Above a wide band with a peak, and with a better score than the best single chain."""
-    values = WIDE if not ring else np.maximum(WIDE, np.append(0.0, WIDE[:0:-1]))
-    target = LagBounds(values, np.linspace(1.0, 0.6, 40) if not ring else np.ones(40), ring)
-    single = best_majorant(target, 1.0, 4.0)
-    mixture, score = two_chain_majorant(target, single, 4.0)
-    assert score < score_of_chain(target, single, 4.0)
-    plain = replace(mixture, amplitudes=np.ones(40))
-    assert_dominates(target, mixture, plain.gram()[0])
-
-
-def test_an_exact_band_is_found():
-    """Neighbours with a third of the diagonal in common, nothing else: no more is added."""
-    target = LagBounds(np.array([0.9, 0.3, *np.zeros(10)]), np.ones(12), ring=False)
-    mixture, _ = two_band_majorant(target, 1.0)
-    np.testing.assert_allclose(mixture.gram(), matrix_of(target, target.values), atol=1e-8)

@@ -18,31 +18,36 @@ from functools import cache, partial, reduce
 
 import numpy as np
 
-from hockeystick._numerics.law import FloatArray, Side
+from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.threads import in_threads
-from hockeystick.analyses.gram.law.chain_lattices import Step, lattices, state_count, steps_into
-from hockeystick.analyses.gram.law.chain_mixture import ChainMixture, Task
-from hockeystick.analyses.gram.law.chain_parts import Parts, own_count, own_parts, starts
-from hockeystick.analyses.gram.law.sum_grid import expected_size
-from hockeystick.analyses.gram.law.sum_table import SumLaw, SumTable, kernels, mixed_laws
-from hockeystick.analyses.gram.law.two_chains import TwoChains
+from hockeystick.analyses.gram.law.chain_states import (
+    Parts,
+    Step,
+    lattices,
+    own_count,
+    own_parts,
+    starts,
+    state_count,
+    steps_into,
+)
+from hockeystick.analyses.gram.law.nodes import expected_size
+from hockeystick.analyses.gram.law.reading import SumLaw, mixed_laws
+from hockeystick.analyses.gram.law.sum_table import SumTable, kernels
+from hockeystick.analyses.gram.law.task import Task
+from hockeystick.analyses.gram.order.chains import ChainMixture, TwoChains
 
-__all__ = ["sum_law", "work"]
+__all__ = ["chain_sum_law", "chain_work"]
 
-# A product of a state costs this much of rounding a sum.
-PRODUCT = 0.05
+ChainTask = Task[ChainMixture | TwoChains]
 
 
-def sum_law(
-    mixture: ChainMixture | TwoChains, *, remove: bool, side: Side, fineness: float, tail: float
-) -> SumLaw:
+def chain_sum_law(task: ChainTask) -> SumLaw:
     """The law of S: bounds E F(S) for convex F that increase (remove) or decrease (add).
 
     O(bins (states^2 sums + states sums parts)) for each value of the first state of a ring. Two
     chains with n and m states have nm states, and nm (n + m) is the place of the square.
     """
-    task: Task[ChainMixture | TwoChains] = Task(mixture, remove, side, fineness, tail)
-    axes = [Task(axis, remove, side, fineness, tail) for axis in mixture.axes]
+    mixture, axes = task.mixture, _axes(task)
     chains = [axis.mixture.chain_of_states() for axis in axes]
     first, weights, charge = _all_starts(axes)
     states = [lattices(axis, chain) for axis, chain in zip(axes, chains, strict=True)]
@@ -66,17 +71,19 @@ def sum_law(
     return mixed_laws([run.law() for run in runs], weights, charge)
 
 
-def work(
-    mixture: ChainMixture | TwoChains, *, remove: bool, side: Side, fineness: float, tail: float
-) -> float:
-    """About how many elementary operations `sum_law` takes."""
-    task: Task[ChainMixture | TwoChains] = Task(mixture, remove, side, fineness, tail)
-    axes = [Task(axis, remove, side, fineness, tail) for axis in mixture.axes]
+def chain_work(task: ChainTask) -> float:
+    """About how many elementary operations `chain_sum_law` takes."""
+    mixture, axes = task.mixture, _axes(task)
     chains = [axis.mixture.chain_of_states() for axis in axes]
     counts = [state_count(axis, chain) for axis, chain in zip(axes, chains, strict=True)]
-    per_sum = PRODUCT * sum(counts) + own_count(task)
+    per_sum = task.lattices.product_cost * sum(counts) + own_count(task)
     runs = math.prod(starts(axis, chain)[0].size for axis, chain in zip(axes, chains, strict=True))
     return runs * mixture.bins * math.prod(counts) * expected_size(task) * per_sum
+
+
+def _axes(task: ChainTask) -> list[Task[ChainMixture]]:
+    """One task for each chain."""
+    return [Task(axis, *task[1:]) for axis in task.mixture.axes]
 
 
 def _all_starts(axes: Sequence[Task[ChainMixture]]) -> tuple[FloatArray, FloatArray, float]:
@@ -100,7 +107,7 @@ def _all_starts(axes: Sequence[Task[ChainMixture]]) -> tuple[FloatArray, FloatAr
 class _Run(SumTable[ChainMixture | TwoChains]):
     """The table of one run, given the first states of a ring (0 on a line)."""
 
-    def __init__(self, task: Task[ChainMixture | TwoChains], start: FloatArray) -> None:
+    def __init__(self, task: ChainTask, start: FloatArray) -> None:
         super().__init__(task)
         self.start = float(np.maximum(start, 0.0).sum())
         # The lattice of each chain.
@@ -151,7 +158,7 @@ class _Run(SumTable[ChainMixture | TwoChains]):
         return worth
 
     def _charge_exits(self, axis: int, step: Step) -> None:
-        """What leaves the lattice, or is left out: in units of LR, or of probability for add."""
+        """Charge for what leaves the lattice, or is dropped: in LR, or in probability for add."""
         if not self.task.upper:
             return
         mass = self._along(axis, self.table.sum(axis=1))

@@ -1,16 +1,70 @@
-"""Blocks of bins along one direction: below the matrix, alike, and worth what they say."""
+"""Blocks that share nothing: above a matrix with compensation, below it along one direction."""
 
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 
-from hockeystick.analyses.gram.law.block_shifts import block_lengths, block_shifts
+import hockeystick as hs
+from hockeystick.analyses.gram.order.blocks import block_shifts, highest_block
+from hockeystick.analyses.gram.order.blocks import separated_blocks as separated
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.mechanisms import random_shift
+from references.gram_certificate import least_form, random_columns
 from references.sum_law import band, ratios
+
+# Quantiles of the common level, and what counts as far apart: any values give a majorant.
+separated_blocks = partial(separated, levels=(0.0, 0.5, 0.9, 1.0), far=4)
+
+
+def diagonal_of(blocks):
+    """The matrix that has the blocks on its diagonal, and nothing else."""
+    ends = np.cumsum([len(block) for block in blocks])
+    whole = np.zeros((ends[-1], ends[-1]))
+    for block, end in zip(blocks, ends, strict=True):
+        whole[end - len(block) : end, end - len(block) : end] = block
+    return whole
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_separated_blocks_dominate(seed):
+    """No non-negative vector sees less than before, also with a block that is cut off."""
+    rng = np.random.default_rng(seed)
+    gram = random_columns(rng, int(rng.integers(3, 16)))
+    length = int(rng.integers(1, len(gram)))
+    blocks = separated_blocks(gram, length)
+    assert [len(block) for block in blocks[:-1]] == [length] * (len(blocks) - 1)
+    assert all(np.linalg.eigvalsh(block)[0] >= -1e-9 * block.max() for block in blocks)
+    assert least_form(diagonal_of(blocks) - gram, rng) >= -1e-12
+
+
+def test_a_product_is_compensated_exactly():
+    """Entries y z^T between blocks add y y^T and z z^T: the total of a common part is kept."""
+    gram = np.full((6, 6), 2.0) + np.eye(6)
+    blocks = separated_blocks(gram, 3)
+    assert sum(block.sum() for block in blocks) == pytest.approx(gram.sum(), rel=1e-6)
+
+
+def test_blocks_far_apart_are_compensated_by_their_largest_entry():
+    """Many short blocks of a strategy with long memory, and still no more than twice the total."""
+    gram = hs.strategies.bsr(40, 40).gram(spacing=40)
+    blocks = separated_blocks(gram, 2)
+    rng = np.random.default_rng(1)
+    assert least_form(diagonal_of(blocks) - gram, rng) >= -1e-12
+    assert sum(block.sum() for block in blocks) < 2 * gram.sum()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_highest_block_is_a_gram_matrix_above_all(seed):
+    """Entry by entry, and positive semidefinite."""
+    rng = np.random.default_rng(seed)
+    blocks = [random_columns(rng, 5) for _ in range(3)]
+    highest = highest_block(blocks)
+    assert all(np.all(highest >= block) for block in blocks)
+    assert np.linalg.eigvalsh(highest)[0] >= -1e-9 * highest.max()
 
 
 def banded(bins, bands, *, cut=True):
@@ -72,14 +126,6 @@ def test_blocks_without_signal_have_no_shift():
     assert block_shifts(np.diag([1.0, 0.0, 1.0, 1.0]), 1)[1:] == (3, 0.75)
     shifts, _, _ = block_shifts(np.zeros((4, 4)), 2)
     assert shifts.tolist() == [0.0, 0.0]
-
-
-def test_lengths_reach_from_one_bin_to_all():
-    """Powers of two in between."""
-    assert block_lengths(1) == [1]
-    assert block_lengths(2) == [1, 2]
-    assert block_lengths(12) == [1, 2, 4, 8, 12]
-    assert block_lengths(16) == [1, 2, 4, 8, 16]
 
 
 @pytest.mark.parametrize("remove", [True, False])

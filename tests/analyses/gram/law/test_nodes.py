@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from hockeystick.analyses.gram.law.spaced_nodes import MOST_NODES, spaced_nodes
+from hockeystick.analyses.gram.law.nodes import spaced_nodes as nodes_of
+from hockeystick.analyses.gram.law.task import LATTICES
+
+spaced_nodes = partial(nodes_of, settings=LATTICES)
 
 
 @pytest.mark.parametrize("remove", [True, False])
@@ -34,7 +39,7 @@ def test_directions_mirror_each_other():
 def test_the_number_of_nodes_has_limits():
     """A wide step still gives the fewest, a tiny one the most."""
     assert spaced_nodes(-1.0, 1.0, step=50.0, remove=True, fewest=6).size == 6
-    assert spaced_nodes(-9.0, 9.0, step=1e-9, remove=True, fewest=6).size == MOST_NODES
+    assert spaced_nodes(-9.0, 9.0, step=1e-9, remove=True, fewest=6).size == LATTICES.most_nodes
 
 
 def test_a_quarter_is_saved():

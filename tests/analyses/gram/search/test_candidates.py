@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,9 +11,9 @@ import pytest
 import hockeystick as hs
 from hockeystick._numerics.law import Side
 from hockeystick.analyses.gram.bound import GramBound
-from hockeystick.analyses.gram.search import best_first as gram_race
-from hockeystick.analyses.gram.search.question import Question
-from hockeystick.analyses.gram.search.targets import candidates
+from hockeystick.analyses.gram.search.candidates import candidates
+from hockeystick.analyses.gram.search.evaluation import Evaluator, Laws
+from hockeystick.analyses.gram.search.settings import SETTINGS
 from references.sum_law import band, ratios
 
 BANDS = {
@@ -99,13 +100,13 @@ def test_exact_bands_are_above_simulated_runs(name, direction, remove):
     )
     draws, which = rng.standard_normal((40_000, len(kernel))), rng.random(40_000)
     low, _ = band(ratios(kernel, draws, which, remove=remove), 0.3, remove=remove)
-    (found,) = [one for one in candidates(kernel) if one.dear]
-    law = found.reading(direction, side=Side.UPPER, fineness=1.5, tail=1e-6)
+    (found,) = [one for one in candidates(kernel) if one.expensive]
+    law = Laws().reading(found, direction, side=Side.UPPER, fineness=1.5, tail=1e-6)
     assert law.delta(0.3) >= low > 0
 
 
 def test_exact_bands_wait_for_their_budget():
-    """Three or four bands are tried where a coarse look at them is quick."""
+    """Three or four bands are tried where a coarse evaluation of them is quick."""
     for name, budget in (("three bands", 1e4), ("four bands", 1e6)):
         assert "bands" not in answer_of(name, budget=budget, delta=1e-3).details["majorant"]
 
@@ -123,55 +124,52 @@ def test_second_chains_are_above_simulated_runs(remove):
     kernel, rng = wide_kernel(), np.random.default_rng(2)
     draws, which = rng.standard_normal((40_000, len(kernel))), rng.random(40_000)
     low, _ = band(ratios(kernel, draws, which, remove=remove), 0.5, remove=remove)
-    found = [richer for one in candidates(kernel) if (richer := one.richer()) is not None]
+    found = [double for one in candidates(kernel) if (double := one.second_chain()) is not None]
     assert found
     for candidate, gain in found:
-        reading = candidate.reading(
-            "remove" if remove else "add", side=Side.UPPER, fineness=1.5, tail=1e-6
-        )
+        direction = "remove" if remove else "add"
+        reading = Laws().reading(candidate, direction, side=Side.UPPER, fineness=1.5, tail=1e-6)
         assert reading.delta(0.5) >= low > 0
         assert gain > 0
         assert candidate.name.endswith("two chains")
 
 
-@pytest.mark.slow
-def test_trying_a_second_chain_never_hurts(monkeypatch):
-    """The smallest number is kept, and equal calls give equal answers."""
-    kernel = wide_kernel()
+# A second chain is tried wherever it is affordable.
+EAGER = replace(SETTINGS, second_chain_gain=10.0)
 
-    def asked():
-        bound = GramBound(kernel, 1e6)
+
+@pytest.mark.slow
+def test_trying_a_second_chain_never_hurts():
+    """The smallest bound is kept, and equal calls give equal answers."""
+
+    def upper(settings):
+        bound = GramBound(wide_kernel(), 3e5, settings)
         return bound.epsilon(1e-3, directions=("remove", "add"), accuracy=1e-3).value
 
-    monkeypatch.setattr(gram_race, "PAYS", 0.0)
-    without = asked()
-    monkeypatch.setattr(gram_race, "PAYS", 10.0)
-    assert asked() == asked() <= without
+    without = upper(replace(SETTINGS, second_chain_gain=0.0))
+    assert upper(EAGER) == upper(EAGER) <= without
 
 
 @pytest.mark.slow
-def test_a_second_chain_that_promises_most_is_computed(monkeypatch):
-    """And what it comes to decides, not what it promised."""
-    computed, number = [], Question.at
+def test_a_second_chain_with_the_smallest_estimate_is_computed(monkeypatch):
+    """And its bound decides, not its estimate."""
+    computed, at = [], Evaluator.at
 
-    def noted(question, candidate, direction, fineness):
+    def noted(evaluator, candidate, fineness):
         computed.append(candidate.name)
-        return number(question, candidate, direction, fineness)
+        return at(evaluator, candidate, fineness)
 
-    monkeypatch.setattr(Question, "at", noted)
-    monkeypatch.setattr(gram_race, "PAYS", 10.0)
-    plain = GramBound(wide_kernel(), 1e6)
-    monkeypatch.setattr(gram_race, "WORTH_OF_SCORE", 1e5)
-    hoping = GramBound(wide_kernel(), 1e6)
+    monkeypatch.setattr(Evaluator, "at", noted)
+    plain = GramBound(wide_kernel(), 1e6, EAGER)
+    optimistic = GramBound(wide_kernel(), 1e6, replace(EAGER, score_worth=1e5))
     asked = {"directions": ("remove",), "accuracy": 1e-3}
-    upper = hoping.epsilon(1e-3, **asked).value
+    upper = optimistic.epsilon(1e-3, **asked).value
     assert any(name.endswith("two chains") for name in computed)
     assert upper <= 1.01 * plain.epsilon(1e-3, **asked).value
 
 
-def test_a_second_chain_waits_for_its_budget(monkeypatch):
+def test_a_second_chain_waits_for_its_budget():
     """Where its lattice would be coarse it is not even tried."""
-    bound = GramBound(wide_kernel(40), 1e4)
-    monkeypatch.setattr(gram_race, "PAYS", 10.0)
+    bound = GramBound(wide_kernel(40), 1e4, EAGER)
     found = bound.epsilon(1e-3, directions=("remove",), accuracy=1e-3)
     assert "two chains" not in str(found.details["majorant"])

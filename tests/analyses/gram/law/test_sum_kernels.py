@@ -1,11 +1,11 @@
-"""Compiled shifts and products of partial sums against slow twins."""
+"""Compiled shifts and products of partial sums against slow reference implementations."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from hockeystick.analyses.gram.law.partial_sum_kernels import product, spread
+from hockeystick.analyses.gram.law.sum_kernels import product, spread
 
 
 def spread_slowly(table, sums, increments, weights, nodes, *, moves):

@@ -1,19 +1,19 @@
-"""Laws of partial sums: both sides against closed forms, quadrature and simulation."""
+"""Laws of sums over chains: both sides against closed forms, quadrature and simulation."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from hockeystick._numerics.law import Side
-from hockeystick.analyses.gram.law import sum_grid
-from hockeystick.analyses.gram.law.chain_mixture import ChainMixture, Task
-from hockeystick.analyses.gram.law.chain_parts import own_parts
-from hockeystick.analyses.gram.law.partial_sums import sum_law
-from references.sum_law import band, enclosed, exact, payoff, ratios
+from hockeystick.analyses.gram.law.chain_states import own_parts
+from hockeystick.analyses.gram.law.task import LATTICES, Task
+from hockeystick.analyses.gram.order.chains import ChainMixture
+from references.sum_law import band, chain_law, enclosed, exact, payoff, ratios
 from references.sum_law import bounds as law_bounds
 
 DIRECTIONS = [True, False]
@@ -26,9 +26,9 @@ def mixture(*, common=0.0, chain=1.0, own=0.0, rho=0.5, bins=3, amplitudes=None,
     return ChainMixture(common, chain, own, rho, amplitudes, ring)
 
 
-def bounds(pair, epsilons, *, remove, fineness=1.0, tail=1e-12):
+def bounds(pair, epsilons, **options):
     """One row (lower, upper) for each epsilon."""
-    return law_bounds(sum_law, pair, epsilons, remove=remove, fineness=fineness, tail=tail)
+    return law_bounds(chain_law, pair, epsilons, **options)
 
 
 # One and two bins.
@@ -207,7 +207,7 @@ def test_short_lattices_are_charged(tail, ring, remove):
     expected = [exact(pair.gram(), e, remove=remove) for e in epsilons]
     values = bounds(pair, epsilons, remove=remove, tail=tail)
     assert enclosed(values, expected, slack=1e-5)
-    law = sum_law(pair, remove=remove, side=Side.UPPER, fineness=1.0, tail=tail)
+    law = chain_law(pair, remove=remove, side=Side.UPPER, fineness=1.0, tail=tail)
     assert tail / 10 < law.charge < 100 * tail
     if remove:
         assert values[-1, 1] - law.charge < expected[-1] or tail < 1e-3
@@ -244,10 +244,10 @@ def test_rounding_states_by_their_mean_is_unsound_when_adding(monkeypatch):
     pair = mixture(bins=40, chain=1.5, rho=0.6)
     ((lower, _),) = bounds(pair, [0.1], remove=False, fineness=0.5, tail=1e-9)
     # Coarse states, fine sums: what the sums add on top must not hide it.
-    monkeypatch.setattr(sum_grid, "SUM_STEP", 0.05)
-    ((_, sound),) = bounds(pair, [0.1], remove=False, fineness=2.0, tail=1e-9)
+    coarse = {"fineness": 2.0, "tail": 1e-9, "lattices": replace(LATTICES, sum_step=0.05)}
+    ((_, sound),) = bounds(pair, [0.1], remove=False, **coarse)
     monkeypatch.setattr(Task, "exponent", lambda self, amplitude: None)
-    ((_, naive),) = bounds(pair, [0.1], remove=False, fineness=2.0, tail=1e-9)
+    ((_, naive),) = bounds(pair, [0.1], remove=False, **coarse)
     assert naive < 0.95 * lower
     assert sound > lower
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hockeystick.analyses.gram.law.chains import (
+from hockeystick.analyses.gram.order.chains import (
     correlations,
     line,
     mirrored,

@@ -1,0 +1,129 @@
+"""Lower bounds on a mixture over bins: the best of several minorants.
+
+Independent blocks, each projected on one direction; a chain on a line; few bands. All are dominated
+by the run (`order`), so the largest of their lower bounds is one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+
+from hockeystick._numerics.law import FloatArray, Side
+from hockeystick.analyses.gram.order.blocks import block_shifts
+from hockeystick.analyses.gram.order.lag_bounds import floor
+from hockeystick.analyses.gram.order.moving_average import few_bands_below, two_bands
+from hockeystick.analyses.gram.search.candidates import (
+    Candidate,
+    banded,
+    chained,
+    distinct,
+    tilts,
+)
+from hockeystick.analyses.gram.search.evaluation import Laws, Question
+from hockeystick.analyses.gram.search.programmes import best_minorant
+from hockeystick.analyses.gram.search.settings import SETTINGS, Settings
+from hockeystick.profile import Profile
+from hockeystick.profile.expressions.mechanisms import random_shift
+from hockeystick.profile.refinement import Direction
+
+__all__ = ["LowerSearch", "block_lengths"]
+
+
+class LowerSearch:
+    """The largest lower bound; `most_work` is what one law may take, in operations."""
+
+    def __init__(self, kernel: FloatArray, most_work: float, settings: Settings = SETTINGS) -> None:
+        self._kernel = kernel
+        self._most_work = most_work
+        self._settings = settings
+        self._laws = Laws(settings)
+        self._profiles: dict[int, Profile] = {}
+
+    def best(self, question: Question, directions: Sequence[Direction]) -> float:
+        """Blocks are quick, and tell which direction the others are computed for."""
+        found = {direction: self._of_blocks(question, direction) for direction in directions}
+        worst = max(found, key=lambda direction: found[direction])
+        return max(found[worst], self._of_bands(question, worst), self._of_chains(question, worst))
+
+    def _of_chains(self, question: Question, direction: Direction) -> float:
+        """The one that is best on a coarse lattice; none where the matrix itself has two bands."""
+        if self._two_bands:
+            return 0.0
+        coarse = self._settings.choice_work * self._most_work
+        best = max(self._chains, key=lambda one: self._bound(question, direction, one, coarse))
+        return self._bound(question, direction, best, self._most_work)
+
+    def _of_bands(self, question: Question, direction: Direction) -> float:
+        """From what is nearest to the matrix itself."""
+        found = [self._bound(question, direction, one, self._most_work) for one in self._two_bands]
+        if self._few_bands is not None:
+            work = self._settings.band_work * self._most_work
+            found.append(self._bound(question, direction, self._few_bands, work))
+        return max(found, default=0.0)
+
+    def _bound(
+        self, question: Question, direction: Direction, candidate: Candidate, most: float
+    ) -> float:
+        """On the finest lattice that is affordable; 0 if there is none."""
+        side, tail = Side.LOWER, question.tail
+        fineness = self._laws.affordable(candidate, direction, most=most, side=side, tail=tail)
+        if fineness >= self._settings.coarsest:
+            return 0.0
+        reading = self._laws.reading(candidate, direction, fineness=fineness, side=side, tail=tail)
+        return question.read(reading)
+
+    @cached_property
+    def _two_bands(self) -> list[Candidate]:
+        """A ring takes many runs, and may be cut open."""
+        exact = two_bands(self._kernel)
+        if exact is None:
+            return []
+        below = exact[1]
+        opened = [below, below.cut_open()] if below.ring else [below]
+        return [banded("two bands", one) for one in opened]
+
+    @cached_property
+    def _few_bands(self) -> Candidate | None:
+        if self._two_bands:
+            return None
+        below = few_bands_below(self._kernel, self._settings.most_bands)
+        return None if below is None else banded("few bands", below)
+
+    @cached_property
+    def _chains(self) -> list[Candidate]:
+        lowest, settings = floor(self._kernel), self._settings
+        chains = [best_minorant(lowest, one, settings) for one in tilts(self._kernel, settings)]
+        different = {distinct(one, lowest, settings): one for one in chains}
+        return [chained("minorant", one) for one in different.values()]
+
+    def _of_blocks(self, question: Question, direction: Direction) -> float:
+        """From single bins, which are independent then, to all of them along one direction.
+
+        Entries between blocks are left out, which is a smaller matrix unless some are negative.
+        """
+        bins = self._kernel.shape[0]
+        if self._kernel.min() < 0:
+            return 0.0
+
+        def bound(length: int) -> float:
+            accuracy = self._settings.profile_accuracy
+            return question.bounds_of(self._profile(length), (direction,), accuracy).lower
+
+        best = max(block_lengths(bins), key=bound)
+        beside = {min(max(round(factor * best), 1), bins) for factor in self._settings.beside}
+        return max(map(bound, (best, *beside)))
+
+    def _profile(self, length: int) -> Profile:
+        """The profile of blocks of one length: random allocation of a one-dimensional mixture."""
+        if length not in self._profiles:
+            shifts, blocks, share = block_shifts(self._kernel, length)
+            one = random_shift(shifts.tolist(), [1 / length] * length)
+            self._profiles[length] = Profile(one.allocate(blocks).subsample(share))
+        return self._profiles[length]
+
+
+def block_lengths(bins: int) -> list[int]:
+    """Powers of two, and all bins."""
+    return [*(2**i for i in range(math.ceil(math.log2(bins)))), bins]

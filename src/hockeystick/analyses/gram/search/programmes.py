@@ -1,0 +1,233 @@
+"""Majorants and minorants of a target by distance, proposed by linear programmes.
+
+For given correlations the amplitudes of K' = common + sum_k chain_k shape_k(d) + own [d = 0] and
+the entries of N are subject to linear conditions, one for each frequency. A linear programme with
+some of the frequencies proposes them, `order.domination` certifies them at all frequencies. Which
+correlations are best is tried out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache, cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick._numerics.law import FloatArray
+from hockeystick.analyses.gram.order.chains import ChainMixture, TwoChains
+from hockeystick.analyses.gram.order.domination import (
+    MARGIN,
+    Family,
+    chain_above,
+    chain_below,
+    chain_shapes,
+    diagonal_below,
+    independent_above,
+    two_band_shapes,
+    two_bands_above,
+    two_chains_above,
+)
+from hockeystick.analyses.gram.order.lag_bounds import LagBounds
+from hockeystick.analyses.gram.order.moving_average import MovingAverage
+from hockeystick.analyses.gram.search.settings import SETTINGS, Settings
+
+__all__ = [
+    "best_majorant",
+    "best_minorant",
+    "score_of_chain",
+    "two_band_majorant",
+    "two_chain_majorant",
+]
+
+# The logarithm of a score of 0.
+SMALLEST = 1e-300
+
+
+class Programme:
+    """The linear programme of a family, with entries weighted by e^(tilt K).
+
+    At high noise only the sum of all entries matters, at low noise only the diagonal.
+    """
+
+    def __init__(self, family: Family, tilt: float, settings: Settings) -> None:
+        self.family = family
+        self._tilt = tilt
+        self._settings = settings
+
+    def score(self, amplitudes: FloatArray) -> float:
+        """log sum_d counts_d (e^(tilt K'_d) - 1): small is good above, large below."""
+        row = self._tilt * (self.family.rows @ amplitudes)
+        top = float(row[0])
+        logs = np.log(np.maximum(self.family.counts * -np.expm1(-row), SMALLEST)) + row - top
+        return top + math.log(float(np.exp(logs).sum()))
+
+    def above(self) -> FloatArray | None:
+        """Certified amplitudes above the target, of least cost."""
+        found = self._solve(self._weights @ self.family.rows, 1.0)
+        return None if found is None else self.family.raised(*found)
+
+    def below(self) -> FloatArray | None:
+        """Certified amplitudes below the target, of most value."""
+        margin = MARGIN * self.family.lags[0]
+        found = self._solve(-self._weights @ self.family.rows, -1.0, margin)
+        if found is None:
+            return None
+        tried = (self.family.lowered(*found, factor) for factor in self._settings.shrinking)
+        return next((one for one in tried if one is not None), None)
+
+    @property
+    def _weights(self) -> FloatArray:
+        """Of entries by distance: e^(tilt K), relative to the diagonal, whose weight is 1."""
+        lags = self.family.lags
+        tilted = np.clip(self._tilt * (lags - lags[0]), -self._settings.largest_tilt, 0.0)
+        result: FloatArray = np.exp(tilted) * self.family.counts
+        return result
+
+    def _solve(
+        self, cost: FloatArray, sign: float, least: float = 0.0
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """Amplitudes, and N by distance, with a spectrum of at least `least`, about."""
+        from scipy.optimize import linprog
+
+        family, hats = self.family, self._hats
+        d = np.arange(family.lags.size)
+        angles = 2 * np.pi / family.period * np.outer(self._frequencies(d.size - 1), d)
+        transform = np.cos(angles) * family.twice
+        found = linprog(
+            np.concatenate((cost, np.zeros(hats.shape[1]))),
+            A_ub=-np.hstack((sign * transform @ family.rows, -transform @ hats)),
+            b_ub=-sign * (transform @ family.lags) - least,
+            method="highs",
+        )
+        if found.x is None or not np.isfinite(found.x).all():
+            return None
+        # An imperfect solution may be used as well: its spectrum is computed in full.
+        solution = np.maximum(found.x, 0.0)
+        count = family.rows.shape[1]
+        return solution[:count], hats @ solution[count:]
+
+    def _frequencies(self, half: int) -> NDArray[np.int64]:
+        exact = self._settings.exact_lags
+        if half <= exact:
+            return np.arange(half + 1)
+        far = np.round(np.geomspace(exact, half, self._settings.frequencies)).astype(np.int64)
+        return np.union1d(np.arange(exact), far)
+
+    @cached_property
+    def _hats(self) -> FloatArray:
+        """Non-negative functions of the distance that are 0 at 0: hats between chosen distances."""
+        half, growth = self.family.lags.size - 1, self._settings.lag_growth
+        nodes = [1]
+        while nodes[-1] < half:
+            nodes.append(min(max(nodes[-1] + 1, int(growth * nodes[-1])), half))
+        d = np.arange(half + 1)
+        hats = np.array([np.interp(d, nodes, unit) for unit in np.eye(len(nodes))]).T
+        hats[0] = 0.0
+        return hats
+
+
+def best_majorant(target: LagBounds, tilt: float, settings: Settings = SETTINGS) -> ChainMixture:
+    """The chain above the target with the smallest score; some 14 linear programmes."""
+    rho, amplitudes = _best_length(target, tilt, settings, Programme.above, 1.0)
+    if amplitudes is None:
+        amplitudes = independent_above(target)
+    return chain_above(target, rho, amplitudes)
+
+
+def best_minorant(target: LagBounds, tilt: float, settings: Settings = SETTINGS) -> ChainMixture:
+    """The chain below the target with the largest score; some 14 linear programmes."""
+    rho, amplitudes = _best_length(target, tilt, settings, Programme.below, -1.0)
+    if amplitudes is None:
+        amplitudes = diagonal_below(target)
+    return chain_below(target, rho, amplitudes)
+
+
+def _best_length(
+    target: LagBounds,
+    tilt: float,
+    settings: Settings,
+    solve: Callable[[Programme], FloatArray | None],
+    sign: float,
+) -> tuple[float, FloatArray | None]:
+    """The best correlation with its amplitudes; without any, the shortest correlation."""
+
+    @cache
+    def fitted(length: float) -> tuple[float, FloatArray | None]:
+        programme = Programme(Family(target, chain_shapes(_rho(length))), tilt, settings)
+        amplitudes = solve(programme)
+        if amplitudes is None:
+            return math.inf, None
+        return sign * programme.score(amplitudes), amplitudes
+
+    def cost(length: float) -> float:
+        return fitted(length)[0]
+
+    shortest = settings.lengths[0]
+    best = min((one for one in settings.lengths if one <= max(target.bins, shortest)), key=cost)
+    for factor in settings.length_factors:
+        best = min((best / factor, best, best * factor), key=cost)
+    amplitudes = fitted(best)[1]
+    return _rho(shortest if amplitudes is None else best), amplitudes
+
+
+def _rho(length: float) -> float:
+    """The correlation of neighbours for a correlation length."""
+    return math.exp(-1 / length)
+
+
+def score_of_chain(
+    target: LagBounds, chain: ChainMixture, tilt: float, settings: Settings = SETTINGS
+) -> float:
+    """The score of a majorant with a single chain."""
+    programme = Programme(Family(target, chain_shapes(chain.rho)), tilt, settings)
+    return programme.score(np.array([chain.common, chain.chain, chain.own]))
+
+
+def two_chain_majorant(
+    target: LagBounds, single: ChainMixture, tilt: float, settings: Settings = SETTINGS
+) -> tuple[TwoChains, float] | None:
+    """Two chains around the best single one, and their score; some twelve linear programmes.
+
+    None where one of them has next to no weight.
+    """
+    middle = -1 / math.log(max(single.rho, 1e-6))
+
+    @cache
+    def fitted(short: float, long: float) -> tuple[float, FloatArray | None]:
+        if not settings.shortest <= short < long <= settings.longest:
+            return math.inf, None
+        family = Family(target, chain_shapes(_rho(short), _rho(long)))
+        programme = Programme(family, tilt, settings)
+        amplitudes = programme.above()
+        if amplitudes is None:
+            return math.inf, None
+        return programme.score(amplitudes), amplitudes
+
+    def cost(pair: tuple[float, float]) -> float:
+        return fitted(*pair)[0]
+
+    shorter, longer = settings.shorter, settings.longer
+    best = min(((middle / a, middle * b) for a in shorter for b in longer), key=cost)
+    for f in settings.pair_factors:
+        steps = [(f, 1.0), (1 / f, 1.0), (1.0, f), (1.0, 1 / f)]
+        best = min((best, *((best[0] * a, best[1] * b) for a, b in steps)), key=cost)
+    score, amplitudes = fitted(*best)
+    if amplitudes is None:
+        return None
+    _, first, second, _ = amplitudes.tolist()
+    if min(first, second) < settings.least_of_two * max(first, second):
+        return None
+    return two_chains_above(target, (_rho(best[0]), _rho(best[1])), amplitudes), score
+
+
+def two_band_majorant(
+    target: LagBounds, tilt: float, settings: Settings = SETTINGS
+) -> tuple[MovingAverage, float] | None:
+    """A common part and two bands, and their score; one linear programme."""
+    programme = Programme(Family(target, two_band_shapes), tilt, settings)
+    amplitudes = programme.above()
+    if amplitudes is None:
+        return None
+    return two_bands_above(target, amplitudes), programme.score(amplitudes)
