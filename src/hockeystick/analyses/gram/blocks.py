@@ -86,8 +86,6 @@ def _groups(blocks: list[FloatArray], few: int) -> list[list[FloatArray]]:
     if len(blocks) > few:
         return [blocks]
     first, last = blocks[0], blocks[-1]
-    aligned = min(
-        (first, first[::-1, ::-1]), key=lambda one: float(np.maximum(one, last).sum())
-    )
+    aligned = min((first, first[::-1, ::-1]), key=lambda one: float(np.maximum(one, last).sum()))
     ends = [aligned, last] if len(blocks) > 1 else blocks
     return [group for group in (ends, blocks[1:-1]) if group]
