@@ -12,9 +12,9 @@ from hypothesis_strategies import increasing, law_of, masses, pairs, quick
 from references import kernels as slow
 
 
-def assert_close(fast, plain):
-    """Equal up to the rounding of sums whose terms may be far apart."""
-    scale = max(map(abs, plain), default=0.0)
+def assert_close(fast, plain, *, terms=0.0):
+    """Equal up to the rounding of sums whose terms may be far apart, or differences of `terms`."""
+    scale = max(map(abs, plain), default=0.0) + terms
     assert np.asarray(fast) == pytest.approx(np.asarray(plain), rel=1e-11, abs=1e-13 * scale)
 
 
@@ -52,7 +52,8 @@ def test_linear_accumulation(data, skip_first):
     fast = linear(both, beta, q_a, x_b, q_b, symmetric=False, **where)
     plain = slow.accumulate_linear(alpha, beta, q_a, x_b, q_b, nodes=nodes, skip_first=skip_first)
     assert_close(fast[0], plain[0])
-    assert_close(fast[1], plain[1])
+    # Distances from a node: a ratio in the node itself has a distance of rounding only.
+    assert_close(fast[1], plain[1], terms=1e-2 * max(plain[0]))
 
 
 @quick
