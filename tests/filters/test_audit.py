@@ -59,7 +59,7 @@ def test_profiles_of_another_process(tmp_path) -> None:
 
 @pytest.mark.slow
 def test_many_settings_are_rounded_together() -> None:
-    """A thousand different steps are priced as fewer, slightly dearer ones."""
+    """A thousand different steps count as fewer, slightly more expensive ones."""
     f = filters.Renyi(epsilon=4.0, delta=1e-5, order=8)
     for number in range(1000):
         f.request(rate=0.01, noise_multiplier=2.0 + number / 1e5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -15,7 +16,7 @@ from hockeystick.cli.main import main
 from hockeystick.ledger import adopt, audit, place, read_ledger
 from hockeystick.ledger.place import birth_of
 from ledger.earlier import open_earlier
-from ledger.test_opening import opened
+from ledger.test_opening import DESCRIPTION, opened
 from ledger.test_places import half, refuses
 from ledger.workers import die_in_the_middle_of_writing, exit_code_of
 
@@ -160,11 +161,13 @@ def test_a_backup_with_the_inode_number_of_the_ledger(tmp_path, monkeypatch):
 def reserve_in_a_process(file):
     """Half of the budget is reserved by a process that ends."""
     code = (
-        "import sys; sys.path.insert(0, sys.argv[2]); from ledger.test_opening import opened; "
-        "opened(sys.argv[1]).reserve(lambda spent: (0.5, {}))"
+        "import json, sys; from hockeystick.ledger import open_store; "
+        "given = json.loads(sys.argv[2]); "
+        "open_store(sys.argv[1], name='default', budget=1.0, description=given)"
+        ".reserve(lambda spent: (0.5, {}))"
     )
-    tests = Path(__file__).parents[1]
-    subprocess.run([sys.executable, "-c", code, str(file), str(tests)], check=True)
+    given = json.dumps(DESCRIPTION)
+    subprocess.run([sys.executable, "-c", code, str(file), given], check=True)
 
 
 def test_a_changed_inode_is_the_same_file(path):

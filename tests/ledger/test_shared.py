@@ -13,13 +13,15 @@ import pytest
 from hockeystick.ledger import audit, read_ledger
 from ledger.workers import CHARGE, Place, processes, work_through
 
-WORKERS, REQUESTS = 8, 500
-# Fewer than are asked for: the last ones are refused.
-ALLOWED = 3600
+WORKERS = 8
+# Requests of each worker; the long run makes more of them.
+REQUESTS = [150, pytest.param(1000, marks=pytest.mark.long)]
+# Fewer are allowed: the last ones are refused.
+ALLOWED = 0.9
 # Kills at moments that nobody chose, besides those in the workers.
 KILLS = 8
-# How long a journal is then, in bytes; a request takes about 43.
-SMALLEST, LARGEST = 2_000, 15_000
+# How long a journal is then, in bytes for each request of a worker; a request takes about 43.
+SHORTEST, LONGEST = 4, 30
 
 
 def lines(journal):
@@ -32,9 +34,9 @@ def numbers(journals, word):
     return [int(line[1]) for journal in journals for line in lines(journal) if line[0] == word]
 
 
-def start(place, journal, seed):
+def start(place, journal, seed, requests):
     """A worker for the requests that were not made yet, or nothing if all were."""
-    left = REQUESTS - sum(line == ["asked"] for line in lines(journal))
+    left = requests - sum(line == ["asked"] for line in lines(journal))
     if left == 0:
         return None
     process = processes.Process(target=work_through, args=(place, journal, seed, left))
@@ -42,11 +44,14 @@ def start(place, journal, seed):
     return process
 
 
-def run_all(place, journals):
+def run_all(place, journals, requests):
     """Run all requests, with a new worker for each one that was killed; the number of kills."""
     rng = random.Random(1)
-    kills, targets = 0, [rng.randrange(SMALLEST, LARGEST) for _ in range(KILLS)]
-    running = {journal: start(place, journal, kills) for journal in journals}
+    kills, targets = (
+        0,
+        [rng.randrange(SHORTEST * requests, LONGEST * requests) for _ in range(KILLS)],
+    )
+    running = {journal: start(place, journal, kills, requests) for journal in journals}
     while running:
         time.sleep(0.03)
         for journal, process in list(running.items()):
@@ -60,22 +65,25 @@ def run_all(place, journals):
                 kills += 1
             else:
                 assert process.exitcode == 0
-            running[journal] = start(place, journal, 1000 * kills + len(lines(journal)))
+            seed = 1000 * kills + len(lines(journal))
+            running[journal] = start(place, journal, seed, requests)
             if running[journal] is None:
                 del running[journal]
     return kills
 
 
 @pytest.mark.slow
-def test_eight_processes(where, name, directory, record_property):
+@pytest.mark.parametrize("requests", REQUESTS)
+def test_eight_processes(where, name, directory, requests, record_property):
     """No entry twice, no commitment lost, what was run is counted, never above the budget."""
-    place = Place(where, name, ALLOWED * CHARGE)
+    budget = ALLOWED * WORKERS * requests * CHARGE
+    place = Place(where, name, budget)
     journals = [directory / f"journal-{worker}" for worker in range(WORKERS)]
     started = time.perf_counter()
-    kills = run_all(place, journals)
+    kills = run_all(place, journals, requests)
     seconds = time.perf_counter() - started
-    record_property("requests_per_second", round(WORKERS * REQUESTS / seconds))
-    print(f"{WORKERS * REQUESTS / seconds:.0f} requests/s, {kills} kills")  # noqa: T201
+    record_property("requests_per_second", round(WORKERS * requests / seconds))
+    print(f"{WORKERS * requests / seconds:.0f} requests/s, {kills} kills")  # noqa: T201
 
     (record,) = read_ledger(where, name=name)
     (found,) = audit(where, name=name)
@@ -89,5 +97,5 @@ def test_eight_processes(where, name, directory, record_property):
     # A kill leaves at most one entry behind of which its worker did not say the end.
     assert len(record.entries) - len(committed) <= kills
     assert len(found.open_entries) <= kills
-    assert record.spent == ALLOWED * CHARGE == record.budget
+    assert record.spent == budget == record.budget
     assert sum(line == ["refused"] for journal in journals for line in lines(journal)) > 0

@@ -1,16 +1,23 @@
-"""What every store promises, whatever it is kept in."""
+"""What every store promises, whatever it is kept in: its entries, its sums and its texts."""
 
 from __future__ import annotations
 
 import math
 import os
 import threading
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hockeystick.errors import BudgetExceeded, InvalidParameter, LedgerError
 from hockeystick.ledger import MemoryStore
+from hockeystick.ledger.store import admit, as_text, checked_budget, from_text, rounded_up
+
+BUDGETS = st.floats(1e-280, 1e300)
+SHARES = st.floats(0, 1)
 
 
 def costing(charge, **request):
@@ -161,14 +168,14 @@ def test_threads_share_a_store(new_store):
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_requests_in_memory():
+def test_many_requests_in_memory():
     """The sum is that of the charges, to the last bit."""
     store = MemoryStore(1.0)
-    for step in range(100_000):
+    for step in range(20_000):
         entry = store.reserve(costing(1e-5 / (1 + step % 7)))
         store.commit(entry.number)
     assert store.spent() == math.fsum(entry.charge for entry in store.history())
-    assert store.spent() == pytest.approx(1e5 * 1e-5 * (363 / 140) / 7, rel=1e-4)
+    assert store.spent() == pytest.approx(2e4 * 1e-5 * (363 / 140) / 7, rel=1e-4)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
@@ -186,3 +193,91 @@ def test_a_child_process_spends_nothing_from_memory():
             os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
     store.reserve(costing(1.0))
+
+
+# -- sums without rounding errors ------------------------------------------------------------------
+
+
+@given(budget=BUDGETS, share=SHARES)
+def test_rounding_is_up_and_by_less_than_a_place(budget, share):
+    """The charge grows by less than the budget's last place."""
+    charge = share * budget
+    rounded = rounded_up(charge, budget=budget)
+    assert 0 <= Fraction(rounded) - Fraction(charge) < Fraction(math.ulp(budget))
+    assert Fraction(rounded) % Fraction(math.ulp(budget)) == 0
+
+
+@given(budget=BUDGETS, shares=st.lists(SHARES, max_size=30))
+def test_sums_are_exact_and_within_the_budget(budget, shares):
+    """Against fractions; what does not fit is refused exactly when it does not fit."""
+    spent, exact = 0.0, Fraction(0)
+    for share in shares:
+        asked = share * budget
+        if exact + Fraction(asked) > Fraction(budget):
+            with pytest.raises(BudgetExceeded):
+                admit(asked, spent=spent, budget=budget)
+            continue
+        charge = admit(asked, spent=spent, budget=budget)
+        spent, exact = spent + charge, exact + Fraction(charge)
+        assert Fraction(spent) == exact
+        assert spent <= budget
+
+
+@given(budget=BUDGETS, share=SHARES)
+def test_the_rest_can_always_be_spent(budget, share):
+    """Floating-point subtraction gives a charge that is admitted, and nothing is left."""
+    spent = admit(share * budget, spent=0.0, budget=budget)
+    assert spent + admit(budget - spent, spent=spent, budget=budget) == budget
+
+
+def test_a_charge_that_underflows_is_counted():
+    """A charge that vanishes next to the budget's last place still costs one place."""
+    assert rounded_up(5e-324, budget=1e300) == math.ulp(1e300)
+
+
+@pytest.mark.parametrize("charge", [math.nan, -1.0, "1", None])
+def test_charges_that_are_none(charge):
+    """Only numbers from zero upwards are charges."""
+    with pytest.raises(InvalidParameter, match="charge must be a number >= 0"):
+        admit(charge, spent=0.0, budget=1.0)
+
+
+def test_an_infinite_charge_is_too_much():
+    """A request of infinite cost is refused as too expensive, not as malformed."""
+    with pytest.raises(BudgetExceeded, match="only 1 of the budget 1 is left"):
+        admit(math.inf, spent=0.0, budget=1.0)
+
+
+@pytest.mark.parametrize("budget", [0.0, -1.0, math.nan, math.inf, 1e-300])
+def test_budgets_that_are_none(budget):
+    """Finite, positive, and not in the range where digits are lost."""
+    with pytest.raises(InvalidParameter, match="budget must be a finite number"):
+        checked_budget(budget)
+
+
+# -- requests and descriptions as text -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"rate": 0.1, "rate": 0.9}',
+        '{"clip_scale": 1.0, "clip_scale": 0.001}',
+        '{"rate": NaN}',
+        r'{"filter": "\u001b[31m"}',
+        r'{"a\nb": 1}',
+        '{"rate": 1e999}',
+        "[" * 100_000,
+        "[]",
+    ],
+)
+def test_text_that_can_be_read_in_two_ways_is_damage(text):
+    """Names that occur twice, infinite numbers, and what is no object."""
+    with pytest.raises(LedgerError, match="damaged"):
+        from_text(text)
+
+
+def test_what_was_written_is_read():
+    """To the last digit; descriptions of arrays have several lines."""
+    values = {"rate": 0.1, "inner": {"rate": 1e-300}, "name": "ε\nδ", "steps": [1, 2]}
+    assert from_text(as_text(values)) == values
