@@ -1,4 +1,4 @@
-"""`--baselines`: yardsticks beside the answer, never among the results."""
+"""`--baselines`: baselines_asked beside the answer, never among the results."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ ASKED = ["--noise-multiplier", "2", "--delta", "1e-5", "--accuracy", "0.02", "--
 
 
 def test_a_second_table_says_what_it_is_not(command: Command) -> None:
-    """Three yardsticks for one block, below the answer."""
+    """Three baselines_asked for one block, below the answer."""
     outcome = command("epsilon", *ONE_BLOCK, *ASKED)
-    answer, yardsticks = outcome.stdout.split("for comparison, not guarantees of this run:")
+    answer, baselines_asked = outcome.stdout.split("for comparison, not guarantees of this run:")
     assert outcome.status == 0
     assert "profile" in answer
     assert "shuffling" not in answer
     for name in ("poisson", "no-amplification", "shuffling"):
-        assert name in yardsticks
+        assert name in baselines_asked
 
 
 def test_json_keeps_them_apart(command: Command) -> None:

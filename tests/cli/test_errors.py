@@ -181,9 +181,9 @@ def test_control_c_is_silent_and_status_130(
 def test_a_missing_matplotlib_names_the_extra(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is priced before the plot turns out to be impossible."""
+    """Nothing is computed before the plot turns out to be impossible."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setattr("hockeystick.cli.known_noise.account", raising(AssertionError("priced")))
+    monkeypatch.setattr("hockeystick.cli.known_noise.account", raising(AssertionError("computed")))
     outcome = command("epsilon", *POISSON, *ASK, "--plot", "x.png")
     assert (outcome.status, outcome.stdout) == (1, "")
     assert "hockeystick[plot]" in outcome.stderr

@@ -22,8 +22,8 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[NoiseCurve], Ma
     def record(curves: list[NoiseCurve], *, mark: Mark, title: str) -> None:
         figures.append((curves, mark))
 
-    monkeypatch.setattr("hockeystick.cli.plotting.noise_figure", record)
-    monkeypatch.setattr("hockeystick.cli.plotting.save_figure", lambda figure, path: None)
+    monkeypatch.setattr("hockeystick.cli.question.noise_figure", record)
+    monkeypatch.setattr("hockeystick.cli.question.save_figure", lambda figure, path: None)
     return figures
 
 

@@ -61,9 +61,7 @@ def test_the_plan_is_the_upper_limit(runs):
 @pytest.mark.slow
 def test_a_levy_filter_governs_as_well(runs):
     """It ends the run within its budget, and the statement carries its guarantee."""
-    governing = hs.filters.Levy(
-        epsilon=1.0, delta=1e-5, expected=[(runs.RATE, runs.NOISE, 1)]
-    )
+    governing = hs.filters.Levy(epsilon=1.0, delta=1e-5, expected=[(runs.RATE, runs.NOISE, 1)])
     run = runs.private(runs.independent(), filter=governing)
     runs.train(run)
     assert run.taken_steps == len(governing.history) > 0

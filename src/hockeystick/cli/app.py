@@ -10,9 +10,8 @@ from hockeystick._version import __version__
 from hockeystick.cli.batches import batches
 from hockeystick.cli.calibrate import calibrate
 from hockeystick.cli.compare import compare
-from hockeystick.cli.delta import delta
-from hockeystick.cli.epsilon import epsilon
 from hockeystick.cli.filters import filters
+from hockeystick.cli.known_noise import delta, epsilon
 from hockeystick.cli.ledger import ledger
 from hockeystick.cli.reproduce import reproduce
 from hockeystick.cli.tradeoff import tradeoff

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hockeystick.accounting.calibrate import FINE_ACCURACY, draws_to_calibrate
 from hockeystick.accounting.calibrate import calibrate as find_noise
+from hockeystick.cli.answers import MethodAnswer
 from hockeystick.cli.draw_plans import show_draw_plans
 from hockeystick.cli.gather import gathered
 from hockeystick.cli.options import (
@@ -16,9 +17,7 @@ from hockeystick.cli.options import (
     PlanOptions,
 )
 from hockeystick.cli.plans import described, plan_from
-from hockeystick.cli.plotting import Spot
-from hockeystick.cli.pricing import Priced
-from hockeystick.cli.question import Question
+from hockeystick.cli.question import Question, Spot
 from hockeystick.errors import InvalidParameter
 from hockeystick.report.progress import Update, progress
 
@@ -56,7 +55,7 @@ def calibrate(
         show_draw_plans(described(plan, run), plans, delta=delta, json=output.json)
         return
 
-    def ask(method: str, update: Update) -> Priced:
+    def ask(method: str, update: Update) -> MethodAnswer:
         found = find_noise(
             plan,
             epsilon=epsilon,
@@ -67,7 +66,7 @@ def calibrate(
             budget=accounting.budget,
         )
         reached = found.guarantee.answer(delta=delta)
-        return Priced(
+        return MethodAnswer(
             reached._replace(value=found.noise_multiplier, lower=None),
             found.guarantee,
             reached_epsilon=reached.value,

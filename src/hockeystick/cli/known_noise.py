@@ -1,18 +1,27 @@
-"""What `epsilon` and `delta` share: a run whose noise is known."""
+"""`hockeystick epsilon` and `hockeystick delta`: a run whose noise is known."""
 
 from __future__ import annotations
 
 from hockeystick.accounting.account import account
-from hockeystick.cli.options import AccountingOptions, DrawOptions, OutputOptions, PlanOptions
+from hockeystick.cli.answers import BaselineQuestion, MethodAnswer, answer_of
+from hockeystick.cli.gather import gathered
+from hockeystick.cli.options import (
+    AccountingOptions,
+    Baselines,
+    Delta,
+    DrawOptions,
+    Epsilon,
+    NoiseMultiplier,
+    OutputOptions,
+    PlanOptions,
+)
 from hockeystick.cli.plans import plan_from
-from hockeystick.cli.plotting import Spot
-from hockeystick.cli.pricing import Priced, answered
-from hockeystick.cli.question import Question
-from hockeystick.cli.yardsticks import Yardsticks
+from hockeystick.cli.question import Question, Spot
+from hockeystick.errors import InvalidParameter
 from hockeystick.profile import DEFAULT_ACCURACY
 from hockeystick.report.progress import Update
 
-__all__ = ["answer_with_known_noise"]
+__all__ = ["answer_with_known_noise", "delta", "epsilon"]
 
 
 def answer_with_known_noise(
@@ -26,7 +35,7 @@ def answer_with_known_noise(
     delta: float | None = None,
     baselines: bool = False,
 ) -> None:
-    """Price the plan for the one of epsilon and delta that is not given, and show it."""
+    """Account for the plan, for the one of epsilon and delta that is not given, and show it."""
     plan = plan_from(run)
     accuracy = accounting.accuracy_or(DEFAULT_ACCURACY)
     point = {"epsilon": epsilon} if delta is None else {"delta": delta}
@@ -36,7 +45,7 @@ def answer_with_known_noise(
     if not accounting.by_draws:
         drawing.refuse()
 
-    def ask(method: str, update: Update) -> Priced:
+    def ask(method: str, update: Update) -> MethodAnswer:
         guarantee = account(
             plan,
             noise_multiplier=noise_multiplier,
@@ -47,9 +56,9 @@ def answer_with_known_noise(
             accuracy=accuracy,
             budget=accounting.budget,
         )
-        return answered(guarantee, method=accounting.method, epsilon=epsilon, delta=delta)
+        return answer_of(guarantee, method=accounting.method, epsilon=epsilon, delta=delta)
 
-    def spot(best: Priced) -> Spot:
+    def spot(best: MethodAnswer) -> Spot:
         found = best.answer.value
         return Spot(
             noise_multiplier,
@@ -57,7 +66,7 @@ def answer_with_known_noise(
             found if delta is None else delta,
         )
 
-    yardsticks = Yardsticks(
+    comparison = BaselineQuestion(
         noise_multiplier, accuracy, accounting.direction, epsilon=epsilon, delta=delta
     )
     Question(
@@ -66,5 +75,54 @@ def answer_with_known_noise(
         given={name: value for name, value in given.items() if value is not None},
         ask=ask,
         spot=spot,
-        yardsticks=yardsticks if baselines else None,
+        comparison=comparison if baselines else None,
     ).answer(run, accounting, output)
+
+
+@gathered
+def epsilon(
+    run: PlanOptions,
+    *,
+    noise_multiplier: NoiseMultiplier,
+    delta: Delta,
+    accounting: AccountingOptions,
+    drawing: DrawOptions,
+    output: OutputOptions,
+    baselines: Baselines = False,
+) -> None:
+    """The epsilon of a run with known noise, at a given delta."""
+    if accounting.by_draws:
+        allowed = "another one here, because draws bound delta at an epsilon: hockeystick delta"
+        raise InvalidParameter("method", allowed, accounting.method)
+    answer_with_known_noise(
+        run,
+        accounting,
+        drawing,
+        output,
+        noise_multiplier=noise_multiplier,
+        delta=delta,
+        baselines=baselines,
+    )
+
+
+@gathered
+def delta(
+    run: PlanOptions,
+    *,
+    noise_multiplier: NoiseMultiplier,
+    epsilon: Epsilon,
+    accounting: AccountingOptions,
+    drawing: DrawOptions,
+    output: OutputOptions,
+    baselines: Baselines = False,
+) -> None:
+    """The delta of a run with known noise, at a given epsilon."""
+    answer_with_known_noise(
+        run,
+        accounting,
+        drawing,
+        output,
+        noise_multiplier=noise_multiplier,
+        epsilon=epsilon,
+        baselines=baselines,
+    )

@@ -112,7 +112,7 @@ def audit(
     name: Name = None,
     delta: Annotated[
         float | None,
-        typer.Option(help="Also price the steps that were run, at this delta: a diagnostic."),
+        typer.Option(help="Also account for the steps that were run, at this delta: a diagnostic."),
     ] = None,
     json: Json = False,
 ) -> None:

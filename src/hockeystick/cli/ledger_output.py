@@ -25,7 +25,7 @@ __all__ = [
     "print_entries",
 ]
 
-# What a realised price is called wherever it appears.
+# What the privacy cost of realised steps is called wherever it appears.
 DIAGNOSTIC = "diagnostic: valid only if the steps had been fixed beforehand"
 STATUSES = ("reserved", "committed", "cancelled")
 
@@ -147,10 +147,12 @@ def _print_audit(console: Console, audit: BudgetAudit) -> None:
         console.print(f"    and {count_text(len(audit.open_entries) - LISTED)} more")
     if audit.realised is not None:
         found = audit.realised
-        price = "not priced" if found.epsilon is None else f"epsilon {upper_text(found.epsilon)}"
+        shown = (
+            "not accounted" if found.epsilon is None else f"epsilon {upper_text(found.epsilon)}"
+        )
         note = f" ({found.note})" if found.note else ""
         console.print(
-            f"  realised steps: {count_text(found.steps)}, {price} at delta {found.delta:g}{note}"
+            f"  realised steps: {count_text(found.steps)}, {shown} at delta {found.delta:g}{note}"
         )
         console.print(f"    {DIAGNOSTIC}", style="dim")
 

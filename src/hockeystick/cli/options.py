@@ -174,7 +174,7 @@ class PlanOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class AccountingOptions:
-    """How a plan is priced."""
+    """How a plan is accounted."""
 
     method: Annotated[
         str,

@@ -13,8 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hockeystick._version import __version__
-from hockeystick.cli.answers import Answers
-from hockeystick.cli.pricing import Priced, Row, best_of
+from hockeystick.cli.answers import Answers, MethodAnswer, Row, best_of
 from hockeystick.report.numbers import count_text, lower_text, upper_text
 
 __all__ = ["answers_object", "json_text", "plan_text", "print_answers", "print_json", "stdout"]
@@ -33,12 +32,12 @@ def json_text(content: Mapping[str, Any]) -> str:
 def answers_object(answers: Answers) -> dict[str, Any]:
     """What `--json` prints for a question."""
     results = {id(row): _result(row, answers.quantity) for row in answers.rows}
-    best, priced = best_of(answers.rows)
+    best, result = best_of(answers.rows)
     content: dict[str, Any] = {
         "plan": answers.plan,
         "question": {"quantity": answers.quantity, **answers.question},
-        "adjacency": priced.guarantee.adjacency,
-        "unit": priced.guarantee.unit,
+        "adjacency": result.guarantee.adjacency,
+        "unit": result.guarantee.unit,
         "results": list(results.values()),
         "best": results[id(best)],
     }
@@ -59,13 +58,13 @@ def answers_object(answers: Answers) -> dict[str, Any]:
 
 def _result(row: Row, quantity: str) -> dict[str, Any]:
     result: dict[str, Any] = {"method": row.method, "kind": row.kind, quantity: row.value}
-    result["lower"] = None if row.priced is None else row.priced.answer.lower
+    result["lower"] = None if row.result is None else row.result.answer.lower
     result["seconds"] = round(row.seconds, 6)
-    if row.priced is not None and row.priced.answer.details:
-        result["details"] = dict(row.priced.answer.details)
-    if row.priced is not None and row.priced.evaluations is not None:
-        result["reached_epsilon"] = row.priced.reached_epsilon
-        result["evaluations"] = row.priced.evaluations
+    if row.result is not None and row.result.answer.details:
+        result["details"] = dict(row.result.answer.details)
+    if row.result is not None and row.result.evaluations is not None:
+        result["reached_epsilon"] = row.result.reached_epsilon
+        result["evaluations"] = row.result.evaluations
     if row.error is not None:
         result["error"] = row.error
     return result
@@ -94,18 +93,18 @@ def stdout() -> Console:
 def print_answers(answers: Answers) -> None:
     """The question, a table with a row for each method, and what the numbers mean."""
     console = stdout()
-    best, priced = best_of(answers.rows)
+    best, result = best_of(answers.rows)
     console.print(plan_text(answers.plan), style="bold")
     console.print(_question_text(answers.question), style="bold")
     console.print(_table(answers, best), soft_wrap=False)
     for row in answers.rows:
         if row.error is not None:
             console.print(f"{row.method}: {row.error}")
-        if row.priced is not None and row.priced.answer.details:
-            found = row.priced.answer.details.items()
+        if row.result is not None and row.result.answer.details:
+            found = row.result.answer.details.items()
             text = ", ".join(_parameter(name, value) for name, value in found if value is not False)
             console.print(f"{row.method}: {text}", style="dim")
-    guarantee = priced.guarantee
+    guarantee = result.guarantee
     console.print(
         f"adjacency: {guarantee.adjacency}; unit: {guarantee.unit}; "
         f"direction: {answers.question['direction']}"
@@ -185,8 +184,8 @@ def _columns(answers: Answers, best: Row) -> list[tuple[str, Cell]]:
     return [(title, cell) for title, cell in columns if any(cell(row) for row in answers.rows)]
 
 
-def _cell(read: Callable[[Priced], str], otherwise: str = "") -> Cell:
-    return lambda row: otherwise if row.priced is None else read(row.priced)
+def _cell(read: Callable[[MethodAnswer], str], otherwise: str = "") -> Cell:
+    return lambda row: otherwise if row.result is None else read(row.result)
 
 
 def _optional(value: T | None, text: Callable[[T], str]) -> str:

@@ -1,30 +1,78 @@
-"""The course that `epsilon`, `delta` and `calibrate` share."""
+"""The course that `epsilon`, `delta`, `calibrate` and `verify` share: ask, plot, print."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 
-from hockeystick.cli.answers import Answers, Quantity
+from hockeystick.cli.answers import (
+    Answers,
+    Ask,
+    BaselineQuestion,
+    MethodAnswer,
+    Quantity,
+    Row,
+    answer_all,
+    best_of,
+)
 from hockeystick.cli.options import AccountingOptions, OutputOptions, PlanOptions
-from hockeystick.cli.output import answers_object, print_answers, print_json
+from hockeystick.cli.output import answers_object, plan_text, print_answers, print_json
 from hockeystick.cli.plans import described
-from hockeystick.cli.plotting import Spot, draw_plot
-from hockeystick.cli.pricing import Ask, Priced, best_of, price
-from hockeystick.cli.yardsticks import Yardsticks
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
-from hockeystick.report.figure import check_figure_file
-from hockeystick.report.progress import progress
+from hockeystick.report.figure import check_figure_file, save_figure
+from hockeystick.report.noise_curve import noise_around, noise_curve
+from hockeystick.report.noise_figure import Mark, noise_figure
+from hockeystick.report.numbers import upper_text
+from hockeystick.report.progress import Update, progress
 
-__all__ = ["Question"]
+__all__ = ["Question", "Spot", "draw_plot"]
+
+# Curves need a delta inside (0, 1), whatever the answer was.
+SMALLEST_DELTA, LARGEST_DELTA = 1e-280, 0.99
+
+
+class Spot(NamedTuple):
+    """Where the question and its answer are: around this point the curves are drawn."""
+
+    noise_multiplier: float
+    epsilon: float
+    delta: float
+
+
+def draw_plot(
+    path: Path, plan: Plan, *, rows: list[Row], spot: Spot, direction: str, update: Update
+) -> None:
+    """Epsilon against noise around the spot, a curve for each row, written to the file."""
+    delta = min(max(spot.delta, SMALLEST_DELTA), LARGEST_DELTA)
+    noise = noise_around(spot.noise_multiplier)
+    curves = []
+    for row in rows:
+        update(f"Drawing {row.method} ...")
+        curves.append(
+            noise_curve(
+                plan,
+                label=row.method,
+                kind=row.kind,
+                noise=noise,
+                delta=delta,
+                method=row.asked,
+                direction=direction,
+            )
+        )
+    text = f"noise {upper_text(spot.noise_multiplier, 4)}, ε {upper_text(spot.epsilon, 4)}"
+    mark = Mark(spot.noise_multiplier, spot.epsilon, text)
+    title = f"{plan_text(plan.describe())}, δ = {delta:.4g}"
+    save_figure(noise_figure(curves, mark=mark, title=title), path)
 
 
 @dataclass(frozen=True)
 class Question:
     """What is asked: `given` are the numbers that go with the plan, `ask` puts it to a method.
 
-    `spot` says where the answer lies in the plane of noise and epsilon, `yardsticks` what it is
+    `spot` says where the answer lies in the plane of noise and epsilon, `comparison` what it is
     compared with.
     """
 
@@ -32,22 +80,22 @@ class Question:
     quantity: Quantity
     given: dict[str, float]
     ask: Ask
-    spot: Callable[[Priced], Spot]
-    yardsticks: Yardsticks | None = None
+    spot: Callable[[MethodAnswer], Spot]
+    comparison: BaselineQuestion | None = None
 
     def answer(
         self, run: PlanOptions, accounting: AccountingOptions, output: OutputOptions
     ) -> None:
-        """Price the plan and show what came out."""
+        """Account for the plan and show what came out."""
         if output.plot is not None:
             check_figure_file("plot", output.plot)
             if accounting.by_draws:
                 allowed = "left out for the method monte-carlo, which has a number and no curve"
                 raise InvalidParameter("plot", allowed, str(output.plot))
         described_plan = described(self.plan, run)
-        with progress("Pricing ...") as update:
-            rows = price(self.plan, method=accounting.method, ask=self.ask, update=update)
-            baselines = [] if self.yardsticks is None else self.yardsticks.of(self.plan, update)
+        with progress("Accounting ...") as update:
+            rows = answer_all(self.plan, method=accounting.method, ask=self.ask, update=update)
+            baselines = [] if self.comparison is None else self.comparison.of(self.plan, update)
             if output.plot is not None:
                 spot = self.spot(best_of(rows)[1])
                 direction = accounting.direction

@@ -14,6 +14,7 @@ from rich import box
 from rich.table import Table
 
 from hockeystick.accounting.account import account
+from hockeystick.cli.answers import ALL
 from hockeystick.cli.gather import gathered
 from hockeystick.cli.options import (
     OUTPUT,
@@ -25,7 +26,6 @@ from hockeystick.cli.options import (
 )
 from hockeystick.cli.output import plan_text, print_json, stdout
 from hockeystick.cli.plans import described, plan_from
-from hockeystick.cli.pricing import ALL
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Guarantee
 from hockeystick.profile import DEFAULT_ACCURACY, Profile

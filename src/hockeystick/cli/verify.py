@@ -1,9 +1,19 @@
-"""`hockeystick verify`."""
+"""`hockeystick verify`: test a claim by draws, or recompute a privacy statement."""
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
 
+import typer
+from rich import box
+from rich.table import Table
+
+from hockeystick._text import escaped
+from hockeystick.cli.answers import MethodAnswer
 from hockeystick.cli.draw_plans import show_draw_plans
 from hockeystick.cli.gather import gathered
 from hockeystick.cli.options import (
@@ -17,17 +27,123 @@ from hockeystick.cli.options import (
     OutputOptions,
     PlanOptions,
 )
+from hockeystick.cli.output import print_json, stdout
 from hockeystick.cli.plans import described, plan_from
-from hockeystick.cli.plotting import Spot
-from hockeystick.cli.pricing import Priced
-from hockeystick.cli.question import Question
-from hockeystick.cli.statement import or_statement
+from hockeystick.cli.question import Question, Spot
+from hockeystick.errors import InvalidParameter
 from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.montecarlo.verify import draws_to_verify
 from hockeystick.montecarlo.verify import verify as check_claim
+from hockeystick.report.numbers import count_text, upper_text
 from hockeystick.report.progress import Update, progress
+from hockeystick.training import Recheck, Statement, check_statement
 
-__all__ = ["verify"]
+__all__ = ["or_statement", "verify"]
+
+FILE = "statement"
+StatementFile = Annotated[
+    Path | None,
+    typer.Argument(
+        help="A privacy statement (JSON), which is recomputed; no other option but --json then.",
+        metavar="FILE",
+        show_default=False,
+    ),
+]
+
+
+def or_statement(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with a file as an argument that takes the place of all its options.
+
+    Options that the command requires are then required only without the file.
+    """
+    known = inspect.signature(command).parameters
+    required = [name for name, one in known.items() if one.default is one.empty]
+    absent = {name: None if name in required else one.default for name, one in known.items()}
+
+    @wraps(command)
+    def either(**options: Any) -> None:
+        path = options.pop(FILE)
+        if path is None:
+            _require(required, options)
+            command(**options)
+            return
+        for name, value in options.items():
+            if name != "json" and value != absent[name]:
+                raise InvalidParameter(name, "left out with a statement", value)
+        recheck_file(path, json=options["json"])
+
+    argument = inspect.Parameter(
+        FILE, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=StatementFile
+    )
+    options = [one.replace(default=absent[name]) for name, one in known.items()]
+    either.__annotations__ = {one.name: one.annotation for one in (argument, *options)}
+    either.__signature__ = inspect.Signature([argument, *options])  # type: ignore[attr-defined]
+    return either
+
+
+def recheck_file(path: Path, *, json: bool) -> None:
+    """Recompute the statement in the file; exit status 1 if it does not hold."""
+    statement = _read(path)
+    with progress("Recomputing ..."):
+        recheck = check_statement(statement)
+    if json:
+        print_json(_as_object(statement, recheck))
+    else:
+        _print(statement, recheck)
+    if not recheck.holds:
+        raise typer.Exit(1)
+
+
+def _require(names: list[str], options: dict[str, Any]) -> None:
+    for name in names:
+        if options[name] is None:
+            raise typer.BadParameter.__mro__[1](f"Missing option '--{name.replace('_', '-')}'.")
+
+
+def _read(path: Path) -> Statement:
+    try:
+        return Statement.load(path)
+    except InvalidParameter as error:
+        raise typer.BadParameter(
+            f"{escaped(str(path))} is not a privacy statement: {error}"
+        ) from None
+
+
+def _as_object(statement: Statement, recheck: Recheck) -> dict[str, Any]:
+    stated = {name: getattr(statement, name) for name in ("epsilon", "delta", "kind", "method")}
+    recomputed = {
+        "epsilon": recheck.epsilon,
+        "delta": statement.delta,
+        "kind": recheck.kind,
+        "method": recheck.method,
+    }
+    return {
+        "holds": recheck.holds,
+        "stated": {**stated, "priced_for": statement.priced_for, "versions": statement.versions},
+        "recomputed": recomputed,
+        "problems": list(recheck.problems),
+    }
+
+
+def _print(statement: Statement, recheck: Recheck) -> None:
+    console = stdout()
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for title in ("", "stated", "recomputed"):
+        table.add_column(title)
+    found = "-" if recheck.epsilon is None else upper_text(recheck.epsilon)
+    table.add_row("epsilon", upper_text(statement.epsilon), found)
+    table.add_row("delta", f"{statement.delta:g}", f"{statement.delta:g}")
+    table.add_row("kind", statement.kind, recheck.kind or "-")
+    table.add_row("method", escaped(statement.method), recheck.method or "-")
+    console.print(table, soft_wrap=False)
+    console.print(
+        f"{count_text(statement.taken_steps)} of {count_text(statement.planned_steps)} planned "
+        f"steps taken; priced for {escaped(statement.priced_for)}"
+    )
+    console.print(escaped(f"adjacency: {statement.adjacency}; unit: {statement.unit}"))
+    for problem in recheck.problems:
+        console.print(escaped(f"problem: {problem}"), style="bold red")
+    console.print("the statement holds" if recheck.holds else "the statement does not hold")
 
 
 @or_statement
@@ -60,12 +176,12 @@ def verify(
         show_draw_plans(described(plan, run), [draft], delta=delta, json=json)
         return
 
-    def ask(_method: str, update: Update) -> Priced:
+    def ask(_method: str, update: Update) -> MethodAnswer:
         execution = drawing.execution(update)
         guarantee = check_claim(
             plan, **claim, draws=drawing.draws, seed=drawing.seed, execution=execution
         )
-        return Priced(guarantee.answer(delta=delta), guarantee)
+        return MethodAnswer(guarantee.answer(delta=delta), guarantee)
 
     Question(
         plan,

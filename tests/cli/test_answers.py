@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli.pricing import Priced, Row, answered, best_of, price
+from hockeystick.cli.answers import MethodAnswer, Row, answer_all, answer_of, best_of
 from hockeystick.errors import CalibrationError, InvalidParameter, PrecisionError
 from hockeystick.guarantee import Answer, Kind
 from hockeystick.report.progress import Update
@@ -20,8 +20,8 @@ def silent(text: str) -> None:
 
 def row(value: float | None, kind: Kind = "proven") -> Row:
     """A row with this number."""
-    priced = None if value is None else Priced(Answer(value, None, "m", kind), GUARANTEE)
-    return Row("m", "m", kind, 0.0, priced, None)
+    result = None if value is None else MethodAnswer(Answer(value, None, "m", kind), GUARANTEE)
+    return Row("m", "m", kind, 0.0, result, None)
 
 
 def test_the_best_is_the_smallest_of_the_strongest_kind() -> None:
@@ -35,11 +35,11 @@ def test_one_method_is_asked_once_by_its_name() -> None:
     """The row keeps the name that was asked for beside the one that answered."""
     asked = []
 
-    def ask(name: str, update: Update) -> Priced:
+    def ask(name: str, update: Update) -> MethodAnswer:
         asked.append(name)
-        return Priced(Answer(1.0, None, "profile", "proven"), GUARANTEE)
+        return MethodAnswer(Answer(1.0, None, "profile", "proven"), GUARANTEE)
 
-    [only] = price(PLAN, method="auto", ask=ask, update=silent)
+    [only] = answer_all(PLAN, method="auto", ask=ask, update=silent)
     assert (asked, only.asked, only.method, only.value) == (["auto"], "auto", "profile", 1.0)
 
 
@@ -47,12 +47,12 @@ def test_all_methods_are_asked_and_failures_kept() -> None:
     """With "all" a failure is a row of its own with the error, and progress names each method."""
     told: list[str] = []
 
-    def ask(name: str, update: Update) -> Priced:
+    def ask(name: str, update: Update) -> MethodAnswer:
         if name == "gaussian":
             raise CalibrationError("no noise is enough")
-        return Priced(Answer(1.0, 0.9, name, "proven"), GUARANTEE)
+        return MethodAnswer(Answer(1.0, 0.9, name, "proven"), GUARANTEE)
 
-    rows = price(PLAN, method="all", ask=ask, update=told.append)
+    rows = answer_all(PLAN, method="all", ask=ask, update=told.append)
     assert [(r.method, r.value, r.error) for r in rows] == [
         ("gaussian", None, "no noise is enough"),
         ("profile", 1.0, None),
@@ -65,11 +65,11 @@ def test_all_methods_are_asked_and_failures_kept() -> None:
 def test_bad_input_is_not_a_failed_method() -> None:
     """What is wrong for every method ends the question."""
 
-    def ask(name: str, update: Update) -> Priced:
+    def ask(name: str, update: Update) -> MethodAnswer:
         raise InvalidParameter("delta", "in (0, 1)", 2)
 
     with pytest.raises(InvalidParameter):
-        price(PLAN, method="all", ask=ask, update=silent)
+        answer_all(PLAN, method="all", ask=ask, update=silent)
 
 
 @pytest.mark.parametrize(("method", "upper"), [("profile", 2.0), ("all", float("inf"))])
@@ -83,4 +83,4 @@ def test_an_unusable_bound_is_an_error(
 
     monkeypatch.setattr(hs.Guarantee, "answer", rough)
     with pytest.raises(PrecisionError):
-        answered(GUARANTEE, method=method, delta=1e-5)
+        answer_of(GUARANTEE, method=method, delta=1e-5)
