@@ -7,7 +7,7 @@ import pytest
 from hockeystick.cli.main import main
 
 EXTREME = ["0", "-1", "nan", "inf", "1e-320", "1e-300", "1e300", "1e50", "9" * 30]
-FILTERS = {"--epsilon": "2", "--delta": "1e-5", "--rate": "0.01", "--noise-multiplier": "1"}
+FILTERS = {"--epsilon": "2", "--delta": "1e-5", "--expected": "0.01,1,1"}
 EPSILON = {"--sampling": "poisson", "--rate": "0.01", "--steps": "3", "--noise-multiplier": "1"}
 DELTA = {"--sampling": "balls-in-bins", "--bins": "3", "--steps": "3", "--noise-multiplier": "1"}
 COMMANDS = {
@@ -30,15 +30,17 @@ def outcome(capsys, command, option, value):
 @pytest.mark.parametrize("value", ["1e-300", "1e-320", "1e-20", "1e-8"])
 def test_filters_at_tiny_rates(capsys, value):
     """A rate that small costs next to nothing, which is an answer."""
-    assert outcome(capsys, "filters", "--rate", value) == (0, [])
+    assert outcome(capsys, "filters", "--expected", f"{value},1,1") == (0, [])
 
 
 @pytest.mark.parametrize("value", ["1e-300", "1e-60", "1e60"])
 def test_filters_at_noise_beyond_the_range(capsys, value):
     """One line with the range."""
-    status, lines = outcome(capsys, "filters", "--noise-multiplier", value)
+    status, lines = outcome(capsys, "filters", "--expected", f"0.01,{value},1")
     assert status == 2
-    assert lines == [f"error: --noise-multiplier must be in [1e-50, 1e+50], got {float(value)}."]
+    assert lines == [
+        f"error: noise_multiplier in --expected must be in [1e-50, 1e+50], got {float(value)}."
+    ]
 
 
 @pytest.mark.slow
@@ -56,11 +58,16 @@ def test_filters_at_a_huge_epsilon(capsys, value):
         (command, option)
         for command, options in COMMANDS.items()
         for option in options
-        if option != "--sampling" and (command, option) != ("filters", "--epsilon")
-    ],
+        if option not in ("--sampling", "--expected")
+        and (command, option) != ("filters", "--epsilon")
+    ]
+    + [("filters", "rate"), ("filters", "noise"), ("filters", "steps")],
 )
 def test_at_most_one_line(capsys, command, option, value):
     """0 and no complaint, or one line: 2 for a number out of range, 1 for one not computable."""
+    parts = {"rate": f"{value},1,1", "noise": f"0.01,{value},1", "steps": f"0.01,1,{value}"}
+    if option in parts:
+        option, value = "--expected", parts[option]
     status, lines = outcome(capsys, command, option, value)
     assert (status, len(lines)) in ((0, 0), (2, 1), (1, 1))
     if status == 1:

@@ -147,9 +147,7 @@ def _print_audit(console: Console, audit: BudgetAudit) -> None:
         console.print(f"    and {count_text(len(audit.open_entries) - LISTED)} more")
     if audit.realised is not None:
         found = audit.realised
-        shown = (
-            "not accounted" if found.epsilon is None else f"epsilon {upper_text(found.epsilon)}"
-        )
+        shown = "not accounted" if found.epsilon is None else f"epsilon {upper_text(found.epsilon)}"
         note = f" ({found.note})" if found.note else ""
         console.print(
             f"  realised steps: {count_text(found.steps)}, {shown} at delta {found.delta:g}{note}"

@@ -78,8 +78,9 @@ def _(error: Exception) -> str:
 
 @_message.register
 def _(error: InvalidParameter) -> str:
-    """The parameter is spelled as the option it came from."""
-    option = f"--{error.name.replace('_', '-')}"
+    """The parameter is spelled as the option it came from; it may be a part of its value."""
+    part, _, whole = error.name.rpartition(" in ")
+    option = f"{part} in --{whole}" if part else f"--{whole.replace('_', '-')}"
     got = "" if error.value is None else f", got {shown(error.value)}"
     return f"{option} must be {error.allowed}{got}."
 
