@@ -11,8 +11,13 @@ from scipy.stats import binom
 import hockeystick as hs
 from hockeystick import strategies
 from hockeystick._numerics.law import Resolution
-from hockeystick.analyses.poisson_reduction.blocks import block_lengths, block_profile, block_sizes
-from hockeystick.analyses.poisson_reduction.coins import coin_bound, coin_profile
+from hockeystick.analyses.poisson_reduction.independent_sampling import (
+    block_lengths,
+    block_profile,
+    block_sizes,
+    independent_bound,
+    step_profile,
+)
 from hockeystick.schemes import ConjecturedUserMinSep, MinSep, UserMinSep
 from hockeystick.schemes.pairs import several_sampled
 from references.participation_patterns import likelihood_ratio, min_sep_patterns, user_patterns
@@ -115,24 +120,24 @@ def test_the_better_one_counts(noise, better):
         strategy=strategies.bsr(400, bands=16),
     )
     profiles = {
-        "steps": coin_profile(plan, noise),
+        "steps": step_profile(plan, noise),
         "blocks": block_profile(plan, noise, 8),
     }
     values = {name: profile.reverse().epsilon(1e-5) for name, profile in profiles.items()}
     assert min(values, key=values.get) == better
-    found = coin_bound(plan, noise).epsilon(1e-5, directions=("add",), accuracy=1e-3)
+    found = independent_bound(plan, noise).epsilon(1e-5, directions=("add",), accuracy=1e-3)
     assert found.value <= values[better] * (1 + 3e-3)
     assert found.value > values[better] / 2
 
 
-@pytest.mark.parametrize(("copies", "throws"), [(2, 1), (3, 4), (1, 5)])
-def test_most_heads_of_several_throws(copies, throws):
+@pytest.mark.parametrize(("copies", "tries"), [(2, 1), (3, 4), (1, 5)])
+def test_most_heads_of_several_throws(copies, tries):
     """The law of the largest of several binomial variables, by its moments of order two."""
     rate, mu = 0.2, 0.3
-    below = binom.cdf(np.arange(-1, copies + 1), copies, rate) ** throws
+    below = binom.cdf(np.arange(-1, copies + 1), copies, rate) ** tries
     weights = np.diff(below)
     step = hs.Profile.gaussian(noise_multiplier=1 / mu)
-    pair = several_sampled(step, rate=rate, copies=copies, tries=throws)
+    pair = several_sampled(step, rate=rate, copies=copies, tries=tries)
     counts = np.arange(copies + 1)
     second = weights @ np.exp(mu**2 * np.outer(counts, counts)) @ weights
     moments = pair.expression.power_moments(

@@ -10,7 +10,7 @@ from scipy import integrate
 
 import hockeystick as hs
 from hockeystick._numerics.law import Resolution, Side
-from hockeystick.analyses.poisson_reduction.posterior import _cumulant, excess_at_failure
+from hockeystick.analyses.poisson_reduction.allocation import _cumulant, excess_at_failure
 
 RESOLUTION = Resolution(0.01, 1e-25, 8.0)
 

@@ -21,7 +21,7 @@ from dataclasses import replace
 
 from hockeystick.analyses import gaussian
 from hockeystick.analyses.method import Method, Request
-from hockeystick.analyses.poisson_reduction.coins import coin_bound
+from hockeystick.analyses.poisson_reduction.independent_sampling import independent_bound
 from hockeystick.analyses.renyi.bin_moments import BinMoments
 from hockeystick.analyses.renyi.moment_bound import MomentBound, moments_of
 from hockeystick.analyses.renyi.replicas import ReplicaMoments, missing_replicas
@@ -70,10 +70,10 @@ def _of_replicas(request: Request, renewal: Renewal) -> Analysis:
         request.plan.strategy, renewal, request.noise_multiplier, request.budget
     )
     known = gaussian.METHOD.analyse(request).bound
-    coins = coin_bound(request.plan, request.noise_multiplier)
+    sampled = independent_bound(request.plan, request.noise_multiplier)
     bound = ByDirection(
         remove={"moments": MomentBound(moments)},
-        add={"poisson-reduction": coins, "gaussian": known},
+        add={"poisson-reduction": sampled, "gaussian": known},
     )
     return Analysis(METHOD.name, METHOD.kind, bound)
 
