@@ -16,7 +16,7 @@ from hockeystick.fdp.adaptive import (
 from hockeystick.fdp.attack import true_positive_rate
 from hockeystick.fdp.chain import ChainTest, blackwell_chain
 from hockeystick.fdp.counterexample import Counterexample, Witness
-from hockeystick.fdp.gaussian import GaussianTradeOff, gdp
+from hockeystick.fdp.gaussian import GaussianTradeOff, TightestMu, gdp, tightest_mu
 from hockeystick.fdp.moments import (
     LimitQuantities,
     LossMoments,
@@ -41,7 +41,6 @@ from hockeystick.fdp.sources import (
     from_pmfs,
     from_profile,
 )
-from hockeystick.fdp.tightest import TightestMu, tightest_mu
 from hockeystick.fdp.trade_off import PrivacyCurve, TradeOff, greatest_lower_bound
 
 __all__ = [

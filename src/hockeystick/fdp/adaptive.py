@@ -32,7 +32,25 @@ SUM_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class FirstStage:
-    """The outcomes y of the first mechanism with their masses under P and under Q."""
+    """The outcomes y of the first mechanism with their masses under P and under Q.
+
+    `discrete`, `of_tradeoff` and `from_densities` build it.
+
+    Parameters
+    ----------
+    outcome
+        The outcomes, which selection rules see.
+    p, q
+        Their masses under P and under Q.
+    bound
+        "exact", or on which side of the truth the masses are.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.fdp.FirstStage.discrete([0.6, 0.4], [0.4, 0.6]).outcome.tolist()
+    [0.0, 1.0]
+    """
 
     outcome: FloatArray
     p: FloatArray
@@ -72,9 +90,17 @@ class FirstStage:
 class WorstSelection:
     """The worst selection rule at one order.
 
-    `choice` is the second mechanism for each outcome, `height` the H of the adaptive composition,
-    `budget` the largest H of a composition whose second mechanism is fixed: what the natural filter
-    would have allowed.
+    Attributes
+    ----------
+    gamma : float
+        The order.
+    choice : numpy.ndarray
+        The index of the second mechanism after each outcome.
+    height : float
+        H of the adaptive composition.
+    budget : float
+        The largest H of a composition whose second mechanism is fixed: what the natural filter
+        would have allowed.
     """
 
     gamma: float
@@ -93,9 +119,32 @@ def adaptive_height(
 ) -> Any:
     """H of the adaptive composition, for one order or an array.
 
-    H(g) = sum over y of p(y) H_choice(y)(g q(y)/p(y)) (fdp_filters, Appendix B.1). `seconds` are
-    privacy profiles as functions of arrays, `choice` the index of the one used after each outcome.
-    Exact for a discrete first stage; as good as its quadrature otherwise. O(orders x outcomes).
+    H(g) = sum over y of p(y) H_choice(y)(g q(y)/p(y)) [Tran26, Appendix B.1]. Exact for a discrete
+    first stage; as good as its quadrature otherwise. O(orders x outcomes).
+
+    Parameters
+    ----------
+    first
+        The first stage.
+    seconds
+        Privacy profiles of the second mechanisms, as functions of arrays of orders.
+    choice
+        The index of the one used after each outcome: an array, or a function of the outcomes.
+    gamma
+        One order or an array.
+
+    Returns
+    -------
+    float or numpy.ndarray
+        H, like gamma.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> first = hs.fdp.FirstStage.discrete([0.6, 0.4], [0.4, 0.6])
+    >>> height = hs.fdp.adaptive_height(first, [hs.fdp.gdp(1.0).height], choice=[0, 0], gamma=1.0)
+    >>> round(height, 6)
+    0.410995
     """
     chosen = _choices(choice, first, seconds)
     orders = _orders(gamma)
@@ -109,6 +158,29 @@ def adaptive_tradeoff(first: FirstStage, seconds: Sequence[TradeOff], *, choice:
     """The trade-off function of the adaptive composition: every outcome followed by its choice.
 
     Exact if both stages are: the pair of the two outcomes together is discrete.
+
+    Parameters
+    ----------
+    first
+        The first stage.
+    seconds
+        Trade-off functions of the second mechanisms.
+    choice
+        The index of the one used after each outcome: an array, or a function of the outcomes.
+
+    Returns
+    -------
+    TradeOff
+        Of both outcomes together.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> one = hs.fdp.from_pmfs([0.6, 0.4], [0.4, 0.6])
+    >>> first = hs.fdp.FirstStage.of_tradeoff(one)
+    >>> fixed = hs.fdp.adaptive_tradeoff(first, [one], choice=[0, 0, 0, 0])
+    >>> hs.fdp.blackwell_order(fixed, one.tensor(one))
+    <Order.EQUAL: 'equal'>
     """
     chosen = _choices(choice, first, seconds)
     outcomes = zip(chosen.tolist(), first.p.tolist(), first.q.tolist(), strict=True)
@@ -124,8 +196,32 @@ def worst_selection(
 ) -> WorstSelection:
     """The selection rule with the largest H at one order.
 
-    After y the second mechanism with the largest H at g q(y)/p(y) (fdp_filters, Theorem B.1): that
+    After y the second mechanism with the largest H at g q(y)/p(y) [Tran26, Theorem B.1]: that
     attains the bound H_1 (x) max H_2, so no rule is worse at this order.
+
+    Parameters
+    ----------
+    first
+        The first stage.
+    seconds
+        Privacy profiles of the second mechanisms, as functions of arrays of orders.
+    gamma
+        The order.
+
+    Returns
+    -------
+    WorstSelection
+        The rule, its H, and the largest H without adaptivity.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> one = hs.fdp.from_pmfs([0.6, 0.4], [0.4, 0.6])
+    >>> leak = hs.fdp.from_pmfs([0.9, 0.1, 0.0], [0.9, 0.0, 0.1])
+    >>> first = hs.fdp.FirstStage.of_tradeoff(one)
+    >>> worst = hs.fdp.worst_selection(first, [one.curve(), leak.curve()], gamma=1.5)
+    >>> worst.excess > 0  # the natural filter is not valid for these two
+    True
     """
     gamma = check.at_least("gamma", gamma, 0.0)
     if not seconds:

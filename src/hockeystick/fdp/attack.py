@@ -29,12 +29,33 @@ def true_positive_rate(
     false_positive_rate: Any,
     accuracy: float = DEFAULT_ACCURACY,
 ) -> Any:
-    """The largest true positive rate at a false positive rate, for one number or an array.
+    """The largest true positive rate of a membership attack at a false positive rate.
 
     1 - f(FPR): P is the output with the example, Q without it. By Neyman and Pearson the best
-    attack claims membership where the likelihood ratio is largest. `accuracy` is relative to the
-    rate itself, so that attacks at FPR 1e-6 are as well resolved as those at 0.1. An upper profile
-    or a lower bound on f gives an upper bound.
+    attack claims membership where the likelihood ratio is largest. An upper profile or a lower
+    bound on f gives an upper bound.
+
+    Parameters
+    ----------
+    source
+        A profile, or a trade-off function.
+    false_positive_rate
+        One number in [0, 1], or an array.
+    accuracy
+        Relative to the true positive rate itself, so that attacks at FPR 1e-6 are as well resolved
+        as those at 0.1.
+
+    Returns
+    -------
+    float or numpy.ndarray
+        Like false_positive_rate.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> run = hs.Profile.gaussian(noise_multiplier=1.0)
+    >>> round(hs.fdp.true_positive_rate(run, false_positive_rate=0.05), 3)
+    0.26
     """
     accuracy = check.relative_accuracy("accuracy", accuracy)
     rates = check.vector("false_positive_rate", false_positive_rate, "in [0, 1]")

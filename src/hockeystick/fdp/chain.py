@@ -33,11 +33,23 @@ SHORT = "one step leaves nothing to choose"
 class ChainTest:
     """Whether all products of up to `steps` - 1 members are totally ordered.
 
-    `holds` is True, False, or None where the numerics cannot tell; `reason` says why in a sentence.
-    With False, `witness` has two products without order, their calibration points and, where one
-    was found, a selection rule that exceeds the budget of the natural filter. With True, order is
-    shown up to `slack` in H for each factor of a product, so that adaptivity may add at most
-    steps^2 * slack to any delta; slack is 0 for families that are recognised.
+    With `holds` True, order is shown up to `slack` in H for each factor of a product, so that
+    adaptivity may add at most steps^2 * slack to any delta; slack is 0 for families that are
+    recognised.
+
+    Attributes
+    ----------
+    holds : bool or None
+        None where the numerics cannot tell.
+    reason : str
+        Why, in a sentence.
+    steps : int
+        As given.
+    slack : float
+        Differences of H up to this count as none.
+    witness : Witness or None
+        Where `holds` is False: two products without order, their calibration points and, where one
+        was found, a selection rule that exceeds the budget of the natural filter.
     """
 
     holds: bool | None
@@ -50,11 +62,34 @@ class ChainTest:
 def blackwell_chain(family: Sequence[Member], *, steps: int, slack: float = 1e-10) -> ChainTest:
     """Test whether the family generates a Blackwell chain over `steps` adaptive steps.
 
-    Members are profiles, trade-off functions (as given, whatever they bound) or Gaussian ones. Ids
-    and common factors drop out (fdp_filters, Proposition A.13), and products whose factors are
+    Ids and common factors drop out [Tran26, Proposition A.13], and products whose factors are
     ordered one by one need no numbers; what is left is compared through proven bounds on both
-    sides. Differences of H up to `slack` count as none. Cost: up to 400 comparisons, of polygons in
-    milliseconds and of profiles in tenths of a second each.
+    sides. Cost: up to 400 comparisons, of polygons in milliseconds and of profiles in tenths of a
+    second each.
+
+    Parameters
+    ----------
+    family
+        Profiles, trade-off functions (as given, whatever they bound) or Gaussian ones.
+    steps
+        How many adaptive steps.
+    slack
+        Differences of H up to this count as none.
+
+    Returns
+    -------
+    ChainTest
+        Whether it does, and why.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.fdp.blackwell_chain([hs.fdp.gdp(0.1), hs.fdp.gdp(2.0)], steps=100).holds
+    True
+    >>> one = hs.fdp.from_pmfs([0.6, 0.4], [0.4, 0.6])
+    >>> leak = hs.fdp.from_pmfs([0.9, 0.1, 0.0], [0.9, 0.0, 0.1])
+    >>> hs.fdp.blackwell_chain([one, leak], steps=3).reason
+    'member 0 and member 1 are not ordered'
     """
     steps = check.positive_integer("steps", steps)
     slack = check.positive("slack", slack)

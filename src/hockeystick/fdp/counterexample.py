@@ -24,10 +24,24 @@ MOST_CORNERS = 20
 class Counterexample:
     """A selection rule that exceeds the budget of the natural filter.
 
-    The first step runs member `first_step`. After an output with likelihood ratio `ratio[k]` the
-    remaining steps run the first product of the witness if `choice[k]` is 0, the second if it is 1.
-    At the order `gamma` the adaptive composition has H at least `height`, while both compositions
-    that the filter allows have H at most `budget`.
+    The first step runs one member of the family. What the remaining steps run depends on the
+    likelihood ratio of its output.
+
+    Attributes
+    ----------
+    first_step : int
+        The member that the first step runs.
+    gamma : float
+        The order at which the budget is exceeded.
+    ratio : numpy.ndarray
+        Likelihood ratios of the first output.
+    choice : numpy.ndarray
+        After ratio[k] the remaining steps run the first product of the witness if choice[k] is 0,
+        the second if it is 1.
+    height : float
+        The adaptive composition has at least this H.
+    budget : float
+        Both compositions that the filter allows have at most this H.
     """
 
     first_step: int
@@ -53,9 +67,15 @@ class Counterexample:
 class Witness:
     """Two products without Blackwell order.
 
-    `first` and `second` say how often each member occurs. `calibration_points` are the orders at
-    which their profiles cross. `counterexample` is None if no member of the family can serve as a
-    first step that exploits the crossing, for instance because its losses are too small.
+    Attributes
+    ----------
+    first, second : tuple of int
+        How often each member occurs in the two products.
+    calibration_points : numpy.ndarray
+        Orders at which their profiles cross.
+    counterexample : Counterexample or None
+        None if no member of the family can serve as a first step that exploits the crossing, for
+        instance because its losses are too small.
     """
 
     first: Counts

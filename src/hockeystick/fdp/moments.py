@@ -34,7 +34,13 @@ THIRD_OF_NORMAL = math.sqrt(8 / math.pi)
 
 
 class SideMoments(NamedTuple):
-    """Mean, variance and third absolute central moment of the loss L = log dP/dQ."""
+    """Mean, variance and third absolute central moment of the loss L = log dP/dQ.
+
+    Attributes
+    ----------
+    mean, variance, third : float
+        The moments.
+    """
 
     mean: float
     variance: float
@@ -43,7 +49,15 @@ class SideMoments(NamedTuple):
 
 @dataclass(frozen=True)
 class LossMoments:
-    """Both sides: outputs drawn from P (with the example) and from Q (without it)."""
+    """Moments of the privacy loss under both distributions of a pair.
+
+    Attributes
+    ----------
+    p : SideMoments
+        For outputs drawn from P, with the example.
+    q : SideMoments
+        For outputs drawn from Q, without it.
+    """
 
     p: SideMoments
     q: SideMoments
@@ -56,6 +70,26 @@ def loss_moments(*, rate: float, noise_multiplier: float, sensitivity: float = 1
     converges faster than any power for means and variances and to about 1e-10 for the third
     moment, where |L - mean|^3 has a kink in its third derivative. Estimates, not bounds. Cost:
     about 30,000 + 1,000 mu evaluations.
+
+    Parameters
+    ----------
+    rate
+        Probability q with which an example takes part.
+    noise_multiplier
+        Standard deviation of the noise over the clip norm.
+    sensitivity
+        Largest contribution in units of the clip norm.
+
+    Returns
+    -------
+    LossMoments
+        Under P and under Q.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> round(hs.fdp.loss_moments(rate=1.0, noise_multiplier=2.0).p.mean, 9)  # mu^2 / 2
+    0.125
     """
     rate = check.sampling_rate("rate", rate)
     noise_multiplier = check.positive("noise_multiplier", noise_multiplier)
@@ -80,11 +114,34 @@ def approximate_moments(
     sensitivity: float = 1.0,
     regime: RegimeName = "small",
 ) -> LossMoments:
-    """The leading terms of fdp_filters, Theorem 4.1; the third moments are those of its F.1, F.2.
+    """The leading terms of [Tran26, Theorem 4.1]; third moments are those of its F.1 and F.2.
 
     Small rates: mean q^2 (e^(mu^2) - 1) / 2, variance twice that, third moment at most
     q^3 (e^(3 mu^2) + 3 e^(mu^2) + 1). Large rates and much noise: q^2 mu^2 / 2, twice that, and at
     most (2 - q^3) sqrt(8 / pi) mu^3. Approximations: they err on either side.
+
+    Parameters
+    ----------
+    rate
+        Probability q with which an example takes part.
+    noise_multiplier
+        Standard deviation of the noise over the clip norm.
+    sensitivity
+        Largest contribution in units of the clip norm.
+    regime
+        "small" or "large" rates.
+
+    Returns
+    -------
+    LossMoments
+        Under P and under Q.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> found = hs.fdp.approximate_moments(rate=0.9, noise_multiplier=3.0, regime="large")
+    >>> round(found.p.mean, 9)
+    0.045
     """
     rate = check.sampling_rate("rate", rate)
     noise_multiplier = check.positive("noise_multiplier", noise_multiplier)
@@ -104,12 +161,19 @@ def approximate_moments(
 
 @dataclass(frozen=True)
 class LimitQuantities:
-    """What Theorem 4.2 of fdp_filters asks of a schedule; a diagnostic, not a guarantee.
+    """What [Tran26, Theorem 4.2] asks of a schedule; a diagnostic, not a guarantee.
 
     The means of the loss add up to m1 and -m2 within eta1 and eta2, its variances to v within
     kappa, and no third absolute moment exceeds rho times its variance. Then the run is close to
     G_mu with mu = (m1 + m2) / sqrt(v), up to phi in mu and an unknown constant times `distance` in
     the trade-off curve. All deviations are in units of sqrt(v).
+
+    Attributes
+    ----------
+    m1, m2, v : float
+        Means and variance of the limit.
+    eta1, eta2, kappa, rho : float
+        How far the schedule is from it.
     """
 
     m1: float
@@ -145,11 +209,32 @@ class LimitQuantities:
 def limit_quantities(
     schedule: Iterable[EqualSteps], *, regime: RegimeName = "small", budget: float | None = None
 ) -> LimitQuantities:
-    """The quantities of Theorem 4.2 for steps that are given as (rate, noise_multiplier, steps).
+    """The quantities of [Tran26, Theorem 4.2] for a schedule.
 
     With m1 = m2 = B and v = 2 B as in the proof of Theorem 4.3, where B is `budget`, or what the
     approximations of the regime add up to. Moments are by quadrature, about 1e-9 accurate. Cost:
     one quadrature for each entry.
+
+    Parameters
+    ----------
+    schedule
+        Entries (rate, noise_multiplier, steps).
+    regime
+        "small" or "large" rates.
+    budget
+        B; by default what the schedule adds up to.
+
+    Returns
+    -------
+    LimitQuantities
+        `applies` says whether the theorem says anything.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> found = hs.fdp.limit_quantities([(0.01, 0.8, 239)])
+    >>> round(found.mu, 3), found.applies
+    (0.3, False)
     """
     means = {"p": 0.0, "q": 0.0}
     variances = {"p": 0.0, "q": 0.0}

@@ -28,7 +28,15 @@ ROUNDING = 1e-12
 
 
 class Order(Enum):
-    """How two trade-off functions compare; the larger one is the more private one."""
+    """How two trade-off functions compare; the larger one is the more private one.
+
+    Attributes
+    ----------
+    EQUAL, LARGER, SMALLER
+        The first one, beside the second.
+    NONE
+        The curves cross.
+    """
 
     EQUAL = "equal"
     LARGER = "larger"
@@ -37,18 +45,45 @@ class Order(Enum):
 
 
 class CalibrationPoints(NamedTuple):
-    """Where two curves cross: orders of the privacy curves, and type I errors of the functions."""
+    """Where two curves cross.
+
+    Attributes
+    ----------
+    gamma : numpy.ndarray
+        Orders at which the privacy curves cross.
+    alpha : numpy.ndarray
+        Type I errors at which the trade-off functions cross.
+    """
 
     gamma: FloatArray
     alpha: FloatArray
 
 
 def blackwell_order(first: TradeOff, second: TradeOff, *, tolerance: float = ROUNDING) -> Order:
-    """How `first` compares with `second` at every alpha: LARGER, SMALLER, EQUAL or NONE.
+    """How `first` compares with `second` at every alpha.
 
-    Decided on the privacy curves (fdp_filters, Theorem A.7): the difference of two polygons is
-    extreme at a corner of either, or in the limit. Differences of H up to `tolerance` count as
-    none. The statement is about the two curves as given, whatever they bound.
+    Decided on the privacy curves [Tran26, Theorem A.7]: the difference of two polygons is extreme
+    at a corner of either, or in the limit. The statement is about the two curves as given, whatever
+    they bound.
+
+    Parameters
+    ----------
+    first, second
+        Trade-off functions.
+    tolerance
+        Differences of H up to this count as none.
+
+    Returns
+    -------
+    Order
+        LARGER if the first one is more private.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> one = hs.fdp.from_pmfs([0.6, 0.4], [0.4, 0.6])
+    >>> hs.fdp.blackwell_order(one, one.tensor(one))
+    <Order.LARGER: 'larger'>
     """
     tolerance = check.at_least("tolerance", tolerance, 0.0)
     one, other = _prices(first, second)
@@ -65,7 +100,25 @@ def calibration_points(first: TradeOff, second: TradeOff) -> CalibrationPoints:
 
     Exact for polygons: between corners both are linear. Where the curves touch or coincide without
     changing sides there is no crossing. Two functions without Blackwell order have at least one of
-    each (fdp_filters, Section 3.1; Kaissis et al. 2024).
+    each [Tran26, Section 3.1; Kaissis24].
+
+    Parameters
+    ----------
+    first, second
+        Trade-off functions.
+
+    Returns
+    -------
+    CalibrationPoints
+        Orders and type I errors, increasing.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> one = hs.fdp.from_pmfs([0.6, 0.4], [0.4, 0.6])
+    >>> other = hs.fdp.from_pmfs([0.9, 0.1, 0.0], [0.9, 0.0, 0.1])
+    >>> hs.fdp.calibration_points(one, other).gamma.round(9).tolist()
+    [0.8, 1.25]
     """
     one, other = first.curve(), second.curve()
     gamma = np.union1d(one.gamma, other.gamma)
@@ -79,9 +132,27 @@ def calibration_points(first: TradeOff, second: TradeOff) -> CalibrationPoints:
 def delta_divergence(first: TradeOff, second: TradeOff) -> float:
     """The smallest D >= 0 with first(alpha + D) - D <= second(alpha) for every alpha.
 
-    How far `second` may lie below `first` (fdp_filters, Section 3.2; Kaissis et al. 2024). In the
-    coordinates u = alpha - beta and s = alpha + beta both graphs are functions of u, and a shift
-    along the diagonal changes s by 2 D: D is half of the largest difference, which is at a corner.
+    How far `second` may lie below `first` [Tran26, Section 3.2; Kaissis24]. In the coordinates
+    u = alpha - beta and s = alpha + beta both graphs are functions of u, and a shift along the
+    diagonal changes s by 2 D: D is half of the largest difference, which is at a corner.
+
+    Parameters
+    ----------
+    first, second
+        Trade-off functions.
+
+    Returns
+    -------
+    float
+        0 if `second` is nowhere below `first`.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> one = hs.fdp.from_pmfs([0.6, 0.4], [0.4, 0.6])
+    >>> other = hs.fdp.from_pmfs([0.9, 0.1, 0.0], [0.9, 0.0, 0.1])
+    >>> round(hs.fdp.delta_divergence(one, other), 9)
+    0.04
     """
     one, other = _rotated(first), _rotated(second)
     u = np.union1d(one.x, other.x)
@@ -90,7 +161,26 @@ def delta_divergence(first: TradeOff, second: TradeOff) -> float:
 
 
 def distance(first: TradeOff, second: TradeOff) -> float:
-    """The symmetrised Delta-divergence, a metric: the larger one of both directions."""
+    """The symmetrised Delta-divergence, a metric: the larger one of both directions.
+
+    Parameters
+    ----------
+    first, second
+        Trade-off functions.
+
+    Returns
+    -------
+    float
+        0 if they are equal.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> one = hs.fdp.from_pmfs([0.6, 0.4], [0.4, 0.6])
+    >>> other = hs.fdp.from_pmfs([0.9, 0.1, 0.0], [0.9, 0.0, 0.1])
+    >>> round(hs.fdp.distance(one, other), 9)
+    0.05
+    """
     return max(delta_divergence(first, second), delta_divergence(second, first))
 
 

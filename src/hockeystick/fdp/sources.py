@@ -39,8 +39,26 @@ def from_profile(profile: Profile, *, accuracy: float = 1e-4) -> TradeOff:
     """The polygon of a profile's law, on the profile's own side of the truth.
 
     An upper profile (the default) gives a lower bound on the trade-off function, as a privacy
-    statement has to be. The grid is refined until both sides agree to `accuracy`, which is
-    absolute.
+    statement has to be.
+
+    Parameters
+    ----------
+    profile
+        The profile.
+    accuracy
+        Absolute: the grid is refined until both sides agree to this.
+
+    Returns
+    -------
+    TradeOff
+        With the bound "lower" for an upper profile.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> f = hs.fdp.from_profile(hs.Profile.gaussian(noise_multiplier=1.0), accuracy=1e-3)
+    >>> f.bound, abs(f(0.05) - hs.fdp.gdp(1.0)(0.05)) < 1e-3
+    ('lower', True)
     """
     accuracy = check.relative_accuracy("accuracy", accuracy)
     found: dict[str, Laws] = {}
@@ -67,18 +85,54 @@ def from_profile(profile: Profile, *, accuracy: float = 1e-4) -> TradeOff:
 
 
 def from_pmfs(p: Any, q: Any) -> TradeOff:
-    """The exact trade-off function of a discrete pair, from the masses of the same outcomes."""
+    """The exact trade-off function of a discrete pair.
+
+    Parameters
+    ----------
+    p, q
+        Masses of the same outcomes under P and under Q.
+
+    Returns
+    -------
+    TradeOff
+        Exact.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.fdp.from_pmfs([0.75, 0.25], [0.25, 0.75])(0.25)
+    0.25
+    """
     return TradeOff.of_law(discrete.from_pmfs(p, q).law(Side.UPPER, ANY_RESOLUTION))
 
 
 def from_densities(p: Any, q: Any, *, edges: Any, nodes: int = 8) -> TradeOff:
     """The trade-off function of a continuous pair seen through the cells between `edges`.
 
-    `p` and `q` are densities: functions of an array, integrated over each cell by `nodes` points of
-    Gauss and Legendre, or arrays of one density for each cell. Masses outside the edges are lost
-    and the rest is scaled to one. Seeing only cells hides something from the attacker, so the
-    result is an upper bound on f up to the errors of quadrature and of the missing tails: good for
-    pictures and comparisons, never a privacy statement. Its bound is "estimate".
+    Masses outside the edges are lost and what is left is scaled to one. Seeing only cells hides
+    something from the attacker, so the result is an upper bound on f up to the errors of quadrature
+    and of the missing tails: good for pictures and comparisons, never a privacy statement.
+
+    Parameters
+    ----------
+    p, q
+        Densities: functions of an array, or arrays of one density for each cell.
+    edges
+        At least two increasing numbers.
+    nodes
+        Points of Gauss and Legendre in each cell, for functions.
+
+    Returns
+    -------
+    TradeOff
+        With the bound "estimate".
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> f = hs.fdp.from_densities([1.0, 3.0], [3.0, 1.0], edges=[0.0, 1.0, 2.0])
+    >>> f(0.25), f.bound
+    (0.25, 'estimate')
     """
     grid = checked_edges(edges)
     masses = [_cell_masses(name, one, grid, nodes) for name, one in (("p", p), ("q", q))]
@@ -125,6 +179,13 @@ class TradeOffEstimate:
     `upper` for the pair's own trade-off function, `lower` for tests that threshold the scores, and
     so for the pair itself only if its likelihood ratio increases with the score. All three have the
     bound "estimate": none can be turned into a profile.
+
+    Attributes
+    ----------
+    estimate, lower, upper : TradeOff
+        The estimate and its bounds.
+    confidence : float
+        As given.
     """
 
     estimate: TradeOff
@@ -140,6 +201,25 @@ def estimate(p_scores: Any, q_scores: Any, *, confidence: float = 0.95) -> Trade
     functions are within sqrt(log(4 / (1 - confidence)) / (2 n)) of the true ones (Dvoretzky, Kiefer
     and Wolfowitz with Massart's constant, half of the failure probability each), which moves every
     point of the curve by at most that much in either coordinate. O(n log n).
+
+    Parameters
+    ----------
+    p_scores, q_scores
+        Drawn with the example, and without it.
+    confidence
+        In (0, 1): with which both bounds hold everywhere.
+
+    Returns
+    -------
+    TradeOffEstimate
+        The estimate between its bounds.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> found = hs.fdp.estimate([1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 2.0, 3.0])
+    >>> found.estimate(0.25), found.lower(0.25) <= found.upper(0.25)
+    (0.5, True)
     """
     with_example, without = _scores("p_scores", p_scores), _scores("q_scores", q_scores)
     confidence = check.small_probability("confidence", confidence)

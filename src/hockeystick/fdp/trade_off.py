@@ -74,10 +74,27 @@ class _View:
 class TradeOff(_View):
     """A trade-off function f: the smallest type II error at each type I error, as a polygon.
 
-    Given by its corners: `alpha` increases from 0, `beta` falls to 0, convex, at most 1 - alpha.
-    `bound` says whether f is the true function ("exact"), nowhere above it ("lower": a valid
-    privacy statement), nowhere below ("upper"), or neither ("estimate"). Numbers are exact up to
-    floating point, about 1e-15 absolute; tails far below that belong to `Profile`.
+    Numbers are exact up to floating point, about 1e-15 absolute; tails far below that belong to
+    `Profile`.
+
+    Parameters
+    ----------
+    alpha
+        Type I errors of the corners, increasing from 0.
+    beta
+        Type II errors of the corners, decreasing to 0, convex, at most 1 - alpha.
+    bound
+        Whether f is the true function ("exact"), nowhere above it ("lower": a valid privacy
+        statement), nowhere below ("upper"), or neither ("estimate").
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> f = hs.fdp.TradeOff([0.0, 0.25, 1.0], [1.0, 0.25, 0.0])  # randomized response
+    >>> f(0.1)
+    0.7
+    >>> f.tensor(f).corners, f.symmetrize()(0.1)
+    (3, 0.7)
     """
 
     def __init__(self, alpha: Any, beta: Any, *, bound: Bound = "exact") -> None:
@@ -167,9 +184,23 @@ class TradeOff(_View):
 class PrivacyCurve(_View):
     """A privacy profile H(g) = sup P(S) - g Q(S), as a convex polygon.
 
-    Given by its corners: `gamma` increases from 0, `height` falls from 1; beyond the last corner H
-    is constant (mass of P where Q has none). H is at least 1 - g. `bound` is about H: "upper" is a
-    valid privacy statement.
+    Beyond the last corner H is constant (mass of P where Q has none). H is at least 1 - g.
+
+    Parameters
+    ----------
+    gamma
+        Orders of the corners, increasing from 0.
+    height
+        H at the corners, decreasing from 1.
+    bound
+        About H: "upper" is a valid privacy statement.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> curve = hs.fdp.PrivacyCurve([0.0, 1.0, 3.0], [1.0, 0.5, 0.0])
+    >>> round(curve(2.0), 9)
+    0.25
     """
 
     def __init__(self, gamma: Any, height: Any, *, bound: Bound = "exact") -> None:
@@ -210,8 +241,26 @@ class PrivacyCurve(_View):
 def greatest_lower_bound(family: Sequence[TradeOff]) -> TradeOff:
     """The largest trade-off function below all members: the convex envelope of their minimum.
 
-    Equivalently the pointwise maximum of their privacy curves (fdp_filters, Appendix A.1). Exact;
+    Equivalently the pointwise maximum of their privacy curves [Tran26, Appendix A.1]. Exact;
     O(n log n) in the number n of corners.
+
+    Parameters
+    ----------
+    family
+        One or more trade-off functions, with bounds on the same side.
+
+    Returns
+    -------
+    TradeOff
+        On that side.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> one = hs.fdp.from_pmfs([0.6, 0.4], [0.4, 0.6])
+    >>> other = hs.fdp.from_pmfs([0.9, 0.1, 0.0], [0.9, 0.0, 0.1])
+    >>> round(hs.fdp.greatest_lower_bound([one, other])(0.2), 9)  # where both are 0.7
+    0.65
     """
     if not family:
         raise InvalidParameter("family", "at least one trade-off function", family)

@@ -28,7 +28,15 @@ ROUNDED = "parameters rounded on the safe side"
 
 
 class OpenEntry(NamedTuple):
-    """A reservation that was neither committed nor cancelled; it stays counted."""
+    """A reservation that was neither committed nor cancelled; it stays counted.
+
+    Attributes
+    ----------
+    number, charge, host, pid
+        As of an `EntryRecord`.
+    age : datetime.timedelta
+        Since it was reserved.
+    """
 
     number: int
     charge: float
@@ -38,7 +46,19 @@ class OpenEntry(NamedTuple):
 
 
 class Realised(NamedTuple):
-    """Epsilon of the realised steps; a diagnostic, not a guarantee of adaptive choices."""
+    """Epsilon of the realised steps; a diagnostic, not a guarantee of adaptive choices.
+
+    Attributes
+    ----------
+    epsilon : float or None
+        An upper bound, had the steps been fixed in advance; None if some are not known.
+    delta : float
+        As given.
+    steps : int
+        How many.
+    note : str
+        What a reader has to know.
+    """
 
     epsilon: float | None
     delta: float
@@ -47,7 +67,19 @@ class Realised(NamedTuple):
 
 
 class BudgetAudit(NamedTuple):
-    """What an audit of one budget found; it is sound if there are no problems."""
+    """What an audit of one budget found; it is sound if there are no problems.
+
+    Attributes
+    ----------
+    name, description, budget, spent
+        As of a `BudgetRecord`.
+    problems, warnings : sequence of str
+        In sentences.
+    open_entries : sequence of OpenEntry
+        Reservations of which the end is not known.
+    realised : Realised or None
+        With a delta: epsilon of the steps, had they been fixed in advance.
+    """
 
     name: str
     description: Mapping[str, object]
@@ -65,8 +97,31 @@ def audit(
     """Check every budget of a ledger, or the named one.
 
     The entries must sum to the running total, the total must be within the budget, and the numbers
-    must have no gaps. With a delta, the steps that were run (or may have been) are also priced as
-    if they had been fixed beforehand: a diagnostic, because filters exist for steps that were not.
+    must have no gaps.
+
+    Parameters
+    ----------
+    where
+        A path or a URL, as for `open_store`.
+    name
+        Of one budget; all of them by default.
+    delta
+        With a delta, the steps that were run (or may have been) are also accounted for as if they
+        had been fixed beforehand: a diagnostic, because filters exist for steps that were not.
+
+    Returns
+    -------
+    list of BudgetAudit
+        One for each budget.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> f = hs.filters.Gaussian(mu=1.0, ledger="budget.db", name="survey")
+    >>> f.request(noise_multiplier=2.0).commit()
+    >>> (found,) = hs.ledger.audit("budget.db", delta=1e-5)
+    >>> found.problems, round(found.realised.epsilon, 2)
+    ([], 1.99)
     """
     if delta is not None:
         delta = check.small_probability("delta", delta)

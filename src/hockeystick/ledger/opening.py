@@ -25,10 +25,40 @@ def open_store(
 ) -> DatabaseStore:
     """The store of the named budget in a ledger, created if it is new.
 
-    `where` is the path of an SQLite file, a sqlite:/// URL, or a postgresql:// URL (extra
-    `postgres`). The same name again goes on with what was spent, from any process or machine;
-    another budget or description under that name raises `InvalidParameter`. A ledger that cannot
-    be read or written, is damaged, or may be a copy of another one raises `LedgerError`.
+    The same name again goes on with what was spent, from any process or machine. Cost: linear in
+    the entries when it is opened, constant for each call afterwards.
+
+    Parameters
+    ----------
+    where
+        The path of an SQLite file, a sqlite:/// URL, or a postgresql:// URL (extra `postgres`); a
+        file is made if there is none.
+    name
+        Which budget of the ledger.
+    budget
+        What may be spent in total.
+    description
+        Plain values that say whose budget it is.
+
+    Returns
+    -------
+    Store
+        Durable: every call ends on the disk.
+
+    Raises
+    ------
+    InvalidParameter
+        If the name has another budget or description.
+    LedgerError
+        If the ledger cannot be read or written, is damaged, or may be a copy of another one.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> told = {"name": "survey", "budget": 1.0, "description": {"unit": "mu^2"}}
+    >>> entry = hs.ledger.open_store("budget.db", **told).reserve(lambda spent: (0.5, {}))
+    >>> hs.ledger.open_store("budget.db", **told).spent()
+    0.5
     """
     from hockeystick.ledger.database import DatabaseStore
 
@@ -45,6 +75,22 @@ def adopt(where: str | Path) -> None:
 
     For a file that was moved or restored. What was spent elsewhere since it was copied is not in
     it, and nothing can find that out; damage is refused.
+
+    Parameters
+    ----------
+    where
+        The path of the file, or its sqlite:/// URL.
+
+    Examples
+    --------
+    >>> import shutil
+    >>> import hockeystick as hs
+    >>> told = {"name": "survey", "budget": 1.0, "description": {}}
+    >>> entry = hs.ledger.open_store("old.db", **told).reserve(lambda spent: (0.5, {}))
+    >>> path = shutil.copy("old.db", "new.db")
+    >>> hs.ledger.adopt(path)
+    >>> hs.ledger.open_store(path, **told).spent()
+    0.5
     """
     from hockeystick.ledger.files import refuse_journal_left_at
     from hockeystick.ledger.locations import location

@@ -23,7 +23,21 @@ ASYMPTOTIC = (
 
 
 class EntryRecord(NamedTuple):
-    """One reservation, with who made it and when."""
+    """One reservation, with who made it and when.
+
+    Attributes
+    ----------
+    number, charge, request, status
+        As of an `Entry`.
+    reserved_at : datetime.datetime
+        When it was reserved.
+    committed_at : datetime.datetime or None
+        When it was committed.
+    host : str
+        The machine of the process that reserved it.
+    pid : int
+        The number of that process.
+    """
 
     number: int
     charge: float
@@ -36,7 +50,27 @@ class EntryRecord(NamedTuple):
 
 
 class BudgetRecord(NamedTuple):
-    """One budget with its entries, all of the same moment."""
+    """One budget with its entries, all of the same moment.
+
+    Attributes
+    ----------
+    name : str
+        Of the budget.
+    description : Mapping
+        Whose budget it is.
+    budget, spent : float
+        In total, and reserved or committed.
+    reservations : int
+        How many were made, the cancelled ones included.
+    created : datetime.datetime
+        When it was opened first.
+    entries : sequence of EntryRecord
+        In order of reservation.
+    damage : sequence of str
+        What is wrong with the ledger, in parts of sentences.
+    elsewhere : str
+        A sentence if the file may be a copy.
+    """
 
     name: str
     description: Mapping[str, object]
@@ -45,8 +79,8 @@ class BudgetRecord(NamedTuple):
     reservations: int
     created: datetime
     entries: Sequence[EntryRecord]
-    damage: Sequence[str]  # what is wrong with the ledger, in parts of sentences
-    elsewhere: str  # a sentence if the file may be a copy
+    damage: Sequence[str]
+    elsewhere: str
 
     @property
     def kind(self) -> str:
@@ -69,6 +103,26 @@ def read_ledger(where: str | Path, *, name: str | None = None) -> list[BudgetRec
 
     A damaged ledger raises `LedgerError`; a copy can be read, and its records say that it is one.
     Cost: linear in the number of entries.
+
+    Parameters
+    ----------
+    where
+        A path or a URL, as for `open_store`.
+    name
+        Of one budget; all of them by default.
+
+    Returns
+    -------
+    list of BudgetRecord
+        Ordered by name.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> f = hs.filters.Gaussian(mu=1.0, ledger="budget.db", name="survey")
+    >>> f.request(noise_multiplier=2.0).commit()
+    >>> [record.count("committed") for record in hs.ledger.read_ledger("budget.db")]
+    [1]
     """
     records = read_damaged(where, name=name)
     for record in records:

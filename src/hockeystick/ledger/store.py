@@ -41,16 +41,36 @@ Decision = Callable[[float], tuple[float, Mapping[str, object]]]
 
 
 class Entry(NamedTuple):
-    """One reservation."""
+    """One reservation.
 
-    number: int  # 1, 2, ... in order of reservation
-    charge: float  # in the unit of the budget, rounded up to a multiple of its last place
-    request: Mapping[str, object]  # what was asked, as plain JSON values
-    status: str  # "reserved", "committed" or "cancelled"
+    Attributes
+    ----------
+    number : int
+        1, 2, ... in order of reservation.
+    charge : float
+        In the unit of the budget, rounded up to a multiple of its last place.
+    request : Mapping
+        What was requested, as plain JSON values.
+    status : str
+        "reserved", "committed" or "cancelled".
+    """
+
+    number: int
+    charge: float
+    request: Mapping[str, object]
+    status: str
 
 
 class Store(Protocol):
-    """Where the spending of one budget is kept."""
+    """Where the spending of one budget is kept; `MemoryStore` and what `open_store` opens are ones.
+
+    Attributes
+    ----------
+    reserve, commit, cancel
+        Change the spending.
+    spent, history
+        Say what it is.
+    """
 
     def reserve(self, decide: Decision) -> Entry:
         """A new entry, counted from now on.
@@ -82,6 +102,20 @@ class MemoryStore(Uncopied):
     A child process has a copy, and would spend the budget once more: it is refused.
     Every charge is rounded up to a multiple of the budget's last place, so that all sums are exact.
     Cost: O(1) per call, except for `history`.
+
+    Parameters
+    ----------
+    budget
+        What may be spent in total.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> store = hs.ledger.MemoryStore(1.0)
+    >>> entry = store.reserve(lambda spent: (0.25, {"rate": 0.01}))
+    >>> store.commit(entry.number)
+    >>> store.spent(), store.history()[0].status
+    (0.25, 'committed')
     """
 
     what: ClassVar[str] = _IN_MEMORY
