@@ -39,7 +39,7 @@ def test_a_true_statement(command, written, facts):
     line = next(line for line in done.stdout.splitlines() if "epsilon" in line)
     _, stated, recomputed = line.split()
     assert stated == recomputed
-    assert "5 of 20 planned steps taken; priced for all planned steps" in done.stdout
+    assert "5 of 20 planned steps taken; accounted for all planned steps" in done.stdout
     assert "the statement holds" in done.stdout
 
 

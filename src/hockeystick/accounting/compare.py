@@ -1,4 +1,4 @@
-"""Pricing all candidates, best first."""
+"""Calibrating all candidates, best first."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def compare(
 
     All are calibrated to (epsilon, delta) with the tightest proven method and compared by the mean
     squared error of the noise in the prefix sums, which is what training sees; noise multipliers of
-    different strategies mean different things. `update` is told what is being priced.
+    different strategies mean different things. `update` is told what is being calibrated.
     """
     check.wanted_epsilon("epsilon", epsilon)
     check.small_probability("delta", delta)
@@ -76,7 +76,7 @@ def compare(
     per_column: dict[Sampling, float] = {}
     start = time.perf_counter()
     for plan in plans:
-        update(f"Pricing {plan.sampling.name} with {plan.strategy.name} ...")
+        update(f"Calibrating {plan.sampling.name} with {plan.strategy.name} ...")
         longest = float(plan.strategy.column_norms.max())
         # A scheme needs about the same noise per length of a column, whatever the strategy.
         guess = per_column.get(plan.sampling)

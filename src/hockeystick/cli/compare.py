@@ -65,7 +65,7 @@ def compare(
     run: dict[str, Any] = {"examples": examples, "batch_size": batch_size, "steps": steps}
     question: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
     title = f"{count_text(examples)} examples, batch size {batch_size:g}, {count_text(steps)} steps"
-    with progress("Pricing ...") as update:
+    with progress("Accounting ...") as update:
         found = compare_all(**run, **question, update=update)
         if plot is not None or html is not None:
             report = comparison_report(

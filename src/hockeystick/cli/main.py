@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
         return INTERRUPTED
     except (USAGE_ERROR, InvalidParameter, UnsupportedPlan, LedgerError) as error:
         return _complain(error, BAD_INPUT)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the promise is one line
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is told in one line
         return INTERRUPTED if _interrupted(error) else _complain(error, FAILURE)
 
 

@@ -161,7 +161,7 @@ def tradeoff(
     if plot is not None:
         check_figure_file("plot", plot)
     described_plan = described(plan, run)
-    with progress("Pricing ...") as update:
+    with progress("Accounting ...") as update:
         guarantee = account(
             plan,
             noise_multiplier=noise_multiplier,

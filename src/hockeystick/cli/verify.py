@@ -138,7 +138,7 @@ def _print(statement: Statement, recheck: Recheck) -> None:
     console.print(table, soft_wrap=False)
     console.print(
         f"{count_text(statement.taken_steps)} of {count_text(statement.planned_steps)} planned "
-        f"steps taken; priced for {escaped(statement.priced_for)}"
+        f"steps taken; accounted for {escaped(statement.priced_for)}"
     )
     console.print(escaped(f"adjacency: {statement.adjacency}; unit: {statement.unit}"))
     for problem in recheck.problems:

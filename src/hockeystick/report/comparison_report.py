@@ -74,7 +74,7 @@ def comparison_report(
 ) -> ComparisonReport:
     """The curves, profiles and simulated batches of `compare(...)` with the same arguments.
 
-    Costs up to a minute of work on top of a comparison with two thousand steps: curves are priced
+    Costs up to a minute of work on top of a comparison with two thousand steps: curves are computed
     with a hundredth of the usual budget, and a method that takes seconds for a number at a few
     points only. `seed` is that of the simulated batches and of the estimates, which `estimates`
     leaves out.
@@ -82,12 +82,12 @@ def comparison_report(
     examples = check.positive_integer("examples", examples)
     batch_size = check.positive("batch_size", batch_size)
     grouped = families(compared)
-    priced: dict[str, list[NoiseCurve]] = {}
+    computed: dict[str, list[NoiseCurve]] = {}
     for family in grouped:
         update(f"Drawing {family.label} ...")
         curves = (method_curve(family.best, method) for method in drawn_methods(family.best))
-        priced[family.label] = [curve for curve in curves if curve is not None]
-    errors = error_curves(grouped, priced=priced, update=update)
+        computed[family.label] = [curve for curve in curves if curve is not None]
+    errors = error_curves(grouped, computed=computed, update=update)
     reports = []
     for family, error in zip(grouped, errors, strict=True):
         best = family.best
@@ -102,11 +102,11 @@ def comparison_report(
         reports.append(
             FamilyReport(
                 family=family,
-                curves=tuple(priced[family.label]),
+                curves=tuple(computed[family.label]),
                 error=error,
                 points=points,
                 batches=simulated_batches(best.plan, examples=examples, seed=seed),
-                not_drawn=_not_drawn(applicable, priced[family.label]),
+                not_drawn=_not_drawn(applicable, computed[family.label]),
                 estimated_noise=_estimate(best, seed) if draws and estimates else None,
                 can_be_verified=draws,
             )

@@ -33,13 +33,13 @@ class ErrorCurve:
 def error_curves(
     families: Sequence[Family],
     *,
-    priced: Mapping[str, Sequence[NoiseCurve]],
+    computed: Mapping[str, Sequence[NoiseCurve]],
     update: Update,
 ) -> list[ErrorCurve]:
     """One curve for each family, in their order.
 
-    `priced` has the curves of each family's best member that are there already, by the family's
-    label; those that are not proven are left out. Other members are priced with the method that
+    `computed` has the curves of each family's best member that are there already, by the family's
+    label; those that are not proven are left out. Other members are accounted with the method that
     gave them their noise.
     """
     target = families[0].best.calibration.epsilon
@@ -48,7 +48,7 @@ def error_curves(
     for family in families:
         update(f"Drawing the error of {family.label} ...")
         unit = family.best.plan.strategy.mean_squared_error()
-        proven = [one for one in priced[family.label] if one.kind == "proven"]
+        proven = [one for one in computed[family.label] if one.kind == "proven"]
         errors = [_errors(curve, unit, grid) for curve in proven]
         for one in family.members[1:]:
             curve = winning_curve(one)

@@ -90,7 +90,7 @@ def noise_curve(
 # Operations for each number: a hundredth of what `account` may spend by default.
 CURVE_BUDGET = 1e6
 METHOD_POINTS = 7
-# Methods that take seconds for a number: only the ends of their curves are priced, the middle is
+# Methods that take seconds for a number: only the ends of their curves are computed, the middle is
 # known if they won.
 COSTLY, COSTLY_POINTS = ("conditional", "gram"), 3
 
