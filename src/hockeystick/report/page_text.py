@@ -65,7 +65,7 @@ def fine_print(report: ComparisonReport) -> Iterator[tuple[str, str]]:
     )
     yield (
         "curves",
-        f"computed to 1 % with a budget of {CURVE_BUDGET:g} operations for each number, so they may "
+        f"computed to 1 % with a budget of {CURVE_BUDGET:g} operations for each number: they may "
         "be a few per cent above what their method proves with more work; the dots are not",
     )
     yield (
