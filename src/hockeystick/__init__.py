@@ -36,12 +36,11 @@ if TYPE_CHECKING:
     from hockeystick.accounting.compare import Compared, compare
     from hockeystick.montecarlo.estimate import (
         Estimate,
-        EstimatedNoise,
         estimate_delta,
-        estimate_noise,
         estimate_profile,
         estimate_profiles,
     )
+    from hockeystick.montecarlo.noise_estimate import EstimatedNoise, estimate_noise
     from hockeystick.montecarlo.settings import Execution, MonteCarlo
     from hockeystick.montecarlo.verifier import DrawPlan
     from hockeystick.montecarlo.verify import draws_to_verify, verify
@@ -51,13 +50,13 @@ _ON_DEMAND = {
     "Compared": "accounting.compare",
     "DrawPlan": "montecarlo.verifier",
     "Estimate": "montecarlo.estimate",
-    "EstimatedNoise": "montecarlo.estimate",
+    "EstimatedNoise": "montecarlo.noise_estimate",
     "Execution": "montecarlo.settings",
     "MonteCarlo": "montecarlo.settings",
     "compare": "accounting.compare",
     "draws_to_verify": "montecarlo.verify",
     "estimate_delta": "montecarlo.estimate",
-    "estimate_noise": "montecarlo.estimate",
+    "estimate_noise": "montecarlo.noise_estimate",
     "estimate_profile": "montecarlo.estimate",
     "estimate_profiles": "montecarlo.estimate",
     "verify": "montecarlo.verify",

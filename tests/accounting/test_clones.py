@@ -7,7 +7,7 @@ import math
 import pytest
 from scipy.stats import binom
 
-from hockeystick.accounting.baselines.clones import clones_delta
+from hockeystick.accounting.shuffling import clones_delta
 
 
 def by_enumeration(reports, local, epsilon):

@@ -146,7 +146,7 @@ def draws_to_calibrate(
 
 @dataclass(frozen=True)
 class _Target:
-    """What is asked for, and what an evaluation may spend."""
+    """The wanted guarantee, and what an evaluation may spend."""
 
     plan: Plan
     epsilon: float

@@ -1,4 +1,4 @@
-"""Calibrating all candidates, best first."""
+"""`compare`: every scheme and strategy for a run of a given size, best first."""
 
 from __future__ import annotations
 
@@ -22,7 +22,21 @@ __all__ = ["Compared", "candidates", "compare"]
 class Compared:
     """A plan with the noise it needs for the wanted guarantee.
 
-    `seconds` is the time that it took to make its strategy and to find its noise.
+    Attributes
+    ----------
+    plan
+        The scheme, the steps and the strategy.
+    calibration
+        The noise with its guarantee.
+    seconds
+        How long it took to make the strategy and to find the noise.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> best, *_ = hs.compare(examples=4, batch_size=4, steps=2, epsilon=1.0, delta=1e-5)
+    >>> best.answer.value <= 1.0 and best.mean_squared_error > 0
+    True
     """
 
     plan: Plan
@@ -41,7 +55,7 @@ class Compared:
 
 
 def candidates(*, examples: int, batch_size: float, steps: int) -> Iterator[Plan]:
-    """Plans with the wanted expected batch size, made as they are asked for.
+    """Plans with the wanted expected batch size, made one after the other.
 
     Every registered scheme says what it would try. Optimised strategies are made on the way, so the
     time to the next plan counts as its own.
@@ -66,8 +80,29 @@ def compare(
     """Every scheme and strategy that is known for such a run, the smallest error first.
 
     All are calibrated to (epsilon, delta) with the tightest proven method and compared by the mean
-    squared error of the noise in the prefix sums, which is what training sees; noise multipliers of
-    different strategies mean different things. `update` is told what is being calibrated.
+    squared error of the noise in the prefix sums, which is what training is affected by. Noise
+    multipliers of different strategies mean different things.
+
+    Parameters
+    ----------
+    examples, batch_size, steps
+        The size of the run; `batch_size` is an expectation.
+    epsilon, delta
+        The guarantee that all of them give.
+    update
+        Is called with a sentence that says which plan is calibrated.
+
+    Returns
+    -------
+    list of Compared
+        Plans with their noise, the smallest error first.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> found = hs.compare(examples=4, batch_size=4, steps=2, epsilon=1.0, delta=1e-5)
+    >>> found[0].plan.sampling.name
+    'full-batch'
     """
     check.wanted_epsilon("epsilon", epsilon)
     check.small_probability("delta", delta)

@@ -1,1 +1,1 @@
-"""Monte Carlo accounting: draws of whole runs, what they are worth, and who draws them."""
+"""Monte Carlo accounting: draws of whole runs, pilots and tests that rest on them."""

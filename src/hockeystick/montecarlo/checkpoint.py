@@ -53,8 +53,8 @@ class Checkpoint:
         self._path = path
         self._key = key
         self._keeps = rescuable or path is not None
-        asked = repr((__version__, sorted(question.items())))
-        self._question = hashlib.sha256(asked.encode()).hexdigest()
+        described = repr((__version__, sorted(question.items())))
+        self._question = hashlib.sha256(described.encode()).hexdigest()
         self._kept: dict[str, Sums] = {}
         self._written = time.monotonic()
         self.seed = fresh_seed() if seed is None else seed

@@ -1,7 +1,8 @@
 """How far a mean of independent draws in [0, 1] may be from its expectation.
 
 Chernoff's bound in its relative-entropy form holds for every variable in [0, 1], not only for
-coins: Pr[mean of s draws <= a] <= e^(-s KL(a || m)) for an expectation m >= a, and likewise above.
+Bernoulli ones: Pr[mean of s draws <= a] <= e^(-s KL(a || m)) for an expectation m >= a, and
+likewise above.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ __all__ = ["draws_to_tell", "interval", "relative_entropy", "upper_edge"]
 
 
 def relative_entropy(a: float, b: float) -> float:
-    """KL of two coins, with little loss where they are close or rare."""
+    """KL of two Bernoulli variables, accurate also where they are close or rare."""
     if not 0 < b < 1:
         return 0.0 if a == b else math.inf
     # a log(a/b) + b - a and its counterpart are both non-negative.

@@ -1,22 +1,20 @@
-"""Direct simulation of a run: estimates, for checks and comparisons. They are no guarantees."""
+"""Estimates of delta by simulation, for checks and comparisons. They are no guarantees."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hockeystick import _validate as check
-from hockeystick.errors import CalibrationError, InvalidParameter
+from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import directions_for
 from hockeystick.montecarlo.concentration import interval
 from hockeystick.montecarlo.drawing import check_simulated, open_drawer
 from hockeystick.montecarlo.draws import Job, Payoff
-from hockeystick.montecarlo.pilot import noise_by_pilots
 from hockeystick.montecarlo.settings import Execution
-from hockeystick.montecarlo.verifier import Claim, Verifier
 from hockeystick.plan import Plan
 from hockeystick.profile.refinement import Direction
 from hockeystick.randomness import RandomSource, generator
@@ -24,34 +22,36 @@ from hockeystick.schemes.simulation import runs_of
 
 __all__ = [
     "Estimate",
-    "EstimatedNoise",
     "estimate_delta",
-    "estimate_noise",
     "estimate_profile",
     "estimate_profiles",
 ]
 
-# How close an estimated noise comes to the wanted delta, as a relative distance.
-CLOSE = 0.02
-
 
 class Estimate(NamedTuple):
-    """A mean of simulated draws, and an interval that misses the truth with the stated chance."""
+    """A mean of simulated draws with a confidence interval.
+
+    Attributes
+    ----------
+    value
+        The mean, an estimate of delta.
+    low, high
+        The interval, which misses the truth with probability at most `miss`.
+    miss, draws
+        That probability, and how many draws were made.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.Estimate(value=0.1, low=0.08, high=0.12, miss=1e-3, draws=2_000).high
+    0.12
+    """
 
     value: float
     low: float
     high: float
     miss: float
     draws: int
-
-
-@dataclass(frozen=True)
-class EstimatedNoise:
-    """A noise multiplier whose delta was estimated, in the worst direction, with standard error."""
-
-    noise_multiplier: float
-    estimated_delta: float
-    relative_error: float
 
 
 def estimate_delta(
@@ -67,9 +67,33 @@ def estimate_delta(
     """delta(epsilon) of a run with Gaussian noise in one direction, by simulation.
 
     Each draw is a variable in [0, 1]: 1 - e^epsilon/LR under P for "remove", 1 - e^epsilon LR under
-    Q for "add", where positive. The interval is Hoeffding's, in its relative-entropy form. A draw
+    Q for "add", where positive. The interval is Chernoff's, in its relative-entropy form. A draw
     costs O(steps * picks) for random allocation, O(bins^2) for balls-in-bins and O(steps * bands)
     for the schemes with a random number of participations; memory does not grow with the draws.
+
+    Parameters
+    ----------
+    plan, noise_multiplier, epsilon
+        The run, its noise, and where delta is estimated.
+    direction
+        "remove" or "add".
+    draws, miss
+        How many draws are made, and the probability with which the interval misses the truth.
+    rng
+        A generator or a seed.
+
+    Returns
+    -------
+    Estimate
+        The mean of the draws, with its interval. It is no guarantee.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> plan = hs.Plan(sampling=hs.MinSep(rate=0.1, separation=4), steps=8)
+    >>> found = hs.estimate_delta(plan, noise_multiplier=1.0, epsilon=0.5, draws=2_000, rng=1)
+    >>> found.low < found.value < found.high
+    True
     """
     check.choice("direction", direction, ("remove", "add"), "'remove' or 'add'")
     (side,) = directions_for(direction)
@@ -99,8 +123,33 @@ def estimate_profile(
 ) -> dict[Direction, list[Estimate]]:
     """delta at many epsilons from the same draws, for each direction, with an interval for each.
 
-    For users it is the worst number of examples at each epsilon. Each interval misses its own truth
-    with probability `miss`.
+    For users it is the worst number of examples at each epsilon.
+
+    Parameters
+    ----------
+    plan, noise_multiplier, epsilons
+        The run, its noise, and where delta is estimated.
+    direction
+        "both", "remove" or "add".
+    draws, miss
+        How many draws are made for each direction, and the probability with which each interval
+        misses its own truth.
+    seed, execution
+        As for `verify`.
+
+    Returns
+    -------
+    dict
+        For each direction a list with an `Estimate` for each epsilon.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> plan = hs.Plan(sampling=hs.MinSep(rate=0.1, separation=4), steps=8)
+    >>> options = {"epsilons": [0.5, 1.0], "draws": 2_000, "seed": 1}
+    >>> half, one = hs.estimate_profile(plan, noise_multiplier=1.0, **options)["remove"]
+    >>> half.value > one.value
+    True
     """
     (found,) = estimate_profiles(
         plan,
@@ -131,6 +180,27 @@ def estimate_profiles(
     Participations and standard normal noise are drawn once; a level adds one recursion. Estimates
     at different levels are therefore not independent, and differences between them are smoother
     than each by itself.
+
+    Parameters
+    ----------
+    noise_multipliers
+        At least one.
+    plan, epsilons, direction, draws, miss, seed, execution
+        As for `estimate_profile`.
+
+    Returns
+    -------
+    list of dict
+        What `estimate_profile` returns, for each noise multiplier.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> plan = hs.Plan(sampling=hs.MinSep(rate=0.1, separation=4), steps=8)
+    >>> options = {"epsilons": [0.5], "draws": 2_000, "seed": 1}
+    >>> less, more = hs.estimate_profiles(plan, noise_multipliers=[1.0, 2.0], **options)
+    >>> less["remove"][0].value > more["remove"][0].value
+    True
     """
     check_simulated(plan)
     levels = tuple(check.positive("noise_multiplier", one) for one in noise_multipliers)
@@ -141,8 +211,8 @@ def estimate_profiles(
     draws = check.positive_integer("draws", draws)
     miss = check.small_probability("miss", miss)
     found: list[dict[Direction, list[Estimate]]] = [{} for _ in levels]
-    asked: dict[str, Any] = {"estimate": (levels, questions, direction, draws)}
-    with open_drawer(plan, execution=execution, seed=seed, **asked) as drawer:
+    question: dict[str, Any] = {"estimate": (levels, questions, direction, draws)}
+    with open_drawer(plan, execution=execution, seed=seed, **question) as drawer:
         for side in directions_for(direction):
             means = []
             for number, run in enumerate(runs_of(plan, present=side == "remove")):
@@ -162,53 +232,3 @@ def estimate_profiles(
                     for value in worst[:, level].tolist()
                 ]
     return found
-
-
-def estimate_noise(
-    plan: Plan,
-    *,
-    epsilon: float,
-    delta: float,
-    direction: str = "both",
-    start: float | None = None,
-    seed: int | None = None,
-    execution: Execution | None = None,
-) -> EstimatedNoise:
-    """About the noise at which delta(epsilon) is `delta`: what exact accounting would give.
-
-    Nothing is proved or verified; for a noise to run with see `calibrate(method="monte-carlo")`.
-    Draws come from proposals that make the rare event common, so that some ten thousand suffice for
-    any delta (schemes/simulation/participation_run.py). `start` is a guess at the answer.
-    """
-    check_simulated(plan)
-    claim = Claim(
-        plan,
-        check.positive("epsilon", epsilon),
-        check.small_probability("delta", delta),
-        directions_for(direction),
-    )
-    scheme = plan.sampling
-    sensitivity = scheme.most_copies * plan.strategy.sensitivity(
-        separation=scheme.least_gap, participations=scheme.most_participations(plan.steps)
-    )
-    most = 100.0 * sensitivity / min(claim.epsilon, 1.0)
-    first = float(sensitivity) / claim.epsilon**0.5 if start is None else start
-    asked: dict[str, Any] = {"estimate_noise": (epsilon, delta, direction)}
-    with open_drawer(plan, execution=execution, seed=seed, **asked) as drawer:
-        verifier = Verifier(drawer)
-        near = noise_by_pilots(
-            lambda noise, number: verifier.pilots(claim, noise, stream=(0, number)),
-            aim=claim.delta,
-            most=most,
-            start=first,
-            close=CLOSE,
-        )
-    if near is None:
-        raise CalibrationError(
-            f"No noise multiplier was found at which draws show delta = {delta:g} at "
-            f"epsilon = {epsilon:g}."
-        )
-    worst = max(near.pilots, key=lambda pilot: pilot.mean)
-    # The rest of the way along the power with which delta falls there.
-    noise = near.noise * (claim.delta / near.delta) ** (1 / near.power)
-    return EstimatedNoise(noise, near.delta, worst.relative_error)

@@ -121,7 +121,7 @@ def _not_drawn(applicable: Iterable[str], curves: Sequence[NoiseCurve]) -> tuple
 
 def _estimate(one: Compared, seed: int) -> float | None:
     """About the noise of exact accounting, by draws; None where draws do not find it."""
-    from hockeystick.montecarlo.estimate import estimate_noise
+    from hockeystick.montecarlo.noise_estimate import estimate_noise
 
     found = one.calibration
     try:

@@ -1,0 +1,123 @@
+"""An estimate of the noise for a wanted guarantee, by pilot runs. It is no guarantee."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hockeystick import _validate as check
+from hockeystick.errors import CalibrationError
+from hockeystick.guarantee import directions_for
+from hockeystick.montecarlo.drawing import check_simulated, open_drawer
+from hockeystick.montecarlo.pilot import noise_by_pilots
+from hockeystick.montecarlo.settings import Execution
+from hockeystick.montecarlo.verifier import Claim, Verifier
+from hockeystick.plan import Plan
+
+__all__ = ["EstimatedNoise", "estimate_noise"]
+
+# How close the search comes to the wanted delta, in logs: about the error of a pilot's mean.
+CLOSE = 0.02
+
+
+@dataclass(frozen=True)
+class EstimatedNoise:
+    """A noise multiplier at which delta was estimated.
+
+    Attributes
+    ----------
+    noise_multiplier
+        The estimate of the noise.
+    estimated_delta, relative_error
+        delta close to it, in the worst direction, and its standard error over its value.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.EstimatedNoise(1.5, estimated_delta=1e-5, relative_error=0.01).noise_multiplier
+    1.5
+    """
+
+    noise_multiplier: float
+    estimated_delta: float
+    relative_error: float
+
+
+def estimate_noise(
+    plan: Plan,
+    *,
+    epsilon: float,
+    delta: float,
+    direction: str = "both",
+    start: float | None = None,
+    seed: int | None = None,
+    execution: Execution | None = None,
+) -> EstimatedNoise:
+    """About the noise at which delta(epsilon) is `delta`: what exact accounting would give.
+
+    Nothing is proved or verified; for a noise to run with see `calibrate` with `MonteCarlo`. Draws
+    come from proposals that make the rare event common, so that some ten thousand suffice for any
+    delta (schemes/simulation/participation_run.py).
+
+    Parameters
+    ----------
+    plan, epsilon, delta
+        The run, and the wanted guarantee.
+    direction
+        "both", "remove" or "add".
+    start
+        A guess at the answer.
+    seed, execution
+        As for `verify`.
+
+    Returns
+    -------
+    EstimatedNoise
+        The noise multiplier, and how well delta is known near it.
+
+    Raises
+    ------
+    CalibrationError
+        If no noise is found at which draws show this delta.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> plan = hs.Plan(sampling=hs.MinSep(rate=0.1, separation=4), steps=8)
+    >>> found = hs.estimate_noise(plan, epsilon=1.0, delta=0.001, start=1.3, seed=1)
+    >>> found.relative_error < 0.05
+    True
+    """
+    check_simulated(plan)
+    claim = Claim(
+        plan,
+        check.positive("epsilon", epsilon),
+        check.small_probability("delta", delta),
+        directions_for(direction),
+    )
+    scheme = plan.sampling
+    sensitivity = scheme.most_copies * plan.strategy.sensitivity(
+        separation=scheme.least_gap, participations=scheme.most_participations(plan.steps)
+    )
+    # Far more than every mechanism needs at deltas that floating point tells from 0.
+    most = 100.0 * sensitivity / min(claim.epsilon, 1.0)
+    first = float(sensitivity) / claim.epsilon**0.5 if start is None else start
+    question: dict[str, Any] = {"estimate_noise": (epsilon, delta, direction)}
+    with open_drawer(plan, execution=execution, seed=seed, **question) as drawer:
+        verifier = Verifier(drawer)
+        near = noise_by_pilots(
+            lambda noise, number: verifier.pilots(claim, noise, stream=(0, number)),
+            aim=claim.delta,
+            most=most,
+            start=first,
+            close=CLOSE,
+        )
+    if near is None:
+        raise CalibrationError(
+            f"No noise multiplier was found at which draws show delta = {delta:g} at "
+            f"epsilon = {epsilon:g}."
+        )
+    worst = max(near.pilots, key=lambda pilot: pilot.mean)
+    # From there along the power with which delta falls.
+    noise = near.noise * (claim.delta / near.delta) ** (1 / near.power)
+    return EstimatedNoise(noise, near.delta, worst.relative_error)
