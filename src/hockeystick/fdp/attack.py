@@ -17,9 +17,11 @@ from hockeystick.profile.refinement import Bounds, Laws, Question, tail_below
 
 __all__ = ["true_positive_rate"]
 
+# One step of the grid for this many nats of a tail.
 NATS = 8.0
 # At FPR 0 only cut tails are left; rates below this many of them are not resolved.
 TAILS_UNRESOLVED = 1e6
+# The tail is cut as for this rate where all rates are 0.
 FPR_OF_TAIL = 1e-15
 
 

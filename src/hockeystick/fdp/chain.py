@@ -1,6 +1,6 @@
 """Whether a finite family of mechanisms generates a Blackwell chain.
 
-fdp_filters, Theorems 3.6 and 3.8: the natural f-DP filter over T steps is valid if all products of
+[Tran26, Theorems 3.6 and 3.8]: the natural f-DP filter over T steps is valid if all products of
 up to T - 1 members of the family (for a finite family no limits are added) are totally ordered;
 beyond pure DP only then.
 """
@@ -22,7 +22,7 @@ from hockeystick.profile import Profile
 
 __all__ = ["ChainTest", "blackwell_chain"]
 
-# Pairs of products that are compared at most; beyond that the test covers fewer factors.
+# Pairs of products that are compared at most, in about a minute; beyond, fewer factors are covered.
 MOST_PAIRS = 400
 GAUSSIAN = "all members are Gaussian: squares of mu add, and G_mu falls with mu"
 POWERS = "all members are powers of one mechanism, and so are their products"
@@ -165,8 +165,8 @@ def _pairs(members: int, factors: int) -> Iterator[tuple[Counts, Counts]]:
     for total in range(2, 2 * factors + 1):
         for size in range(max(1, total - factors), total // 2 + 1):
             for one in combinations_with_replacement(everyone, size):
-                rest = [k for k in everyone if k not in one]
-                for other in combinations_with_replacement(rest, total - size):
+                others = [k for k in everyone if k not in one]
+                for other in combinations_with_replacement(others, total - size):
                     if size < total - size or one < other:
                         yield _counts(one, members), _counts(other, members)
 

@@ -16,7 +16,8 @@ from hockeystick.profile.refinement import Laws
 
 __all__ = ["Counterexample", "Witness", "witness_of"]
 
-# At most so many corners of each curve, and ratios of each first step, give orders to try.
+# At most so many corners of each curve, and ratios of each first step, give orders to try: 20^2
+# orders take tenths of a second.
 MOST_CORNERS = 20
 
 
@@ -110,7 +111,7 @@ def _largest_excess(
 ) -> Counterexample:
     """The order at which the worst rule after this first step exceeds the budget most.
 
-    The worst rule at each order is known (fdp_filters, Theorem B.1 and Remark B.5). Heights are
+    The worst rule at each order is known [Tran26, Theorem B.1 and Remark B.5]. Heights are
     linear in the order between products of a corner and a likelihood ratio of the first step, so
     that the excess is largest at such a product or where the two fixed compositions cross: all of
     these are tried for small polygons, and quantiles of them for large ones.

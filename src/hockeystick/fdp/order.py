@@ -86,7 +86,7 @@ def blackwell_order(first: TradeOff, second: TradeOff, *, tolerance: float = ROU
     <Order.LARGER: 'larger'>
     """
     tolerance = check.at_least("tolerance", tolerance, 0.0)
-    one, other = _prices(first, second)
+    one, other = _heights(first, second)
     above, below = np.any(one > other + tolerance), np.any(one < other - tolerance)
     if above and below:
         return Order.NONE
@@ -184,7 +184,7 @@ def distance(first: TradeOff, second: TradeOff) -> float:
     return max(delta_divergence(first, second), delta_divergence(second, first))
 
 
-def _prices(first: TradeOff, second: TradeOff) -> tuple[FloatArray, FloatArray]:
+def _heights(first: TradeOff, second: TradeOff) -> tuple[FloatArray, FloatArray]:
     """Both curves at all corners of both and at both ends, through their small tails."""
     losses = np.concatenate((first.law.loss, second.law.loss, [0.0]))
     losses = np.unique(losses)

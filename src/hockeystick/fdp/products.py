@@ -23,9 +23,10 @@ __all__ = ["Comparison", "Counts", "Member", "Products", "Verdict", "exceeds", "
 Member = Profile | TradeOff | GaussianTradeOff
 # How often each member of the family occurs in a product.
 Counts = tuple[int, ...]
-# Steps of the grids on which profiles are compared, from coarse to fine.
+# Steps of the grids on which profiles are compared, from coarse to fine, the last one tenths of a
+# second; and how many nats of a tail have one step.
 STEPS, NATS = (0.05, 0.02, 0.008), 8.0
-# The tail that is cut, relative to the slack.
+# The tail that is cut, relative to the slack: it cannot decide a comparison.
 TAIL_BELOW_SLACK = 1e-3
 
 

@@ -32,6 +32,7 @@ __all__ = [
 TAIL, NATS = 1e-20, 8.0
 # Where the two sides of a profile are compared.
 LEVELS = np.concatenate(([0.0], np.logspace(-6, -1, 101), np.linspace(0.1, 1.0, 181)[1:]))
+# Discrete pairs are exact at any resolution.
 ANY_RESOLUTION = Resolution(step=1.0, tail=TAIL, nats=NATS)
 
 

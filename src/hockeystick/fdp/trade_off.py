@@ -2,7 +2,7 @@
 
 Both are views of one law of the likelihood ratio. As in `Profile.tradeoff`, Q (without the example)
 is the null hypothesis and P (with it) the alternative: f = T[Q, P] and H(g) = D_g[P || Q]. The
-fdp_filters paper writes f for T[P, Q], which is `inverse()` here; order, products, envelopes and
+paper [Tran26] writes f for T[P, Q], which is `inverse()` here; order, products, envelopes and
 symmetrisation commute with it.
 """
 

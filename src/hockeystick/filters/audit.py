@@ -29,7 +29,7 @@ class AuditPoint(NamedTuple):
     Attributes
     ----------
     delta : float
-        The one that was asked for.
+        As given.
     claimed : float
         By the filter, however the steps were chosen.
     realised : float

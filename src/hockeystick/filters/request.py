@@ -1,4 +1,4 @@
-"""What a filter is asked for, what it is told to expect, and the permission that it gives."""
+"""Requests to a filter: what is expected, what is requested, and the permission that it gives."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class Permit(Uncopied):
     The step may run with no contribution longer than `sensitivity * clip_scale` times the clip norm
     (see `clip_norm`), and noise of `noise_multiplier` times the clip norm itself. Afterwards
     `commit()`; if the mechanism did not run, `cancel()` gives the charge back, in the process that
-    asked for it and in no other. As a context manager it commits on success, unless it was
+    requested it and in no other. As a context manager it commits on success, unless it was
     cancelled inside; after an exception the charge stays, because outputs may have been seen. It is
     entered once, and not after it was committed or cancelled: another step needs another permit.
 

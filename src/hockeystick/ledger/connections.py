@@ -19,7 +19,7 @@ from hockeystick.ledger.place import OpenFile
 
 __all__ = ["Connections", "clear_errors", "reading_only"]
 
-# Characters of what a driver says.
+# Characters of what a driver says that are shown: about three lines.
 LONGEST_REASON = 300
 # Connections of a parent process: neither used nor closed after a fork.
 _INHERITED: list[sa.Engine] = []

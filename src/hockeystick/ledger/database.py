@@ -70,8 +70,8 @@ class DatabaseStore(Uncopied):
         """A new entry, counted from now on."""
         with self._connections.writing() as connection:
             row = self._lock(connection)
-            asked, wanted = decide(row.spent)
-            charge = admit(asked, spent=row.spent, budget=row.budget)
+            wanted_charge, wanted = decide(row.spent)
+            charge = admit(wanted_charge, spent=row.spent, budget=row.budget)
             number, request = row.reservations + 1, as_text(wanted)
             entry = {
                 "budget": self.name,

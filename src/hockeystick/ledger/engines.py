@@ -20,12 +20,14 @@ from hockeystick.ledger.locations import Location
 
 __all__ = ["READ_ONLY", "leave_log", "make_engine", "sqlite_engine"]
 
-# How long a process waits for others before it gives up.
+# How long a process waits for others before it gives up: a transaction takes milliseconds.
 PATIENCE_SECONDS = 60
-# A connection that was not used for longer is tried before it is used again.
-REST_SECONDS = 5
+# A connection that was idle for longer is tried before it is used again: a server may have ended
+# it.
+IDLE_SECONDS = 5
 # At most, between two attempts to switch an old file from write-ahead logging.
 PAUSE_SECONDS = 0.1
+# Of SQLite: the journal is deleted when a transaction ends.
 JOURNAL_MODE = "delete"
 # A transaction with this option does not keep others from writing.
 READ_ONLY = "hockeystick_read_only"
@@ -121,23 +123,23 @@ def _postgresql(where: Location) -> sa.Engine:
         isolation_level="READ COMMITTED",
         connect_args={"options": options, "application_name": "hockeystick", **where.secrets},
     )
-    _try_after_rest(engine)
+    _try_after_idling(engine)
     return engine
 
 
-def _try_after_rest(engine: sa.Engine) -> None:
+def _try_after_idling(engine: sa.Engine) -> None:
     """Replace connections that were lost while nobody used them.
 
-    Only those that rested for a while are tried: that takes as long as the transaction itself.
+    Only those that were idle for a while are tried: that takes as long as the transaction itself.
     """
 
     @event.listens_for(engine, "checkin")
-    def rest(connection: Any, record: Any) -> None:  # noqa: ARG001
-        record.info["resting since"] = time.monotonic()
+    def idle(connection: Any, record: Any) -> None:  # noqa: ARG001
+        record.info["idle since"] = time.monotonic()
 
     @event.listens_for(engine, "checkout")
     def wake(connection: Any, record: Any, proxy: object) -> None:  # noqa: ARG001
-        if time.monotonic() - record.info.get("resting since", math.inf) < REST_SECONDS:
+        if time.monotonic() - record.info.get("idle since", math.inf) < IDLE_SECONDS:
             return
         try:
             engine.dialect.do_ping(connection)

@@ -36,12 +36,14 @@ __all__ = [
 
 # How a ledger is told from other SQLite files, in the header: "hsLG".
 APPLICATION = 0x68734C47
+# Of the format of SQLite files: how they begin, the length of the header, and the number in it that
+# stands for write-ahead logging.
 MAGIC = b"SQLite format 3\0"
 HEADER_BYTES = 100
 IN_WAL_MODE = 2
-# Pages that another process writes just now may be read in the middle: they are read again.
-ATTEMPTS = 20
-PAUSE_SECONDS = 0.05
+# Pages that another process writes just now may be read in the middle: they are read again, for up
+# to a second.
+ATTEMPTS, PAUSE_SECONDS = 20, 0.05
 
 # Closing a file ends all locks that this process has on it, those of SQLite included: what is
 # opened here, once for each file, stays open.

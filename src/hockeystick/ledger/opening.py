@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["adopt", "open_store"]
 
+# Of a budget, in characters: it is shown in tables.
 LONGEST_NAME = 200
 
 

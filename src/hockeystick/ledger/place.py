@@ -20,6 +20,7 @@ from hockeystick.errors import LedgerError
 
 __all__ = ["OpenFile", "Place", "birth_of", "check_single", "moved"]
 
+# Where Linux lists what is mounted.
 MOUNTS = Path("/proc/self/mountinfo")
 # Of Linux: <linux/stat.h> and <fcntl.h>.
 AT_FDCWD = -100

@@ -1,6 +1,6 @@
-"""The tables of a ledger, the checksum of each row, and what is asked of the tables.
+"""The tables of a ledger, the checksum of each row, and the statements that use them.
 
-Checks of the database repeat what the code promises: no program that writes to these tables can
+Checks of the database repeat what the code ensures: no program that writes to these tables can
 spend more than the budget or use a number twice. A checksum keeps a flipped bit from passing for
 another amount. It is no signature: whoever can write to a ledger can also write a checksum.
 """

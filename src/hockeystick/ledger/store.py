@@ -1,4 +1,4 @@
-"""What a store of spending promises, and the one that lives in memory.
+"""What a store of spending has to do, and the one that lives in memory.
 
 Charges are rounded up to multiples of the last place of the budget, ulp(budget). All sums up to
 the budget, and all differences from it, are then exact in double precision, in any order. A charge
@@ -133,8 +133,8 @@ class MemoryStore(Uncopied):
         """A new entry, counted from now on."""
         self._owner.check(_IN_MEMORY, instead=_SHARED, error=LedgerError)
         with self._lock:
-            asked, request = decide(self._spent)
-            charge = admit(asked, spent=self._spent, budget=self.budget)
+            wanted, request = decide(self._spent)
+            charge = admit(wanted, spent=self._spent, budget=self.budget)
             entry = Entry(len(self._entries) + 1, charge, plain_json(request), "reserved")
             self._entries.append(entry)
             self._spent += charge

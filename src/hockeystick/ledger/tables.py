@@ -41,7 +41,7 @@ __all__ = [
     "wrong_sums",
 ]
 
-# What an SQLite file is asked for before anything is believed.
+# Pages of an SQLite file are checked before anything is believed; three problems say enough.
 FILE_CHECK = "PRAGMA integrity_check(3)"
 
 

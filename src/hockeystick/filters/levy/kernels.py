@@ -13,9 +13,9 @@ from hockeystick._numerics.law import FloatArray
 __all__ = ["gaussian_calls", "panjer"]
 
 SQRT_HALF, INVERSE_SQRT_2_PI = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
-# Beyond this many standard deviations a normal tail is zero in floating point.
+# Beyond this many standard deviations a normal tail is below 1e-315: it is left out.
 REACH = 38.0
-# Beyond this threshold exponentials are not used.
+# Beyond this threshold e^gap may overflow in a product: H is bounded without it.
 LARGEST_GAP = 600.0
 # Relative error of a value of the normal distribution function at a, over 1 + a^2; of a loss.
 NORMAL_ERROR, LOSS_ERROR = 2e-15, 1e-15

@@ -166,21 +166,23 @@ class LevyPair(Expression):
         jumps, mu = self.jumps, math.sqrt(self.variance)
         nodes = self._nodes(resolution)
         log_p, log_q = (np.full(nodes.size + 1, -np.inf) for _ in range(2))
-        kept = np.maximum(jumps.p, jumps.q) > TAIL_SHARE * resolution.tail / jumps.loss.size
+        common = np.maximum(jumps.p, jumps.q) > TAIL_SHARE * resolution.tail / jumps.loss.size
         with np.errstate(divide="ignore"):
-            for loss, p, q in zip(jumps.loss[kept], jumps.p[kept], jumps.q[kept], strict=True):
+            for loss, p, q in zip(
+                jumps.loss[common], jumps.p[common], jumps.q[common], strict=True
+            ):
                 edges = (nodes - loss) / mu + mu / 2
                 np.logaddexp(log_p, np.log(p) + log_normal_cells(edges - mu), out=log_p)
                 np.logaddexp(log_q, np.log(q) + log_normal_cells(edges), out=log_q)
         law = law_from_cells(nodes, log_p, log_q, side)
         lost = jumps.lost + TAIL_SHARE * resolution.tail if side is Side.UPPER else 0.0
-        rest, apart = 1 - self.killed, self.killed + lost
+        kept, apart = 1 - self.killed, self.killed + lost
         return Law(
             law.loss,
-            law.p * rest,
-            law.q * rest,
-            law.p_infinite * rest + apart,
-            law.q_zero * rest + apart,
+            law.p * kept,
+            law.q * kept,
+            law.p_infinite * kept + apart,
+            law.q_zero * kept + apart,
         )
 
     def _nodes(self, resolution: Resolution) -> FloatArray:
