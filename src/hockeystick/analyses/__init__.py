@@ -6,16 +6,11 @@ registered, with one line: `register(METHOD)`.
 
 from __future__ import annotations
 
-from hockeystick.analyses import (
-    asymptotic_gdp,
-    decomposition,
-    gaussian,
-    known_participation,
-    monte_carlo,
-)
+from hockeystick.analyses import asymptotic_gdp, decomposition, gaussian, monte_carlo
 from hockeystick.analyses import convolution as profile
 from hockeystick.analyses.conditional import method as conditional
 from hockeystick.analyses.gram import method as gram
+from hockeystick.analyses.known_participation import method as known_participation
 from hockeystick.analyses.method import Method, Request
 from hockeystick.analyses.poisson_reduction import method as poisson_reduction
 from hockeystick.analyses.renyi import method as renyi

@@ -19,13 +19,13 @@ from hockeystick.schemes.capabilities import (
     IndependentSampling,
     Missing,
     PairBuilder,
+    Participant,
     Renewal,
     Run,
     Simulator,
 )
 
 if TYPE_CHECKING:
-    from hockeystick.profile.expressions.participation_counts import Participant
     from hockeystick.schemes.mixtures import MixtureBlocks, UniformMixture
     from hockeystick.schemes.user_min_sep.attribution import Attribution
 

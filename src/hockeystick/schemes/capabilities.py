@@ -25,6 +25,7 @@ __all__ = [
     "IndependentSampling",
     "Missing",
     "PairBuilder",
+    "Participant",
     "Renewal",
     "Run",
     "SampledRun",
@@ -183,6 +184,32 @@ class Allocation:
     length: int
     run: int
     count: int
+
+
+@dataclass(frozen=True)
+class Participant:
+    """How one protected unit takes part: again and again, with an exclusion period in between.
+
+    Attributes
+    ----------
+    copies
+        The probabilities of 0, 1, ... of its examples in a step, while it is eligible.
+    separation
+        It is excluded for `separation` - 1 steps after each participation.
+    steps
+        The number of steps of the run.
+    warm_up
+        The number of rounds that are drawn before the first step.
+    starts
+        The probabilities of being eligible from step 0, 1, ..., separation - 1 on. None if draws
+        during an exclusion period begin it anew, after the rounds of warm-up.
+    """
+
+    copies: tuple[float, ...]
+    separation: int
+    steps: int
+    warm_up: int = 0
+    starts: tuple[float, ...] | None = None
 
 
 class Equivalent(NamedTuple):

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from hockeystick.profile.expressions.participation_counts import Participant
 from hockeystick.randomness import generator
 from hockeystick.schemes.batches import Indices, independent_subset
-from hockeystick.schemes.capabilities import Missing, Run, Simulator
+from hockeystick.schemes.capabilities import Missing, Participant, Run, Simulator
 from hockeystick.schemes.min_sep.scheme import MinSep
 from hockeystick.schemes.pairs import SHARED_EXAMPLES
 from hockeystick.schemes.user_min_sep.attribution import Attribution

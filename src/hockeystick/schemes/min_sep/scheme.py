@@ -10,7 +10,6 @@ import numpy as np
 
 from hockeystick._validate import boolean, positive_integer, sampling_rate
 from hockeystick.errors import InvalidParameter
-from hockeystick.profile.expressions.participation_counts import Participant
 from hockeystick.schemes.balls_in_bins.scheme import BallsInBins
 from hockeystick.schemes.base import Sampling
 from hockeystick.schemes.batches import (
@@ -26,6 +25,7 @@ from hockeystick.schemes.capabilities import (
     IndependentSampling,
     Missing,
     PairBuilder,
+    Participant,
     Renewal,
     Run,
     Simulator,

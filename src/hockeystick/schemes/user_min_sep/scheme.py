@@ -11,11 +11,11 @@ import numpy as np
 
 from hockeystick._numerics.search import bracket, minimize_on_interval
 from hockeystick.errors import InvalidParameter
-from hockeystick.profile.expressions.participation_counts import Participant
 from hockeystick.schemes.capabilities import (
     DominatingPair,
     Missing,
     PairBuilder,
+    Participant,
     Run,
     Simulator,
     Step,

@@ -11,9 +11,10 @@ import hockeystick as hs
 from hockeystick import strategies
 from hockeystick._numerics.divergence import delta_from_law
 from hockeystick._numerics.law import Resolution, Side, reverse
-from hockeystick.profile.expressions.participation_counts import Participant, count_law
-from hockeystick.profile.expressions.revealed_counts import RevealedCounts
+from hockeystick.analyses.known_participation.counts import common_copies, count_law
+from hockeystick.analyses.known_participation.pair import RevealedCounts
 from hockeystick.schemes import Attribution, ConjecturedUserMinSep, MinSep, UserMinSep
+from hockeystick.schemes.capabilities import Participant
 from hockeystick.schemes.user_min_sep.participation import binomial_weights
 from references.participation_patterns import min_sep_patterns, user_patterns
 
@@ -128,7 +129,7 @@ def test_rare_numbers_of_copies_round_upwards():
     """They count as all of them; what is common keeps its probability."""
     copies = tuple(binomial_weights(20, 1e-6).tolist())
     participant = Participant(copies, 3, 100)
-    common = participant.common_copies
+    common = common_copies(participant)
     kept = np.count_nonzero(common[:-1])
     assert 3 < kept < 12
     assert common[:kept] == pytest.approx(copies[:kept], rel=1e-15)

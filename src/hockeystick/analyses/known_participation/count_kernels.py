@@ -12,12 +12,12 @@ from numba import njit
 
 from hockeystick._numerics.law import FloatArray
 
-__all__ = ["drawing_counts", "resting_counts"]
+__all__ = ["excluded_counts", "restarting_counts"]
 
 
 @njit(cache=True, nogil=True)
 def _add_draws(free: FloatArray, copies: FloatArray, out: FloatArray) -> None:
-    """Add what joins when it is free, with the squares of its copies counted."""
+    """Add what joins when it is eligible, with the squares of its copies counted."""
     most = out.size - 1
     for j in range(1, copies.size):
         chance = copies[j]
@@ -32,11 +32,11 @@ def _add_draws(free: FloatArray, copies: FloatArray, out: FloatArray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def resting_counts(copies: FloatArray, starts: FloatArray, steps: int, most: int) -> FloatArray:
-    """Rests after each participation; draws while resting have no effect.
+def excluded_counts(copies: FloatArray, starts: FloatArray, steps: int, most: int) -> FloatArray:
+    """Excluded for a while after each participation; draws during that time have no effect.
 
-    `copies` are the probabilities of 0, 1, ... copies in a step, `starts` those of being free from
-    step 0, 1, ..., separation - 1 on. O(steps * most * copies).
+    `copies` are the probabilities of 0, 1, ... copies in a step, `starts` those of being
+    eligible from step 0, 1, ..., separation - 1 on. O(steps * most * copies).
     """
     separation = starts.size
     joined = np.zeros((separation, most + 1))
@@ -57,25 +57,28 @@ def resting_counts(copies: FloatArray, starts: FloatArray, steps: int, most: int
 
 
 @njit(cache=True, nogil=True)
-def drawing_counts(copies: FloatArray, rest: int, rounds: int, steps: int, most: int) -> FloatArray:
-    """[DongGanesh26, Algorithm 3]: blocked for `rest` > 0 steps after each draw, blocked or not.
+def restarting_counts(
+    copies: FloatArray, blocked: int, rounds: int, steps: int, most: int
+) -> FloatArray:
+    """[DongGanesh26, Algorithm 3]: excluded for `blocked` steps after every draw.
 
-    With d_t what is drawn in step t, free or not, and q the probability of drawing nothing, the sum
-    of q^(a-1) d_(t-a) over a = 1, ..., rest is what rests in step t, and q^rest d_(t-rest) becomes
-    free after it. The window of that sum is cut where blocks of `rest` steps meet: before the cut
-    sums to the end of the block are kept (`tails`), after it one sum is (`recent`), and nothing is
-    ever subtracted. The first step follows `rounds` rounds of warm-up. O(steps * most * copies).
+    With d_t what is drawn in step t, eligible or not, and q the probability of drawing nothing, the
+    sum of q^(a-1) d_(t-a) over a = 1, ..., `blocked` is what is excluded in step t, and
+    q^blocked d_(t-blocked) becomes eligible after it. The window of that sum is cut where blocks of
+    `blocked` steps meet: before the cut sums to the end of the block are kept (`tails`), after it
+    one sum is (`recent`), and nothing is ever subtracted. The first step follows `rounds` rounds of
+    warm-up. O(steps * most * copies).
     """
     none, some = copies[0], copies[1:].sum()
-    before, block = np.zeros((rest, most + 1)), np.zeros((rest, most + 1))
-    tails = np.zeros((rest, most + 1))
+    before, block = np.zeros((blocked, most + 1)), np.zeros((blocked, most + 1))
+    tails = np.zeros((blocked, most + 1))
     free, recent = np.zeros(most + 1), np.zeros(most + 1)
-    known = min(rounds, rest)
+    known = min(rounds, blocked)
     free[0] = none**known
-    before[rest - known :, 0] = some
+    before[blocked - known :, 0] = some
     _sums_to_the_end(before, none, tails)
     for t in range(steps):
-        i = t % rest
+        i = t % blocked
         if i == 0 and t > 0:
             before, block = block, before
             _sums_to_the_end(before, none, tails)
@@ -84,10 +87,10 @@ def drawing_counts(copies: FloatArray, rest: int, rounds: int, steps: int, most:
         drawn[:] = some * (recent + none**i * tails[i])
         _add_draws(free, copies, drawn)
         free *= none
-        free += none**rest * before[i]
+        free += none**blocked * before[i]
         recent *= none
         recent += drawn
-    i = steps % rest
+    i = steps % blocked
     if i > 0:
         free += none**i * tails[i]
     return free + recent

@@ -8,13 +8,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from hockeystick._numerics.cells import law_from_cells, mixture
-from hockeystick._numerics.gaussian import argument_error, formula_error, gaussian_cells
+from hockeystick._numerics.gaussian import (
+    LARGE_MU,
+    LARGEST_ARGUMENT,
+    LEGENDRE_NODES,
+    LEGENDRE_WEIGHTS,
+    SMALL_MU,
+    argument_error,
+    formula_error,
+    gaussian_cells,
+)
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side
 from hockeystick._numerics.moments import PowerMoments, rounded_up
+from hockeystick._numerics.special import erfcx, log_ndtr
+from hockeystick.analyses.known_participation.counts import count_law
 from hockeystick.profile.expressions.base import Expression
 from hockeystick.profile.expressions.mechanisms import Gaussian
-from hockeystick.profile.expressions.participation_counts import Participant, count_law
-from hockeystick.profile.expressions.revealed_gaussians import mean_gaussian_delta
+from hockeystick.schemes.capabilities import Participant
 
 __all__ = ["RevealedCounts"]
 
@@ -66,7 +76,7 @@ class RevealedCounts(Expression):
         """The mean of the closed forms; each is symmetric, so both directions are equal."""
         staying_out, shifts, weights = self._members()
         apart = staying_out * max(-math.expm1(epsilon), 0.0) if epsilon < 0 else 0.0
-        return apart + mean_gaussian_delta(shifts, weights, epsilon)
+        return apart + _mean_gaussian_delta(shifts, weights, epsilon)
 
     def power_moments(self, largest: int, *, reverse: bool, resolution: Resolution) -> PowerMoments:
         """The mean of e^(m (m - 1) mu^2 / 2), in both directions."""
@@ -86,3 +96,32 @@ class RevealedCounts(Expression):
         values, weights = count_law(self.participant, operations=self.operations)
         shifts = np.minimum(self.length * np.sqrt(values[1:]), self.longest)
         return float(weights[0]), shifts, weights[1:]
+
+
+def _mean_gaussian_delta(mu: FloatArray, weights: FloatArray, epsilon: float) -> float:
+    """The sum of weights times `gaussian_delta`, which says what is computed for each mu."""
+    a = mu / 2 - epsilon / mu
+    near = (mu < SMALL_MU) & (np.abs(a) < LARGEST_ARGUMENT)
+    delta = np.empty(mu.size)
+    delta[near] = _by_integral(mu[near], a[near])
+    large = mu >= LARGE_MU
+    delta[large] = np.exp(log_ndtr(a[large]))
+    far = ~near & ~large
+    delta[far] = _by_difference(mu[far], a[far], epsilon)
+    return math.fsum(weights * delta)
+
+
+def _by_integral(mu: FloatArray, a: FloatArray) -> FloatArray:
+    t = (a - mu / 2)[:, None] + (mu / 2)[:, None] * LEGENDRE_NODES
+    mills = math.sqrt(math.pi / 2) * erfcx(-t / math.sqrt(2))
+    density = np.exp(-(a**2) / 2) / math.sqrt(2 * math.pi)
+    found: FloatArray = density * mu / 2 * ((1 + t * mills) @ LEGENDRE_WEIGHTS)
+    return found
+
+
+def _by_difference(mu: FloatArray, a: FloatArray, epsilon: float) -> FloatArray:
+    first = log_ndtr(a)
+    second = epsilon + log_ndtr(a - mu)
+    with np.errstate(invalid="ignore"):
+        found = -np.exp(first) * np.expm1(np.minimum(second - first, 0.0))
+    return np.where(np.exp(first) > 0, found, 0.0)

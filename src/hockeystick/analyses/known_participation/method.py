@@ -1,28 +1,29 @@
-"""`known-participation`: the mean over the coins of what a Gaussian mechanism leaks.
+"""`known-participation`: the mean over the sampling of what a Gaussian mechanism leaks.
 
-All coins are revealed, also those of others, so that it does not matter whether others reveal them
-through what they contribute. See mathematics.md, "Known participation".
+All Bernoulli draws are revealed, also those of others, so that it does not matter whether others
+reveal them through what they contribute. See mathematics.md, "Known participation".
 """
 
 from __future__ import annotations
 
 from functools import reduce
 
+from hockeystick.analyses.known_participation.pair import RevealedCounts
 from hockeystick.analyses.method import Method, Request
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
-from hockeystick.profile.expressions.revealed_counts import RevealedCounts
 from hockeystick.schemes import Missing
 from hockeystick.schemes.capabilities import offered
 from hockeystick.schemes.pairs import too_many_steps
 
 __all__ = ["METHOD"]
 
-# Users with more examples than this are not looked at one number of examples at a time.
+# Each number of examples of a user is one law of participation: 32 of them take seconds.
 MOST_EXAMPLES = 32
-# Laws of participation are shared by all noise levels, and their operations are simple ones.
+# Operations of a law of participation, in budgets: it is computed once for all noise levels, from
+# additions and multiplications alone.
 BUDGETS = 10.0
 
 
@@ -36,7 +37,7 @@ def _objection(plan: Plan) -> str | None:
     if plan.strategy.bands > scheme.least_gap:
         return f"columns of participations must not overlap: at most {scheme.least_gap} bands"
     if scheme.most_copies > MOST_EXAMPLES:
-        return f"at most {MOST_EXAMPLES} examples of a user are looked at"
+        return f"it takes at most {MOST_EXAMPLES} examples of a user"
     return too_many_steps(plan)
 
 

@@ -1,0 +1,110 @@
+"""The law of how much one participant takes part in a run, rounded upwards.
+
+T is the sum over the steps of the squared number of copies. Whatever grows with T has at most the
+mean under this law: probabilities are increased by their floating-point error, from the largest T
+down, and what is rare or costs too much to tell apart counts as the largest T that there can be.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from hockeystick._numerics.law import FloatArray
+from hockeystick.schemes.capabilities import Participant
+
+__all__ = ["CountLaw", "common_copies", "count_law"]
+
+# Probability that may be counted as the largest T for the sake of a shorter table, and as the
+# largest number of copies in all steps together: nothing beside any delta.
+RARE, RARE_COPIES = 1e-30, 1e-33
+# What additions of numbers too small for floating point may have lost.
+UNDERFLOW = 1e-300
+# Entries of a table: 40 megabytes.
+MOST_ENTRIES = 5e6
+
+
+class CountLaw(NamedTuple):
+    """Values of T in increasing order, the first of them 0, with probabilities that sum to one."""
+
+    values: FloatArray
+    weights: FloatArray
+
+
+@lru_cache(maxsize=256)
+def count_law(participant: Participant, *, operations: float) -> CountLaw:
+    """The law of T, in about so many operations, with errors on the side of large T."""
+    largest = _largest(participant)
+    passes = np.count_nonzero(common_copies(participant)) + 1
+    affordable = operations / (participant.steps * passes)
+    room = max(1, int(min(largest, affordable, MOST_ENTRIES / participant.separation)))
+    most = min(room, _first_table(participant))
+    counts = _counts(participant, most)
+    while most < room and counts[-1] > RARE:
+        most = min(room, 2 * most)
+        counts = _counts(participant, most)
+    weights = counts * (1 + _rounding(participant))
+    weights[-1] += UNDERFLOW
+    above = np.append(np.cumsum(weights[:0:-1])[::-1], 0.0)
+    weights = np.clip(1 - above, 0.0, weights)
+    weights[0] = max(1 - above[0], 0.0)
+    values = np.append(np.arange(most, dtype=float), largest)
+    kept = weights > 0
+    kept[0] = True
+    return CountLaw(values[kept], weights[kept])
+
+
+def _first_table(participant: Participant) -> int:
+    """A dozen standard deviations above the mean, had nobody to wait for longer than they must."""
+    copies = np.array(participant.copies)
+    some = float(copies[1:].sum())
+    share = 1 / (1 + (participant.separation - 1) * some)
+    squares = np.arange(copies.size) ** 2
+    mean = participant.steps * share * float(squares @ copies)
+    spread = math.sqrt(participant.steps * share * float(squares**2 @ copies))
+    return math.ceil(mean + 12 * spread) + 4 * int(squares[-1])
+
+
+def _largest(participant: Participant) -> int:
+    """All copies, as often as the separation allows."""
+    most_copies = len(participant.copies) - 1
+    return most_copies**2 * -(-participant.steps // participant.separation)
+
+
+def common_copies(participant: Participant) -> FloatArray:
+    """The probabilities of copies; numbers that hardly ever happen count as the largest."""
+    copies = np.array(participant.copies)
+    at_least = np.cumsum(copies[::-1])[::-1]
+    rare = np.flatnonzero(participant.steps * at_least[1:] < RARE_COPIES) + 1
+    if rare.size:
+        copies[rare] = 0.0
+        copies[-1] = at_least[rare[0]]
+    return copies
+
+
+def _counts(participant: Participant, most: int) -> FloatArray:
+    """Probabilities of T = 0, 1, ..., most - 1, and of at least `most`, up to rounding."""
+    from hockeystick.analyses.known_participation.count_kernels import (
+        excluded_counts,
+        restarting_counts,
+    )
+
+    copies, steps = common_copies(participant), participant.steps
+    if participant.starts is None and participant.separation > 1:
+        blocked = participant.separation - 1
+        return restarting_counts(copies, blocked, min(participant.warm_up, blocked), steps, most)
+    starts = np.array((1.0,) if participant.starts is None else participant.starts)
+    return excluded_counts(copies, starts, steps, most)
+
+
+def _rounding(participant: Participant) -> float:
+    """Relative error of the counts: a few roundings for each step, and those of the inputs."""
+    steps = participant.steps + participant.warm_up
+    operations = steps * (len(participant.copies) + 4) + participant.separation + 100.0
+    if participant.starts is not None and participant.warm_up > 0:
+        # The chance of joining was found as what is missing to one.
+        operations += 1 / max(math.fsum(participant.copies[1:]), 1e-100)
+    return 4 * float(np.finfo(float).eps) * operations
