@@ -47,5 +47,5 @@ def test_the_command_gets_its_dataclass() -> None:
 
     command(size=3, name="x", after=True)
     assert seen == [Group(size=3, name="x"), True]
-    with pytest.raises(KeyError):
+    with pytest.raises(TypeError, match="size"):
         command(name="x")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
+from hockeystick.cli.gather import options_of, taken_from
 from hockeystick.cli.options import PlanOptions
 from hockeystick.cli.plans import described, plan_from, sampling_from
 from hockeystick.errors import InvalidParameter
@@ -60,7 +61,7 @@ SIZED: dict[str, tuple[dict[str, Any], Sampling]] = {
 
 def options(scheme: str, **given: Any) -> PlanOptions:
     """The options of a run of ten steps."""
-    return PlanOptions(sampling=scheme, steps=10, **given)
+    return taken_from({"sampling": scheme, "steps": 10, **given}, PlanOptions)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -80,7 +81,7 @@ def test_every_scheme_can_be_described_by_its_batch_size(scheme: str) -> None:
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_every_parameter_of_a_scheme_is_an_option(scheme: str) -> None:
     """No parameter can be set in Python only."""
-    available = {field.name for field in dataclasses.fields(PlanOptions)}
+    available = {option.name for option in options_of(PlanOptions)}
     assert {field.name for field in dataclasses.fields(SCHEMES[scheme])} <= available
 
 

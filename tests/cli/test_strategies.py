@@ -8,6 +8,7 @@ import pytest
 
 import hockeystick as hs
 from cli.conftest import Command
+from hockeystick.cli.gather import taken_from
 from hockeystick.cli.options import PlanOptions
 from hockeystick.cli.plans import plan_from
 from hockeystick.errors import InvalidParameter
@@ -26,7 +27,7 @@ GIVEN: dict[str, dict[str, Any]] = {
 def options(strategy: str, **given: Any) -> PlanOptions:
     """Twelve steps in four groups."""
     run: dict[str, Any] = {"sampling": "cyclic-poisson", "rate": 0.5, "groups": 4, "steps": 12}
-    return PlanOptions(**run, strategy=strategy, **given)
+    return taken_from({**run, "strategy": strategy, **given}, PlanOptions)
 
 
 @pytest.mark.parametrize("strategy", FACTORIZATIONS)

@@ -6,27 +6,30 @@ import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import wraps
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 import typer
 
-__all__ = ["gathered"]
+__all__ = ["gathered", "options_of", "taken_from"]
+
+Group = TypeVar("Group")
 
 
 def gathered(command: Callable[..., None]) -> Callable[..., None]:
     """The command with each parameter that is a dataclass replaced by the dataclass's fields.
 
     Typer reads options from the signature of a function. The returned function has one keyword for
-    each field, gathers them into the dataclasses again and calls the command.
+    each field, gathers them into the dataclasses again and calls the command. A field whose
+    metadata has "spread" stands for several options: it is the dictionary of the parameters that
+    the function under that key returns.
     """
     hints = get_type_hints(command, include_extras=True)
     groups = {n: inspect.signature(command).parameters[n] for n in hints if is_dataclass(hints[n])}
-    members = {name: [field.name for field in fields(hints[name])] for name in groups}
 
     @wraps(command)
     def spread(**options: Any) -> None:
-        for name, names in members.items():
-            options[name] = hints[name](**{field: options.pop(field) for field in names})
+        for name in groups:
+            options[name] = taken_from(options, hints[name])
         try:
             command(**options)
         except KeyboardInterrupt as interruption:
@@ -38,7 +41,7 @@ def gathered(command: Callable[..., None]) -> Callable[..., None]:
     parameters: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(command).parameters.items():
         if name in groups:
-            parameters += _parameters_of(hints[name])
+            parameters += options_of(hints[name])
         else:
             changed = parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints[name])
             parameters.append(changed)
@@ -48,17 +51,36 @@ def gathered(command: Callable[..., None]) -> Callable[..., None]:
     return spread
 
 
-def _parameters_of(group: type[Any]) -> list[inspect.Parameter]:
+def options_of(group: type[Any]) -> list[inspect.Parameter]:
+    """All options that a dataclass stands for."""
+    return [one for _, several in _members_of(group) for one in several]
+
+
+def taken_from(options: dict[str, Any], group: type[Group]) -> Group:
+    """The dataclass, from options that are taken out of the dictionary."""
+    values: dict[str, Any] = {}
+    for field, parameters in _members_of(group):
+        given = {one.name: options.pop(one.name) for one in parameters if one.name in options}
+        values.update({field.name: given} if _stands_for_several(field) else given)
+    return group(**values)
+
+
+def _members_of(group: type[Any]) -> list[tuple[Field[Any], list[inspect.Parameter]]]:
+    """The fields of a dataclass, each with its options."""
     hints = get_type_hints(group, include_extras=True)
-    return [
-        inspect.Parameter(
-            field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=_default_of(field),
-            annotation=hints[field.name],
-        )
-        for field in fields(group)
-    ]
+
+    def options_of_field(field: Field[Any]) -> list[inspect.Parameter]:
+        if _stands_for_several(field):
+            several: list[inspect.Parameter] = field.metadata["spread"]()
+            return several
+        kind, default = inspect.Parameter.KEYWORD_ONLY, _default_of(field)
+        return [inspect.Parameter(field.name, kind, default=default, annotation=hints[field.name])]
+
+    return [(field, options_of_field(field)) for field in fields(group)]
+
+
+def _stands_for_several(field: Field[Any]) -> bool:
+    return "spread" in field.metadata
 
 
 def _default_of(field: Field[Any]) -> Any:

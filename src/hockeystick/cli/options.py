@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
+from inspect import Parameter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from hockeystick.accounting.account import DEFAULT_BUDGET
 from hockeystick.cli.files import read_attribution
+from hockeystick.cli.parameters import further_options
 from hockeystick.errors import InvalidParameter
 from hockeystick.montecarlo.settings import Execution, MonteCarlo
 from hockeystick.report.progress import Update
@@ -62,9 +64,17 @@ Baselines = Annotated[
 ]
 
 
+def _further_options() -> list[Parameter]:
+    """Parameters of schemes and strategies that `PlanOptions` does not spell out."""
+    return further_options([one.name for one in fields(PlanOptions)], panel=RUN)
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions:
-    """What is run. A parameter of a scheme or a strategy is the option of the same name."""
+    """What is run. A parameter of a scheme or a strategy is the option of the same name.
+
+    Most of them are read from the schemes and strategies that are registered.
+    """
 
     sampling: Annotated[
         str,
@@ -75,18 +85,6 @@ class PlanOptions:
         ),
     ]
     steps: Annotated[int, typer.Option(help="Number of updates.", rich_help_panel=RUN)]
-    rate: Annotated[
-        float | None,
-        typer.Option(help="Probability that an example joins a batch.", rich_help_panel=RUN),
-    ] = None
-    max_participations: Annotated[
-        int | None,
-        typer.Option(help="An example or a user stops after that many.", rich_help_panel=RUN),
-    ] = None
-    separation: Annotated[
-        int | None,
-        typer.Option(help="Least distance of two participations.", rich_help_panel=RUN),
-    ] = None
     warm_start: Annotated[
         bool | None,
         typer.Option(
@@ -95,42 +93,6 @@ class PlanOptions:
             rich_help_panel=RUN,
         ),
     ] = None
-    examples_per_user: Annotated[
-        int | None, typer.Option(help="Most examples that a user has.", rich_help_panel=RUN)
-    ] = None
-    warm_up: Annotated[
-        int | None,
-        typer.Option(help="Rounds drawn and thrown away before the run.", rich_help_panel=RUN),
-    ] = None
-    shared_examples: Annotated[
-        bool,
-        typer.Option(
-            "--shared-examples", help="Examples may belong to several users.", rich_help_panel=RUN
-        ),
-    ] = False
-    groups: Annotated[
-        int | None, typer.Option(help="Groups that take turns.", rich_help_panel=RUN)
-    ] = None
-    random_phase: Annotated[
-        bool,
-        typer.Option(
-            "--random-phase",
-            help="cyclic-poisson: every example draws its group in secret.",
-            rich_help_panel=RUN,
-        ),
-    ] = False
-    bins: Annotated[
-        int | None, typer.Option(help="Bins, of which each example draws one.", rich_help_panel=RUN)
-    ] = None
-    picks: Annotated[
-        int | None, typer.Option(help="Steps an example joins in each block.", rich_help_panel=RUN)
-    ] = None
-    out_of: Annotated[
-        int | None, typer.Option(help="Number of steps in a block.", rich_help_panel=RUN)
-    ] = None
-    truncate: Annotated[
-        bool, typer.Option("--truncate", help="Allow a partial last block.", rich_help_panel=RUN)
-    ] = False
     batch_size: Annotated[
         float | None,
         typer.Option(
@@ -157,12 +119,8 @@ class PlanOptions:
             rich_help_panel=RUN,
         ),
     ] = "identity"
-    bands: Annotated[
-        int | None, typer.Option(help="Bands of the strategy.", rich_help_panel=RUN)
-    ] = None
-    buffers: Annotated[
-        int | None, typer.Option(help="Buffers of the strategy.", rich_help_panel=RUN)
-    ] = None
+    further: dict[str, Any] = field(default_factory=dict, metadata={"spread": _further_options})
+    """The parameters of schemes and strategies, by name."""
 
     @cached_property
     def data(self) -> int | Attribution | None:

@@ -8,6 +8,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from hockeystick.cli.options import PlanOptions
+from hockeystick.cli.parameters import names_of_strategies
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
 from hockeystick.schemes import SCHEMES, Attribution, Sampling
@@ -15,8 +16,7 @@ from hockeystick.strategies import FACTORIZATIONS, Strategy
 
 __all__ = ["described", "plan_from", "sampling_from", "strategy_from"]
 
-OF_THE_PLAN = ("sampling", "steps", "strategy", "attribution")
-OF_THE_STRATEGY = ("bands", "buffers")
+OF_THE_PLAN = ("sampling", "steps", "strategy", "attribution", "further")
 
 
 def plan_from(options: PlanOptions) -> Plan:
@@ -38,7 +38,8 @@ def sampling_from(options: PlanOptions) -> Sampling:
     if options.attribution is not None and scheme.unit != "user":
         allowed = f"left out for {scheme.name} sampling"
         raise InvalidParameter("attribution", allowed, str(options.attribution))
-    given = {n: v for n, v in _given(options).items() if n not in OF_THE_STRATEGY}
+    of_strategies = names_of_strategies()
+    given = {n: v for n, v in _given(options).items() if n not in of_strategies}
     if "batch_size" in given:
         if options.data is not None:
             given["examples"] = options.data
@@ -58,8 +59,9 @@ def strategy_from(options: PlanOptions, sampling: Sampling) -> Strategy:
     if factorization is None:
         raise InvalidParameter("strategy", f"one of {', '.join(FACTORIZATIONS)}", options.strategy)
     steps = sampling.check_steps(options.steps)
+    of_strategies = names_of_strategies()
     given: dict[str, Any] = {
-        **{n: v for n, v in _given(options).items() if n in OF_THE_STRATEGY},
+        **{n: v for n, v in _given(options).items() if n in of_strategies},
         "steps": steps,
     }
     _check(factorization, given, f"for the strategy {options.strategy}")
@@ -83,7 +85,8 @@ def _given(options: PlanOptions) -> dict[str, Any]:
     """The parameters on the command line: everything that differs from what stands for absence."""
     defaults = {field.name: field.default for field in fields(options)}
     values = asdict(options).items()
-    return {n: v for n, v in values if n not in OF_THE_PLAN and v is not defaults[n]}
+    known = {n: v for n, v in values if n not in OF_THE_PLAN and v is not defaults[n]}
+    return known | {n: v for n, v in options.further.items() if v is not None and v is not False}
 
 
 def _check(

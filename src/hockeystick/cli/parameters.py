@@ -1,0 +1,80 @@
+"""Options for the parameters of schemes and strategies, read from the classes and functions."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from types import UnionType
+from typing import Annotated, Any, get_args, get_type_hints
+
+import typer
+
+from hockeystick.schemes import SCHEMES
+from hockeystick.strategies import FACTORIZATIONS
+
+__all__ = ["further_options", "names_of_strategies"]
+
+# What the text of an option can be turned into.
+PLAIN = (bool, int, float, str)
+
+
+def further_options(known: Iterable[str], *, panel: str) -> list[inspect.Parameter]:
+    """Options for what registered schemes and strategies take besides the known names.
+
+    All fields of a scheme, and what a strategy cannot do without, if their types are plain. The
+    help is what the docstring says about the parameter, up to the first full stop.
+    """
+    found: dict[str, inspect.Parameter] = {}
+    for owner, names in _owners():
+        hints = get_type_hints(owner.__init__ if inspect.isclass(owner) else owner)
+        for name in names:
+            kind = _plain(hints[name])
+            if name not in (*known, *found) and kind is not None:
+                option = typer.Option(
+                    *([f"--{name.replace('_', '-')}"] if kind is bool else []),
+                    help=_described(owner, name),
+                    rich_help_panel=panel,
+                )
+                found[name] = inspect.Parameter(
+                    name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=False if kind is bool else None,
+                    annotation=Annotated[bool if kind is bool else kind | None, option],
+                )
+    return list(found.values())
+
+
+def names_of_strategies() -> set[str]:
+    """The parameters that strategies cannot do without and no scheme has."""
+    of_schemes = {field.name for scheme in SCHEMES.values() for field in fields(scheme)}
+    return {name for f in FACTORIZATIONS.values() for name in _needed(f)} - of_schemes
+
+
+def _owners() -> Iterable[tuple[Callable[..., Any], list[str]]]:
+    for scheme in SCHEMES.values():
+        yield scheme, [field.name for field in fields(scheme) if field.init]
+    for factorization in FACTORIZATIONS.values():
+        yield factorization, _needed(factorization)
+
+
+def _needed(factorization: Callable[..., Any]) -> list[str]:
+    """The parameters without a default, beside the number of steps."""
+    parameters = inspect.signature(factorization).parameters.values()
+    return [p.name for p in parameters if p.default is p.empty and p.name != "steps"]
+
+
+def _plain(hint: Any) -> type | None:
+    """The type of an option for this type of parameter; None if it has none."""
+    kinds = [one for one in (get_args(hint) or (hint,)) if one is not type(None)]
+    optional = not get_args(hint) or isinstance(hint, UnionType)
+    return kinds[0] if optional and len(kinds) == 1 and kinds[0] in PLAIN else None
+
+
+def _described(owner: Callable[..., Any], name: str) -> str:
+    """The first sentence about a parameter in a docstring."""
+    text = inspect.cleandoc(owner.__doc__ or "")
+    match = re.search(rf"^{name}\n((?: +\S.*\n?)+)", text, re.MULTILINE)
+    sentence = re.split(r"[.;] ", " ".join(match[1].split()))[0] if match else ""
+    return sentence.replace("`", "").rstrip(".") + "."
