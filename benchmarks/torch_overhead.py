@@ -24,7 +24,7 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 import hockeystick as hs
-from hockeystick.torch import BatchSampler, NoiseStream, make_private
+from hockeystick.torch import BatchSampler, TorchNoiseStream, make_private
 
 EXAMPLES, BATCH, BANDS = 50_000, 64, 16
 INPUTS, HIDDEN, CLASSES = 784, 1258, 10
@@ -81,7 +81,7 @@ def our_parts(steps: int) -> Iterator[None]:
     """A batch of indices and a row of noise, added to a sum and scaled."""
     parameters = list(network().parameters())
     batches = iter(BatchSampler(plan(steps), examples=EXAMPLES))
-    noise = NoiseStream(plan(steps), parameters, noise_multiplier=1.0, max_grad_norm=1.0)
+    noise = TorchNoiseStream(plan(steps), parameters, noise_multiplier=1.0, max_grad_norm=1.0)
     while True:
         sums = [torch.zeros_like(p) for p in parameters]
         next(batches)

@@ -1,4 +1,4 @@
-"""Private runs that are small enough for tests; as a script, one that goes on from a saved state.
+"""Private runs that are small enough for tests; as a script, one that continues from a saved state.
 
 Usage: python small_runs.py STATE OUTPUT
 """
@@ -13,14 +13,14 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 import hockeystick as hs
-from hockeystick.torch import PrivateRun, make_private
+from hockeystick.torch import TorchRun, make_private
 
 STEPS, EXAMPLES, INPUTS, OUTPUTS = 16, 40, 40, 50
 CLIP, NOISE, RATE = 0.5, 1.5, 0.15
 
 
 def data(examples: int = EXAMPLES, *, inputs: int = INPUTS) -> TensorDataset:
-    """Points with their numbers, so that a test can see who is in a batch."""
+    """Points with their numbers, so that a test knows who is in a batch."""
     source = torch.Generator().manual_seed(11)
     points = torch.randn(examples, inputs, generator=source)
     return TensorDataset(points, torch.arange(examples))
@@ -52,7 +52,7 @@ def private(
     dataset: Any = None,
     lr: float = 1.0,
     **options: Any,
-) -> PrivateRun:
+) -> TorchRun:
     """A run with plain gradient descent."""
     model = linear_model() if model is None else model
     settled = {"noise_multiplier": NOISE, "max_grad_norm": CLIP, "rng": 3, **options}
@@ -76,12 +76,12 @@ class LinearLoss(nn.Module):
         return each if self.reduction == "none" else getattr(each, self.reduction)()
 
 
-def weights(run: PrivateRun) -> torch.Tensor:
+def weights(run: TorchRun) -> torch.Tensor:
     """All parameters in one vector."""
     return torch.cat([p.detach().flatten().clone() for p in run.model.parameters()])
 
 
-def train(run: PrivateRun, until: int | None = None) -> tuple[list[list[int]], list[torch.Tensor]]:
+def train(run: TorchRun, until: int | None = None) -> tuple[list[list[int]], list[torch.Tensor]]:
     """Until so many steps are taken: who was in each physical batch, and the weights after it."""
     model, optimizer, loader = run
     criterion = run.loss(LinearLoss())

@@ -6,13 +6,11 @@ import io
 
 import numpy as np
 import pytest
+import torch
 
-pytest.importorskip("opacus", reason="needs the extra torch")
-torch = pytest.importorskip("torch", reason="needs the extra torch")
-
-import hockeystick as hs  # noqa: E402
-from hockeystick.errors import InvalidParameter, UnsupportedPlan  # noqa: E402
-from hockeystick.torch import BatchSampler, Collate  # noqa: E402
+import hockeystick as hs
+from hockeystick.errors import InvalidParameter, UnsupportedPlan
+from hockeystick.torch import BatchSampler, Collate
 
 GRAPH = hs.Attribution.from_pairs(
     examples=np.arange(30), users=np.arange(30) // 2, number_of_examples=30, number_of_users=15

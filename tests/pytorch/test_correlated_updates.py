@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
-pytest.importorskip("opacus", reason="needs the extra torch")
-torch = pytest.importorskip("torch", reason="needs the extra torch")
-
-import hockeystick as hs  # noqa: E402
+import hockeystick as hs
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
 

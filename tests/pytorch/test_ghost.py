@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import pytest
+import torch
+from opacus.layers import DPLSTM
+from torch import nn
+from torch.utils.data import TensorDataset
 
-pytest.importorskip("opacus", reason="needs the extra torch")
-torch = pytest.importorskip("torch", reason="needs the extra torch")
-
-from opacus.layers import DPLSTM  # noqa: E402
-from torch import nn  # noqa: E402
-from torch.utils.data import TensorDataset  # noqa: E402
-
-import hockeystick as hs  # noqa: E402
-from hockeystick.errors import PlanMismatch  # noqa: E402
+import hockeystick as hs
+from hockeystick.errors import PlanMismatch
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
 

@@ -6,13 +6,11 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
+import torch
 
-pytest.importorskip("opacus", reason="needs the extra torch")
-torch = pytest.importorskip("torch", reason="needs the extra torch")
-
-import hockeystick as hs  # noqa: E402
-from hockeystick.errors import InvalidParameter  # noqa: E402
-from hockeystick.torch import Collate  # noqa: E402
+import hockeystick as hs
+from hockeystick.errors import InvalidParameter
+from hockeystick.torch import Collate
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import pytest
+import torch
+from opacus.utils.batch_memory_manager import BatchMemoryManager
+from torch import nn
+from torch.utils.data import DataLoader
 
-pytest.importorskip("opacus", reason="needs the extra torch")
-torch = pytest.importorskip("torch", reason="needs the extra torch")
-
-from opacus.utils.batch_memory_manager import BatchMemoryManager  # noqa: E402
-from torch import nn  # noqa: E402
-from torch.utils.data import DataLoader  # noqa: E402
-
-import hockeystick as hs  # noqa: E402
-from hockeystick.errors import InvalidParameter, PlanMismatch, UnsupportedPlan  # noqa: E402
-from hockeystick.torch import make_private  # noqa: E402
+import hockeystick as hs
+from hockeystick.errors import InvalidParameter, PlanMismatch, UnsupportedPlan
+from hockeystick.torch import make_private
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
 

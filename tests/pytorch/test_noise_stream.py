@@ -6,23 +6,21 @@ import io
 
 import numpy as np
 import pytest
+import torch
 
-pytest.importorskip("opacus", reason="needs the extra torch")
-torch = pytest.importorskip("torch", reason="needs the extra torch")
-
-import hockeystick as hs  # noqa: E402
-from hockeystick.errors import InvalidParameter  # noqa: E402
-from hockeystick.torch import NoiseStream  # noqa: E402
+import hockeystick as hs
+from hockeystick.errors import InvalidParameter
+from hockeystick.torch import TorchNoiseStream
 
 PLAN = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=6, strategy=hs.strategies.bsr(6, bands=3))
 SHAPES = [(3, 4), (5,), (2, 1, 2)]
 
 
-def stream(rng: int | None = 3, dtype=None, **changes) -> NoiseStream:
+def stream(rng: int | None = 3, dtype=None, **changes) -> TorchNoiseStream:
     """Noise for three tensors."""
     like = [torch.zeros(shape, dtype=dtype or torch.float32) for shape in SHAPES]
     scale = {"noise_multiplier": 2.0, "max_grad_norm": 0.25, **changes}
-    return NoiseStream(PLAN, like, rng=rng, **scale)
+    return TorchNoiseStream(PLAN, like, rng=rng, **scale)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -61,6 +59,6 @@ def test_parameters_that_noise_cannot_be_added_to_are_refused():
     with pytest.raises(InvalidParameter, match="float32 or float64"):
         stream(dtype=torch.bfloat16)
     with pytest.raises(InvalidParameter, match="one or more"):
-        NoiseStream(PLAN, [], noise_multiplier=1.0, max_grad_norm=1.0)
+        TorchNoiseStream(PLAN, [], noise_multiplier=1.0, max_grad_norm=1.0)
     with pytest.raises(InvalidParameter, match="noise_multiplier"):
         stream(noise_multiplier=float("nan"))

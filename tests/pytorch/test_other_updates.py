@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
-pytest.importorskip("opacus", reason="needs the extra torch")
-torch = pytest.importorskip("torch", reason="needs the extra torch")
-
-from hockeystick.errors import InvalidParameter, PlanMismatch  # noqa: E402
+from hockeystick.errors import InvalidParameter, PlanMismatch
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Full backward hook"),

@@ -7,14 +7,12 @@ import pickle
 
 import numpy as np
 import pytest
+import torch
 
-pytest.importorskip("opacus", reason="needs the extra torch")
-torch = pytest.importorskip("torch", reason="needs the extra torch")
-
-import hockeystick as hs  # noqa: E402
-from hockeystick.errors import HockeystickError, InvalidParameter, PlanMismatch  # noqa: E402
-from hockeystick.torch import BatchSampler, NoiseStream  # noqa: E402
-from references.forked import in_child  # noqa: E402
+import hockeystick as hs
+from hockeystick.errors import HockeystickError, InvalidParameter, PlanMismatch
+from hockeystick.torch import BatchSampler, TorchNoiseStream
+from references.forked import in_child
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
 
@@ -56,22 +54,22 @@ FILTERS = {
 }
 
 
-def governed(runs, governing):
+def with_filter(runs, privacy_filter):
     """A run of full batches that the filter governs."""
     plan = hs.Plan(sampling=hs.FullBatch(), steps=6)
-    return runs.private(plan, filter=governing, noise_multiplier=40.0)
+    return runs.private(plan, filter=privacy_filter, noise_multiplier=40.0)
 
 
 @pytest.mark.parametrize("make", FILTERS.values(), ids=FILTERS)
 def test_another_filter_is_refused(runs, make):
     """Even one that has spent more than the saved run."""
-    run = governed(runs, hs.filters.Renyi(**EPSILON, order=30.0))
+    run = with_filter(runs, hs.filters.Renyi(**EPSILON, order=30.0))
     runs.train(run, until=1)
     other = make()
     while other.spent <= run.state_dict()["optimizer"][OURS]["budget"]["spent"]:
         other.request(noise_multiplier=20.0).commit()
-    late = governed(runs, other)
-    with pytest.raises(PlanMismatch, match="Another filter governed the saved run"):
+    late = with_filter(runs, other)
+    with pytest.raises(PlanMismatch, match="The saved run had another filter"):
         late.load_state_dict(run.state_dict())
     assert late.taken_steps == 0
 
@@ -82,14 +80,14 @@ def test_the_same_filter_under_another_name_is_refused(runs, tmp_path):
     def renyi(name):
         return hs.filters.Renyi(**EPSILON, order=30.0, ledger=tmp_path / "ledger.db", name=name)
 
-    run = governed(runs, renyi("mine"))
+    run = with_filter(runs, renyi("mine"))
     runs.train(run, until=1)
     theirs = renyi("theirs")
     theirs.request(noise_multiplier=40.0).commit()
-    other = governed(runs, theirs)
+    other = with_filter(runs, theirs)
     with pytest.raises(PlanMismatch, match="its name was 'mine', not 'theirs'"):
         other.load_state_dict(run.state_dict())
-    same = governed(runs, renyi("mine"))
+    same = with_filter(runs, renyi("mine"))
     same.load_state_dict(run.state_dict())
     assert same.taken_steps == 1
 
@@ -102,7 +100,7 @@ def test_individual_budgets_of_another_rule_are_refused(runs):
         options = {"filter": made, "loss": lambda model, batch: runs.LinearLoss()(model(batch[0]))}
         return runs.private(hs.Plan(sampling=hs.FullBatch(), steps=3), **options)
 
-    with pytest.raises(PlanMismatch, match="Another filter governed the saved run"):
+    with pytest.raises(PlanMismatch, match="The saved run had another filter"):
         run(2.0).load_state_dict(run(1.0).state_dict())
 
 
@@ -186,7 +184,9 @@ def sampler(rng=None):
 def noise(rng=None):
     """A stream of tensors on its own."""
     plan = hs.Plan(sampling=hs.Poisson(rate=0.5), steps=5)
-    return NoiseStream(plan, [torch.zeros(3)], noise_multiplier=1.0, max_grad_norm=1.0, rng=rng)
+    return TorchNoiseStream(
+        plan, [torch.zeros(3)], noise_multiplier=1.0, max_grad_norm=1.0, rng=rng
+    )
 
 
 @pytest.mark.parametrize("make", [sampler, noise])

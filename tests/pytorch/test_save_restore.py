@@ -7,12 +7,10 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
-pytest.importorskip("opacus", reason="needs the extra torch")
-torch = pytest.importorskip("torch", reason="needs the extra torch")
-
-import hockeystick as hs  # noqa: E402
-from hockeystick.errors import PlanMismatch  # noqa: E402
+import hockeystick as hs
+from hockeystick.errors import PlanMismatch
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
 

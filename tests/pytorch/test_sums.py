@@ -7,16 +7,13 @@ import math
 from fractions import Fraction
 
 import pytest
+import torch
+from torch import nn
+from torch.utils.data import TensorDataset
 
-pytest.importorskip("opacus", reason="needs the extra torch")
-torch = pytest.importorskip("torch", reason="needs the extra torch")
-
-from torch import nn  # noqa: E402
-from torch.utils.data import TensorDataset  # noqa: E402
-
-import hockeystick as hs  # noqa: E402
-from hockeystick.torch.limits import Limit  # noqa: E402
-from hockeystick.torch.sums import per_example_norms, weighted_sum  # noqa: E402
+import hockeystick as hs
+from hockeystick.torch.progress import ClipLimit
+from hockeystick.torch.sums import per_example_norms, weighted_sum
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
 
@@ -40,7 +37,7 @@ def rows(kind: str, count: int, width: int) -> torch.Tensor:
 def clipped(gradients: torch.Tensor) -> torch.Tensor:
     """The sum at clip norm 1."""
     norms = per_example_norms([gradients])
-    return weighted_sum(gradients, Limit(1.0).factors(norms, torch.arange(len(gradients))))
+    return weighted_sum(gradients, ClipLimit(1.0).factors(norms, torch.arange(len(gradients))))
 
 
 @pytest.mark.parametrize("kind", ["equal", "cancelling", "huge", "random"])

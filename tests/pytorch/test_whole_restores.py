@@ -6,11 +6,9 @@ import copy
 import pickle
 
 import pytest
+import torch
 
-pytest.importorskip("opacus", reason="needs the extra torch")
-torch = pytest.importorskip("torch", reason="needs the extra torch")
-
-from hockeystick.errors import PlanMismatch  # noqa: E402
+from hockeystick.errors import PlanMismatch
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
 

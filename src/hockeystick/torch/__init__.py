@@ -16,21 +16,21 @@ except ImportError as error:
 from hockeystick.torch.batch_sampler import BatchSampler
 from hockeystick.torch.loader import Collate, PlanLoader
 from hockeystick.torch.losses import PrivateCriterion, PrivateLoss
-from hockeystick.torch.noise_stream import NoiseStream
+from hockeystick.torch.noise_stream import TorchNoiseStream
 from hockeystick.torch.optimizer import PlanOptimizer
 from hockeystick.torch.preparation import make_private
-from hockeystick.torch.probe_report import ProbeReport
-from hockeystick.torch.run import PrivateRun
+from hockeystick.torch.probe_outcomes import ProbeReport
+from hockeystick.torch.run import TorchRun
 
 __all__ = [
     "BatchSampler",
     "Collate",
-    "NoiseStream",
     "PlanLoader",
     "PlanOptimizer",
     "PrivateCriterion",
     "PrivateLoss",
-    "PrivateRun",
     "ProbeReport",
+    "TorchNoiseStream",
+    "TorchRun",
     "make_private",
 ]

@@ -18,24 +18,39 @@ from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource, generator, is_secret
 from hockeystick.schemes import Attribution, Indices
-from hockeystick.torch.portable import from_portable, to_portable
+from hockeystick.torch.state_dicts import as_arrays, as_tensors
 
 __all__ = ["BatchSampler"]
 
 
 class BatchSampler(SingleUse, Sampler[list[int]]):
-    """The plan's batches as lists of indices, each handed out once: a loader's `batch_sampler`.
+    """The plan's batches as lists of indices, each of them once: a loader's `batch_sampler`.
 
-    `examples` is their number, or for schemes that protect users the graph of examples and users.
-    A batch may be empty. An iteration goes on where the last one ended and stops after the plan's
-    steps: a second pass over the loader does not repeat batches. `rng` is what `plan.batches`
-    takes, and gives the same batches; of a generator only a seed is drawn.
+    A batch may be empty. An iteration continues where the last one ended and stops after the plan's
+    steps: a second pass over the loader does not repeat batches.
 
-    `state_dict` and `load_state_dict` go on in another process, by drawing all batches again from
-    the start and leaving out those that were used. A state reveals who is in which batch and must
-    be kept as secret as the data. A loader with workers asks for batches in advance:
+    `state_dict` and `load_state_dict` continue in another process, by drawing all batches again
+    from the start and leaving out those that were used. A state reveals who is in which batch and
+    must be kept as secret as the data. A loader with workers requests batches in advance:
     `state_dict(position=...)` then says how many were really used. A sampler works only in the
     process that made it, and cannot be copied or pickled; workers of a loader only get indices.
+
+    Parameters
+    ----------
+    plan
+        Whose batches are drawn.
+    examples
+        Their number, or for schemes that protect users the graph of examples and users.
+    rng
+        What `plan.batches` takes, with the same batches; of a generator only a seed is drawn.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> plan = hs.Plan(sampling=hs.BallsInBins(bins=2), steps=4)
+    >>> batches = list(hs.torch.BatchSampler(plan, examples=6))
+    >>> len(batches), sorted(batches[0] + batches[1])
+    (4, [0, 1, 2, 3, 4, 5])
     """
 
     what = "The batch sampler"
@@ -62,12 +77,12 @@ class BatchSampler(SingleUse, Sampler[list[int]]):
 
     @property
     def seeded(self) -> bool:
-        """Whether batches came from a seed of the caller, here or where a state was saved."""
+        """Whether batches came from a seed of the caller, here or before a state was saved."""
         return self._seeded
 
     @property
     def position(self) -> int:
-        """How many batches were handed out."""
+        """How many batches were drawn."""
         return self._position
 
     def __len__(self) -> int:
@@ -78,7 +93,7 @@ class BatchSampler(SingleUse, Sampler[list[int]]):
             yield self.batch(self._position).tolist()
 
     def batch(self, step: int) -> Indices:
-        """The batch of one step, counted from 0; the next iteration goes on after it.
+        """The batch of one step, counted from 0; the next iteration continues after it.
 
         The latest batch and the next cost what drawing one costs, others a new start.
         """
@@ -95,7 +110,13 @@ class BatchSampler(SingleUse, Sampler[list[int]]):
         return self._latest.copy()
 
     def state_dict(self, *, position: int | None = None) -> dict[str, Any]:
-        """Everything needed to go on from here, or from another position."""
+        """Everything needed to continue from here, or from another position.
+
+        Parameters
+        ----------
+        position
+            The number of batches that were used; by default those that were drawn.
+        """
         self.check_here()
         here = self._position if position is None else _step_within(position, self._plan.steps)
         content = {
@@ -104,13 +125,22 @@ class BatchSampler(SingleUse, Sampler[list[int]]):
             "generator": deepcopy(self._start),
             **self._description(),
         }
-        portable: dict[str, Any] = to_portable({**content, "digest": state_digest(content)})
-        return portable
+        state: dict[str, Any] = as_tensors({**content, "digest": state_digest(content)})
+        return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a saved state; `InvalidParameter` if it is of another plan or other data.
+        """Continue from a saved state.
 
-        So is one in which something was changed, or whose generator cannot draw.
+        Parameters
+        ----------
+        state
+            What `state_dict()` returned.
+
+        Raises
+        ------
+        InvalidParameter
+            If the state is of another plan or other data, was changed, or has a generator that
+            cannot draw. The sampler is not changed then.
         """
         self.prepared(state)()
 
@@ -118,7 +148,7 @@ class BatchSampler(SingleUse, Sampler[list[int]]):
         """`load_state_dict` in two parts: everything is checked now, and changed by the result."""
         self.check_here()
         try:
-            saved = from_portable(dict(state))
+            saved = as_arrays(dict(state))
             for name, value in self._description().items():
                 if saved[name] != value:
                     raise InvalidParameter(

@@ -1,45 +1,35 @@
-"""Who permits a step: the plan alone, a filter, or a budget for each example."""
+"""What permits a step: the plan alone, a filter, or a budget for each example."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick.errors import PlanMismatch, shown
+from hockeystick.errors import InvalidParameter, PlanMismatch, shown
 from hockeystick.filters import Filter, Individual, Permit
-from hockeystick.torch.limits import Limit
+from hockeystick.torch.clipping import Clipping
+from hockeystick.torch.progress import ClipLimit
+from hockeystick.torch.sums import per_example_norms
 from hockeystick.training.filtered import describe_filter
 
-__all__ = ["Budget", "FilterBudget", "IndividualBudget", "PlanBudget"]
+__all__ = ["DatasetNorms", "FilterBudget", "IndividualBudget", "Loss", "PlanBudget"]
 
-
-class Budget(Protocol):
-    """Asked before the batch of a step is handed out, told after its noise was added."""
-
-    def permit(self, step: int) -> Limit:
-        """What examples may contribute to the step; `BudgetExceeded` if it may not run."""
-
-    def done(self) -> None:
-        """The step has run."""
-
-    def state(self) -> dict[str, Any]:
-        """What a restored run has to find spent."""
-
-    def check(self, state: dict[str, Any]) -> None:
-        """`PlanMismatch` if what was spent is forgotten."""
+Loss = Callable[[torch.nn.Module, Any], torch.Tensor]
+# Examples whose gradients are held at a time by default: as many as a common batch.
+AT_ONCE = 64
 
 
 class PlanBudget:
     """No filter: the number of steps is the only limit."""
 
     def __init__(self, clip: float) -> None:
-        self._limit = Limit(clip)
+        self._limit = ClipLimit(clip)
 
-    def permit(self, step: int) -> Limit:
+    def permit(self, step: int) -> ClipLimit:
         """The clip norm, always."""
         return self._limit
 
@@ -51,28 +41,28 @@ class PlanBudget:
         return {}
 
     def check(self, state: dict[str, Any]) -> None:
-        """A run that a filter governed does not go on without it."""
+        """A run with a filter does not continue without it."""
         if state != {}:
-            raise PlanMismatch("A filter governed the saved run; it cannot go on without one.")
+            raise PlanMismatch("The saved run had a filter; it cannot continue without one.")
 
 
 class FilterBudget:
-    """A filter's permit for each step; it is charged when the batch is handed out."""
+    """A filter's permit for each step; it is requested when the batch is loaded."""
 
     def __init__(
-        self, governing: Filter, *, rate: float, noise_multiplier: float, clip: float
+        self, privacy_filter: Filter, *, rate: float, noise_multiplier: float, clip: float
     ) -> None:
-        self._filter = governing
+        self._filter = privacy_filter
         self._rate, self._noise_multiplier, self._clip = rate, noise_multiplier, clip
-        # A batch that is handed out again after an interrupted pass has its permit already.
+        # A batch that comes again after an interrupted pass has its permit already.
         self._held: tuple[int, Permit] | None = None
 
-    def permit(self, step: int) -> Limit:
-        """The clip norm, scaled down where the budget does not reach for the whole step."""
+    def permit(self, step: int) -> ClipLimit:
+        """The clip norm, scaled down where the budget does not suffice for the whole step."""
         if self._held is None or self._held[0] != step:
             permit = self._filter.request(rate=self._rate, noise_multiplier=self._noise_multiplier)
             self._held = (step, permit)
-        return Limit(self._clip * self._held[1].clip_scale)
+        return ClipLimit(self._clip * self._held[1].clip_scale)
 
     def done(self) -> None:
         """Commit the charge."""
@@ -85,7 +75,7 @@ class FilterBudget:
         return {**_identity(self._filter), "spent": self._filter.spent}
 
     def check(self, state: dict[str, Any]) -> None:
-        """It is the same filter and has spent at least as much; with a ledger it remembers."""
+        """It is the same filter and has spent at least as much; a ledger keeps what was spent."""
         _check_same(_identity(self._filter), state)
         _check_remembered(self._filter.spent, state.get("spent"))
 
@@ -95,19 +85,19 @@ class IndividualBudget:
 
     def __init__(
         self,
-        governing: Individual,
+        privacy_filter: Individual,
         norms: Callable[[], FloatArray],
         *,
         rate: float,
         noise_multiplier: float,
         clip: float,
     ) -> None:
-        self._filter, self._norms = governing, norms
+        self._filter, self._norms = privacy_filter, norms
         self._rate, self._noise_multiplier, self._clip = rate, noise_multiplier, clip
-        self._held: tuple[int, Limit] | None = None
+        self._held: tuple[int, ClipLimit] | None = None
 
-    def permit(self, step: int) -> Limit:
-        """A length for each example: its clipped norm, or what it can still pay for."""
+    def permit(self, step: int) -> ClipLimit:
+        """A length for each example: its clipped norm, or what its budget still allows."""
         if self._held is None or self._held[0] != step:
             norms = self._norms()
             charged = self._filter.step(
@@ -117,9 +107,9 @@ class IndividualBudget:
                 clip_norm=self._clip,
             )
             # The gradients of the step itself may differ, by dropout or rounding: they are clipped
-            # to the lengths that were paid for.
+            # to the lengths that were charged.
             lengths = np.where(charged.active, charged.factors * norms, 0.0)
-            self._held = (step, Limit(self._clip, torch.from_numpy(lengths)))
+            self._held = (step, ClipLimit(self._clip, torch.from_numpy(lengths)))
         return self._held[1]
 
     def done(self) -> None:
@@ -136,13 +126,59 @@ class IndividualBudget:
         _check_remembered(self._filter.steps, state.get("charged"))
 
 
-def _identity(governing: Filter | Individual) -> dict[str, Any]:
+class DatasetNorms:
+    """The norms of all examples' gradients, a pass over the data set for each step.
+
+    Individual accounting charges every example in every step, in the batch or not.
+    """
+
+    def __init__(
+        self,
+        clipping: Clipping,
+        parameters: list[torch.Tensor],
+        dataset: Any,
+        *,
+        loss: Loss,
+        collate: Callable[[list[Any]], Any],
+        most: int | None,
+    ) -> None:
+        self._clipping, self._parameters, self._dataset = clipping, parameters, dataset
+        self._loss, self._collate = loss, collate
+        self._most = AT_ONCE if most is None else most
+
+    def __call__(self) -> FloatArray:
+        """At the present parameters, unclipped, in the order of the data set."""
+        total = len(self._dataset)
+        parts = [
+            self._norms(range(start, min(start + self._most, total)))
+            for start in range(0, total, self._most)
+        ]
+        norms = torch.cat(parts).double().cpu().numpy()
+        # One that is not finite contributes nothing but is charged the full norm.
+        return np.where(np.isfinite(norms), norms, np.finfo(np.float64).max)
+
+    def _norms(self, which: range) -> torch.Tensor:
+        batch = self._collate([self._dataset[i] for i in which])
+        with torch.enable_grad():
+            losses = self._loss(self._clipping.model, batch)
+            if not isinstance(losses, torch.Tensor) or losses.shape != (len(which),):
+                allowed = "loss(model, batch) with one value for each example of the batch"
+                got = tuple(losses.shape) if isinstance(losses, torch.Tensor) else type(losses)
+                raise InvalidParameter("loss", allowed, got)
+            rows = self._clipping.gradients(losses, self._parameters)
+        if any(len(gradient) != len(which) for gradient in rows):
+            allowed = "loss(model, batch), which gives every example of the batch a gradient"
+            raise InvalidParameter("loss", allowed, self._loss)
+        return per_example_norms(rows)
+
+
+def _identity(privacy_filter: Filter | Individual) -> dict[str, Any]:
     """What a filter guarantees, and its name in a ledger if it has one.
 
     Where the ledger is does not count: it may have been moved together with the run.
     """
-    store = getattr(governing, "_store", None)
-    return {"filter": describe_filter(governing), "name": getattr(store, "name", None)}
+    store = getattr(privacy_filter, "_store", None)
+    return {"filter": describe_filter(privacy_filter), "name": getattr(store, "name", None)}
 
 
 def _check_same(mine: dict[str, Any], saved: dict[str, Any]) -> None:
@@ -151,7 +187,7 @@ def _check_same(mine: dict[str, Any], saved: dict[str, Any]) -> None:
     for part, value in mine.items():
         if saved.get(part) != value:
             raise PlanMismatch(
-                f"Another filter governed the saved run: its {part} was "
+                f"The saved run had another filter: its {part} was "
                 f"{shown(saved.get(part))}, not {shown(value)}."
             )
 

@@ -14,8 +14,7 @@ from torch import nn
 from torch.nn.utils.rnn import PackedSequence
 
 from hockeystick.errors import PlanMismatch
-from hockeystick.torch.limits import Limit
-from hockeystick.torch.progress import Piece
+from hockeystick.torch.progress import ClipLimit, PhysicalBatch
 from hockeystick.torch.sums import per_example_norms, weighted_sum
 
 __all__ = [
@@ -28,7 +27,7 @@ __all__ = [
     "forget_gradients",
 ]
 
-# How a call of the model is carried out: with what it forwards to, its arguments and its options.
+# Carries out a call of the model: from its forward method, arguments and options to the output.
 Observer = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 
 
@@ -49,7 +48,7 @@ class ObservedCalls:
 class Contribution:
     """What a physical batch adds to the sum, flat and in double precision for each parameter.
 
-    `rows` are the gradients of the examples that were to be kept.
+    `rows` are the gradients of the examples to `keep`.
     """
 
     sums: list[torch.Tensor]
@@ -57,7 +56,7 @@ class Contribution:
 
 
 class Clipping(Protocol):
-    """Gives the clipped sum of one physical batch, and leaves no gradients on the parameters."""
+    """Computes the clipped sum of one physical batch; leaves no gradients on the parameters."""
 
     model: Any
 
@@ -65,8 +64,8 @@ class Clipping(Protocol):
         self,
         losses: torch.Tensor,
         parameters: list[torch.Tensor],
-        piece: Piece,
-        limit: Limit,
+        physical_batch: PhysicalBatch,
+        limit: ClipLimit,
         *,
         keep: Sequence[int] = (),
     ) -> Contribution:
@@ -123,17 +122,17 @@ class PerSampleClipping:
         self,
         losses: torch.Tensor,
         parameters: list[torch.Tensor],
-        piece: Piece,
-        limit: Limit,
+        physical_batch: PhysicalBatch,
+        limit: ClipLimit,
         *,
         keep: Sequence[int] = (),
     ) -> Contribution:
         """`PlanMismatch` if the gradients are not of as many examples as the batch has."""
         rows = self.gradients(losses, parameters)
         for gradient in rows:
-            check_count(len(gradient), piece)
+            check_count(len(gradient), physical_batch)
         norms = per_example_norms(rows)
-        factors = limit.factors(norms, piece.indices)
+        factors = limit.factors(norms, physical_batch.indices)
         kept = [g[list(keep)].clone() for g in rows]
         finite = torch.isfinite(norms)
         if not finite.all():
@@ -150,24 +149,24 @@ class PerSampleClipping:
         return rows
 
 
-def check_count(found: int, piece: Piece) -> None:
+def check_count(found: int, physical_batch: PhysicalBatch) -> None:
     """`PlanMismatch` if there are not as many gradients as the batch has examples."""
-    if found != piece.size:
+    if found != physical_batch.size:
         raise PlanMismatch(
             f"The gradients are of {found} examples, but the batch that the plan drew has "
-            f"{piece.size}."
+            f"{physical_batch.size}."
         )
 
 
 def forget_gradients(model: nn.Module) -> None:
-    """No gradient is left on the model's parameters, of the sum or of examples."""
+    """Drop the gradients on the model's parameters, of the sum and of examples."""
     for parameter in model.parameters():
         parameter.grad = None
         parameter.grad_sample = None
 
 
 def forget_activations(model: torch.nn.Module) -> None:
-    """What Opacus remembers of forward passes that no backward pass followed."""
+    """Drop what Opacus keeps of forward passes that no backward pass followed."""
     for layer in model.modules():
         if getattr(layer, "activations", None):
             layer.activations = []
@@ -185,7 +184,7 @@ def _of_examples(parameter: torch.Tensor, size: int) -> torch.Tensor:
     if isinstance(rows, torch.Tensor):
         return rows
     if parameter.grad is None:
-        # It took no part in the losses.
+        # The losses do not depend on it.
         return parameter.detach().new_zeros((size, *parameter.shape))
     raise PlanMismatch(
         "A parameter has no gradient for single examples: the model that make_private returned has "

@@ -10,27 +10,32 @@ from opacus.grad_sample.functorch import ft_compute_per_sample_gradient
 
 from hockeystick.errors import PlanMismatch
 from hockeystick.torch.clipping import Contribution, PerSampleModule, check_count, forget_gradients
-from hockeystick.torch.layer_gradients import MOST_EXAMPLES, LayerGradients, Use, layer_gradients
-from hockeystick.torch.limits import Limit
-from hockeystick.torch.progress import Piece
+from hockeystick.torch.layer_gradients import (
+    MOST_EXAMPLES,
+    LayerCall,
+    LayerGradients,
+    layer_gradients,
+)
+from hockeystick.torch.progress import ClipLimit, PhysicalBatch
 
 __all__ = ["GhostClipping"]
 
-# How far norms may be below those of the gradients themselves, which are in single precision.
-SAME = 1e-3
+# How far, relatively, norms may be below those of the gradients themselves, which are rounded in
+# single precision.
+NORM_ERROR = 1e-3
 
 
 class GhostModule(PerSampleModule):
-    """Opacus' module, which here keeps what goes into and comes out of each layer."""
+    """Opacus' module, which here keeps the inputs and output gradients of each layer."""
 
     def __init__(self, model: torch.nn.Module) -> None:
         super().__init__(model)
-        self.uses: list[Use] = []
+        self.layer_calls: list[LayerCall] = []
 
     def capture_backprops_hook(
         self, module: Any, _: Any, gradients: Any, loss_reduction: str, batch_first: bool
     ) -> None:
-        """Called for each use of a layer in the backward pass."""
+        """Called in the backward pass for each forward call of a layer."""
         if not self.hooks_enabled:
             return
         inputs, found = self.rearrange_grad_samples(
@@ -39,29 +44,29 @@ class GhostModule(PerSampleModule):
             loss_reduction=loss_reduction,
             batch_first=batch_first,
         )
-        self.uses.append(Use(module, inputs, found, module.max_batch_len))
+        self.layer_calls.append(LayerCall(module, inputs, found, module.max_batch_len))
         if not module.activations:
             del module.max_batch_len
 
     def take_layers(self) -> list[LayerGradients]:
-        """The layers of the batch, each with all of its uses."""
-        uses, self.uses = self.uses, []
-        by_layer: dict[torch.nn.Module, list[Use]] = {}
-        for use in uses:
-            by_layer.setdefault(use.layer, []).append(use)
+        """The layers of the batch, each with all of its calls."""
+        calls, self.layer_calls = self.layer_calls, []
+        by_layer: dict[torch.nn.Module, list[LayerCall]] = {}
+        for call in calls:
+            by_layer.setdefault(call.layer, []).append(call)
         return [layer_gradients(some, self._sampler(layer)) for layer, some in by_layer.items()]
 
     def take_rows(self, parameters: list[torch.Tensor]) -> list[torch.Tensor]:
         """The gradients of single examples after all, for a few examples."""
-        uses, self.uses = self.uses, []
+        calls, self.layer_calls = self.layer_calls, []
         found: dict[torch.Tensor, torch.Tensor] = {}
-        for use in uses:
-            rows = self._sampler(use.layer)(use.layer, use.inputs, use.gradients)
+        for call in calls:
+            rows = self._sampler(call.layer)(call.layer, call.inputs, call.gradients)
             for parameter, own in rows.items():
                 if parameter not in found:
-                    found[parameter] = own.new_zeros((use.examples, *parameter.shape))
+                    found[parameter] = own.new_zeros((call.examples, *parameter.shape))
                 found[parameter][: len(own)] += own
-        examples = uses[0].examples if uses else 0
+        examples = calls[0].examples if calls else 0
         return [found.get(p, p.new_zeros((examples, *p.shape))).detach() for p in parameters]
 
     def _sampler(self, layer: torch.nn.Module) -> Any:
@@ -69,10 +74,11 @@ class GhostModule(PerSampleModule):
 
 
 class GhostClipping:
-    """Less memory: of one layer at a time, and of linear layers and embeddings none at all.
+    """Clipping with less memory: per-example gradients of one layer at a time.
 
-    The sum is that of per-sample clipping, up to rounding; under autocast Opacus rounds per-example
-    gradients to half precision, and ghost clipping does not.
+    Those of linear layers and embeddings are never formed [Li21]. The sum is that of per-sample
+    clipping, up to rounding; under autocast Opacus rounds per-example gradients to half precision,
+    and ghost clipping does not.
     """
 
     def __init__(self, model: torch.nn.Module, *, clip: float) -> None:
@@ -82,29 +88,29 @@ class GhostClipping:
         self,
         losses: torch.Tensor,
         parameters: list[torch.Tensor],
-        piece: Piece,
-        limit: Limit,
+        physical_batch: PhysicalBatch,
+        limit: ClipLimit,
         *,
         keep: Sequence[int] = (),
     ) -> Contribution:
         """`PlanMismatch` if the gradients are not of as many examples as the batch has."""
-        if piece.size > MOST_EXAMPLES:
+        if physical_batch.size > MOST_EXAMPLES:
             raise PlanMismatch(
                 f"Ghost clipping takes at most {MOST_EXAMPLES:,} examples at once, got "
-                f"{piece.size:,}; give physical_batch_size to make_private."
+                f"{physical_batch.size:,}; give physical_batch_size to make_private."
             )
         used = self._backward(losses, parameters)
-        for use in self.model.uses:
-            check_count(use.examples, piece)
-        kept = _some(self.model.uses, keep)
+        for call in self.model.layer_calls:
+            check_count(call.examples, physical_batch)
+        kept = _some(self.model.layer_calls, keep)
         layers = self.model.take_layers()
         squares = _collected([layer.squares() for layer in layers])
         _check_used(used, squares)
         total = sum(squares[p].cpu() for p in parameters if p in squares)
-        norms = torch.as_tensor(total, dtype=torch.float64).expand(piece.size).sqrt()
-        factors = limit.factors(norms, piece.indices)
+        norms = torch.as_tensor(total, dtype=torch.float64).expand(physical_batch.size).sqrt()
+        factors = limit.factors(norms, physical_batch.indices)
         sums = _collected([layer.weighted(factors) for layer in layers])
-        self.model.uses = kept
+        self.model.layer_calls = kept
         rows = self.model.take_rows(parameters) if keep else []
         return Contribution(
             [sums[p].to(p.device) if p in sums else _zeros(p) for p in parameters], rows
@@ -113,16 +119,16 @@ class GhostClipping:
     def gradients(self, losses: torch.Tensor, parameters: list[torch.Tensor]) -> list[torch.Tensor]:
         """The gradients themselves; `PlanMismatch` if the norms are others than theirs."""
         used = self._backward(losses, parameters)
-        uses = list(self.model.uses)
+        calls = list(self.model.layer_calls)
         squares = _collected([layer.squares() for layer in self.model.take_layers()])
         _check_used(used, squares)
-        self.model.uses = uses
+        self.model.layer_calls = calls
         rows = self.model.take_rows(parameters)
         norms = [torch.linalg.vector_norm(own.double().flatten(1), dim=1) for own in rows]
         size = torch.linalg.vector_norm(torch.stack(norms), dim=0)
         for parameter, norm in zip(parameters, norms, strict=True):
             if parameter in squares and bool(
-                (squares[parameter].sqrt() < norm - SAME * size).any()
+                (squares[parameter].sqrt() < norm - NORM_ERROR * size).any()
             ):
                 raise PlanMismatch(
                     "The norms that ghost clipping computes are smaller than those of the "
@@ -132,7 +138,7 @@ class GhostClipping:
 
     def _backward(self, losses: torch.Tensor, parameters: list[torch.Tensor]) -> set[torch.Tensor]:
         """One backward pass; returns the parameters that took part in it."""
-        self.model.uses = []
+        self.model.layer_calls = []
         forget_gradients(self.model)
         losses.sum().backward()
         used = {p for p in parameters if p.grad is not None}
@@ -140,14 +146,19 @@ class GhostClipping:
         return used
 
 
-def _some(uses: list[Use], rows: Sequence[int]) -> list[Use]:
-    """The same uses for some examples only."""
+def _some(calls: list[LayerCall], rows: Sequence[int]) -> list[LayerCall]:
+    """The same calls for some examples only."""
     if not rows:
         return []
     # A recurrent layer has fewer and fewer examples: those that last so long come first.
     return [
-        Use(u.layer, [_first(t, rows) for t in u.inputs], _first(u.gradients, rows), len(rows))
-        for u in uses
+        LayerCall(
+            call.layer,
+            [_first(t, rows) for t in call.inputs],
+            _first(call.gradients, rows),
+            len(rows),
+        )
+        for call in calls
     ]
 
 

@@ -1,4 +1,4 @@
-"""GradientSums: what the batch that is out contributes, kept where nothing else can change it."""
+"""GradientSums: the clipped sum of the current batch, kept where nothing else can change it."""
 
 from __future__ import annotations
 
@@ -10,27 +10,24 @@ import torch
 
 from hockeystick.errors import HockeystickError, PlanMismatch
 from hockeystick.torch.clipping import Clipping, forget_activations, forget_gradients
-from hockeystick.torch.model_state import ModelState
-from hockeystick.torch.outcome import Outcome
+from hockeystick.torch.model_state import ChangeDetector, ModelState
 from hockeystick.torch.probe import IndependenceProbe
-from hockeystick.torch.probe_report import ProbeReport
-from hockeystick.torch.process_group import GroupClaim
-from hockeystick.torch.progress import Piece, Progress
-from hockeystick.torch.reloading import Reloaded
-from hockeystick.torch.sample import Recipe, Sample
-from hockeystick.torch.tape import Tape
-from hockeystick.torch.watch import Watch
+from hockeystick.torch.probe_outcomes import PassResult, ProbeReport
+from hockeystick.torch.progress import PhysicalBatch, Progress
+from hockeystick.torch.recording import Recording
+from hockeystick.torch.replay import LossReplay, ProbeExamples, RecollatedBatch
 
 __all__ = ["GradientSums"]
 
-# The probe runs again when so many times as many steps are taken: what a model does may change.
-NEXT = 8
+# The probe runs again when 8, 64, ... times as many steps are taken: a model may change what it
+# does, and the cost stays a vanishing share of the run.
+PROBE_FACTOR = 8
 
 
 class GradientSums:
     """Between the loss and the optimizer: backward pass, clipping, and the checks of a batch.
 
-    The sums never stand in `parameter.grad`, where another optimizer would find them, or something
+    The sums are never in `parameter.grad`, where another optimizer would find them, or something
     else could be added to them.
     """
 
@@ -39,25 +36,25 @@ class GradientSums:
         clipping: Clipping,
         parameters: list[torch.Tensor],
         progress: Progress,
-        claim: GroupClaim,
+        claim: Callable[[], None],
     ) -> None:
         self._clipping, self._parameters, self._progress = clipping, parameters, progress
         self._claim = claim
-        self._watch = Watch(clipping.model._module)
+        self._change_detector = ChangeDetector(clipping.model._module)
         self._probe = IndependenceProbe(clipping, parameters)
         self._module: torch.nn.Module = clipping.model._module
-        self._loaded: Reloaded | None = None
+        self._loaded: RecollatedBatch | None = None
         self._initial: ModelState | None = None
-        self._tape: Tape | None = None
-        self._sample: Sample | None = None
+        self._recording: Recording | None = None
+        self._probed: ProbeExamples | None = None
         self._called = False
-        self._ready: tuple[Piece, list[torch.Tensor]] | None = None
+        self._ready: tuple[PhysicalBatch, list[torch.Tensor]] | None = None
         self._released: list[Any] = [None] * len(parameters)
         self._next_probe = 1
         self._refusal: PlanMismatch | None = None
         self._report: ProbeReport | None = None
         clipping.model.observer = self._call
-        progress.listener = self._handed_out
+        progress.listener = self._begin_batch
 
     @property
     def report(self) -> ProbeReport | None:
@@ -67,104 +64,108 @@ class GradientSums:
 
     # -- recording --------------------------------------------------------------------------------
 
-    def _handed_out(self, piece: Piece, loaded: Reloaded) -> None:
-        """A batch comes: what changes from here on until its step is noticed."""
-        if not self._watch.begun:
-            self._watch.begin()
-        self._tape, self._called = None, False
-        due = piece.step + 1 >= self._next_probe and piece.size >= 2
+    def _begin_batch(self, physical_batch: PhysicalBatch, loaded: RecollatedBatch) -> None:
+        """A batch was loaded: changes from here on until its step are detected."""
+        if not self._change_detector.begun:
+            self._change_detector.begin()
+        self._recording, self._called = None, False
+        due = physical_batch.step + 1 >= self._next_probe and physical_batch.size >= 2
         self._loaded = loaded if due else None
         if due:
             self._initial = ModelState(self._module)
-            self._tape = Tape(piece.size, self._module)
+            self._recording = Recording(physical_batch.size, self._module)
 
     def _call(self, forward: Callable[..., Any], arguments: Any, options: Any) -> Any:
         """A call of the model; the first batch with two examples is recorded for the probe."""
-        tape = self.tape() if torch.is_grad_enabled() else None
+        recording = self.recording() if torch.is_grad_enabled() else None
         if torch.is_grad_enabled() and not self._called:
             self._called = True
             forget_activations(self._clipping.model)
-        if tape is not None:
-            tape.begin_call()
+        if recording is not None:
+            recording.begin_call()
         output = forward(*arguments, **options)
-        return output if tape is None else tape.record(arguments, options, output)
+        return output if recording is None else recording.record(arguments, options, output)
 
-    def tape(self) -> Tape | None:
-        """The record of the batch that is out, if it is to be probed."""
-        return None if self._progress.out is None else self._tape
+    def recording(self) -> Recording | None:
+        """The recording of the current batch, if it is to be probed."""
+        return None if self._progress.current_batch is None else self._recording
 
     # -- one batch --------------------------------------------------------------------------------
 
-    def piece(self) -> Piece:
-        """The batch that is out."""
+    def physical_batch(self) -> PhysicalBatch:
+        """The current physical batch."""
         return self._progress.current()[0]
 
-    def compute(self, losses: torch.Tensor, recipe: Recipe | None, of: Piece) -> None:
-        """The backward pass of the batch that is out; `PlanMismatch` for another, or a second."""
-        piece, limit = self._progress.current()
-        if of is not piece:
+    def compute(
+        self, losses: torch.Tensor, loss_replay: LossReplay | None, of: PhysicalBatch
+    ) -> None:
+        """The backward pass of the current batch; `PlanMismatch` for another, or a second pass."""
+        physical_batch, limit = self._progress.current()
+        if of is not physical_batch:
             raise PlanMismatch(
                 "The loss is of an earlier batch than the one that is out; compute the loss of a "
                 "batch and call its backward() before the next batch."
             )
         self._check_refused()
         self._claim()
-        self._watch.check()
-        if self._ready is not None and self._ready[0] is piece:
+        self._change_detector.check()
+        if self._ready is not None and self._ready[0] is physical_batch:
             raise PlanMismatch(
                 "A second backward pass for the same batch: an example would count twice; add "
                 "losses first and call backward() once for every batch."
             )
         self._refuse_other_gradients()
-        if piece.size == 0:
+        if physical_batch.size == 0:
             return
         if not self._clipping.model.training:
             raise PlanMismatch(
                 "The model is in evaluation mode, in which gradients of single examples are not "
                 "computed; call model.train() before the step."
             )
-        sample = None
-        if self._tape is not None:
+        probed = None
+        if self._recording is not None:
             # Both are there whenever a batch is recorded.
-            assert recipe is not None
+            assert loss_replay is not None
             assert self._loaded is not None
-            sample = Sample(self._tape, recipe, self._loaded)
-        rows = [] if sample is None else sample.rows
-        with _in_one_sentence():
-            found = self._clipping.clipped(losses, self._parameters, piece, limit, keep=rows)
+            probed = ProbeExamples(self._recording, loss_replay, self._loaded)
+        rows = [] if probed is None else probed.rows
+        with _as_mismatch():
+            found = self._clipping.clipped(
+                losses, self._parameters, physical_batch, limit, keep=rows
+            )
         forget_activations(self._clipping.model)
-        if sample is not None:
-            self._run_probe(sample, batch=Outcome(losses.detach(), found.rows, {}))
-        self._ready = (piece, found.sums)
+        if probed is not None:
+            self._run_probe(probed, batch=PassResult(losses.detach(), found.rows, {}))
+        self._ready = (physical_batch, found.sums)
 
-    def _run_probe(self, sample: Sample, *, batch: Outcome | None) -> ProbeReport:
+    def _run_probe(self, probed: ProbeExamples, *, batch: PassResult | None) -> ProbeReport:
         step, initial = self._progress.taken + 1, self._initial
         assert initial is not None
-        if self._tape is not None:
-            self._tape.close()
+        if self._recording is not None:
+            self._recording.close()
         try:
-            with _in_one_sentence():
-                report = self._probe(sample, batch=batch, initial=initial, step=step)
+            with _as_mismatch():
+                report = self._probe(probed, batch=batch, initial=initial, step=step)
         except PlanMismatch as refusal:
             self._refusal = refusal
             raise
-        self._watch.hold_buffers(except_for=report.changing_buffers)
-        self._report, self._sample, self._tape = report, sample, None
-        self._next_probe = NEXT * step
+        self._change_detector.hold_buffers(except_for=report.changing_buffers)
+        self._report, self._probed, self._recording = report, probed, None
+        self._next_probe = PROBE_FACTOR * step
         return report
 
-    def take(self, piece: Piece) -> list[torch.Tensor]:
+    def take(self, physical_batch: PhysicalBatch) -> list[torch.Tensor]:
         """The sums of the batch, for the optimizer's step."""
         self._check_refused()
-        self._watch.check()
+        self._change_detector.check()
         self._refuse_other_gradients()
         ready, self._ready = self._ready, None
-        if piece.size == 0:
+        if physical_batch.size == 0:
             return [
                 torch.zeros(p.numel(), dtype=torch.float64, device=p.device)
                 for p in self._parameters
             ]
-        if ready is None or ready[0] is not piece:
+        if ready is None or ready[0] is not physical_batch:
             raise PlanMismatch(
                 "There is no clipped gradient of this batch; compute the loss with "
                 "criterion = run.loss(...), and call loss.backward() once for every batch."
@@ -173,29 +174,29 @@ class GradientSums:
 
     def released(self) -> None:
         """The update was made; gradients on the parameters are those with noise."""
-        self._watch.begin()
+        self._change_detector.begin()
         self._released = [_identity(p.grad) for p in self._parameters]
 
     def restart(self) -> None:
-        """A state was restored: what was under way is forgotten, and the probe is due again."""
-        self._watch.forget()
-        self._tape = self._ready = None
+        """A state was restored: the current batch is dropped, and the probe is due again."""
+        self._change_detector.forget()
+        self._recording = self._ready = None
         self._next_probe = 1
         forget_gradients(self._clipping.model)
         self._released = [None] * len(self._parameters)
 
     def probe_again(self) -> ProbeReport:
         """The probe on the batch on which it ran before, with the present parameters."""
-        if self._sample is None:
+        if self._probed is None:
             raise PlanMismatch(
                 "The probe needs a batch with two or more examples; it runs by itself in the first "
                 "backward pass of one, and can be repeated after that."
             )
-        if self._progress.out is not None:
+        if self._progress.current_batch is not None:
             raise PlanMismatch("The probe runs between steps; take the step of this batch first.")
         self._check_refused()
         self._initial = ModelState(self._module)
-        return self._run_probe(self._sample, batch=None)
+        return self._run_probe(self._probed, batch=None)
 
     def _check_refused(self) -> None:
         if self._refusal is not None:
@@ -211,8 +212,8 @@ class GradientSums:
 
 
 @contextmanager
-def _in_one_sentence() -> Iterator[None]:
-    """Errors of layers that Opacus or PyTorch cannot handle, as a refusal."""
+def _as_mismatch() -> Iterator[None]:
+    """Turns errors of layers that Opacus or PyTorch cannot handle into a `PlanMismatch`."""
     try:
         yield
     except (HockeystickError, MemoryError):

@@ -2,9 +2,8 @@
 
 For a linear layer the gradient of an example is the sum over its positions t of g_t a_t', where a_t
 is the input and g_t the gradient at the output. Its norm follows from inner products (ghost
-clipping; Li et al. 2021, arXiv:2110.05679), and the clipped sum over the batch is one matrix
-product (book-keeping; Bu et al. 2022, arXiv:2210.00038): the gradients of single examples are never
-formed, and what is summed is what was measured.
+clipping [Li21]), and the clipped sum over the batch is one matrix product (book-keeping [Bu22]):
+the gradients of single examples are never formed, and what is summed is what was measured.
 
 All of it is in double precision. Where the positions of an example cancel, they are rounded in a
 sum over the batch as if they did not: in a sum of m numbers by at most m * 1.2e-16 times the sum of
@@ -22,9 +21,9 @@ from torch import nn
 
 from hockeystick.torch.sums import squared_norms, weighted_sum
 
-__all__ = ["MOST_EXAMPLES", "LayerGradients", "Use", "layer_gradients"]
+__all__ = ["MOST_EXAMPLES", "LayerCall", "LayerGradients", "layer_gradients"]
 
-# Of double precision, rounded up.
+# The unit roundoff of double precision, 2^-53, rounded up.
 ROUNDING = 1.2e-16
 # Examples in a physical batch, at most: what rounding adds is for sums over so many of them.
 MOST_EXAMPLES = 2**20
@@ -37,8 +36,8 @@ Sampler = Callable[[nn.Module, list[torch.Tensor], torch.Tensor], OfParameters]
 
 
 @dataclass(frozen=True, eq=False)
-class Use:
-    """One use of a layer for the batch: its inputs, and the gradients at its output."""
+class LayerCall:
+    """One forward call of a layer: its inputs, and the gradients at its output."""
 
     layer: nn.Module
     inputs: list[torch.Tensor]
@@ -56,23 +55,25 @@ class LayerGradients(Protocol):
         """For each parameter the sum of factor times gradient, flat; 0 leaves an example out."""
 
 
-def layer_gradients(uses: Sequence[Use], sampler: Sampler) -> LayerGradients:
-    """The way that suits the layer; in general its gradients are formed, layer by layer."""
-    first = uses[0]
-    if len(uses) == 1 and type(first.layer) is nn.Linear:
+def layer_gradients(calls: Sequence[LayerCall], sampler: Sampler) -> LayerGradients:
+    """The cheapest way for the layer; in general its per-example gradients are formed."""
+    first = calls[0]
+    if len(calls) == 1 and type(first.layer) is nn.Linear:
         return _Linear(first)
-    if len(uses) == 1 and type(first.layer) is nn.Embedding:
+    if len(calls) == 1 and type(first.layer) is nn.Embedding:
         return _Embedding(first)
-    return _Formed(uses, sampler)
+    return _Formed(calls, sampler)
 
 
 class _Linear:
     """A linear layer, at any number of positions."""
 
-    def __init__(self, use: Use) -> None:
-        self._layer: Any = use.layer
-        self._inputs = use.inputs[0].flatten(1, -2) if use.inputs[0].ndim > 2 else use.inputs[0]
-        self._gradients = use.gradients.flatten(1, -2) if use.gradients.ndim > 2 else use.gradients
+    def __init__(self, call: LayerCall) -> None:
+        self._layer: Any = call.layer
+        self._inputs = call.inputs[0].flatten(1, -2) if call.inputs[0].ndim > 2 else call.inputs[0]
+        self._gradients = (
+            call.gradients.flatten(1, -2) if call.gradients.ndim > 2 else call.gradients
+        )
         if self._inputs.ndim == 2:
             self._inputs, self._gradients = self._inputs[:, None], self._gradients[:, None]
 
@@ -134,18 +135,18 @@ class _Linear:
 class _Embedding:
     """An embedding: gradients of equal indices of an example are added, then squared."""
 
-    def __init__(self, use: Use) -> None:
-        self._layer: Any = use.layer
-        self._examples = use.examples
-        indices = use.inputs[0].reshape(use.examples, -1)
+    def __init__(self, call: LayerCall) -> None:
+        self._layer: Any = call.layer
+        self._examples = call.examples
+        indices = call.inputs[0].reshape(call.examples, -1)
         self._positions = indices.shape[1]
-        rows = torch.arange(use.examples, device=indices.device)[:, None].expand_as(indices)
+        rows = torch.arange(call.examples, device=indices.device)[:, None].expand_as(indices)
         counted = torch.ones_like(indices, dtype=torch.bool)
         if self._layer.padding_idx is not None:
             counted = indices != self._layer.padding_idx
         self._indices, self._rows = indices[counted], rows[counted]
-        width = use.gradients.shape[-1]
-        self._gradients = use.gradients.reshape(use.examples, -1, width)[counted].double()
+        width = call.gradients.shape[-1]
+        self._gradients = call.gradients.reshape(call.examples, -1, width)[counted].double()
 
     def squares(self) -> OfParameters:
         """Of the sums over equal indices."""
@@ -177,19 +178,19 @@ def _with_rounding(norms: torch.Tensor, total: torch.Tensor, positions: int) -> 
 class _Formed:
     """Any other layer: its per-example gradients are formed, and formed again for the sum."""
 
-    def __init__(self, uses: Sequence[Use], sampler: Sampler) -> None:
-        self._uses, self._sampler = uses, sampler
+    def __init__(self, calls: Sequence[LayerCall], sampler: Sampler) -> None:
+        self._calls, self._sampler = calls, sampler
         self._measured: OfParameters = {}
 
     def rows(self) -> OfParameters:
-        """The gradient of each example, for each parameter, over all uses."""
+        """The gradient of each example, for each parameter, over all calls."""
         found: OfParameters = {}
-        for use in self._uses:
-            for parameter, rows in self._sampler(use.layer, use.inputs, use.gradients).items():
+        for call in self._calls:
+            for parameter, rows in self._sampler(call.layer, call.inputs, call.gradients).items():
                 if not parameter.requires_grad:
                     continue
                 if parameter not in found:
-                    shape = (use.examples, *parameter.shape)
+                    shape = (call.examples, *parameter.shape)
                     found[parameter] = rows.new_zeros(shape)
                 found[parameter][: len(rows)] += rows
         return found

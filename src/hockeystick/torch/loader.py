@@ -13,39 +13,39 @@ from torch.utils.data import DataLoader, Sampler, default_collate
 
 from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.torch.batch_sampler import BatchSampler
-from hockeystick.torch.progress import Piece, Progress
-from hockeystick.torch.reloading import Reloaded
+from hockeystick.torch.progress import PhysicalBatch, Progress
+from hockeystick.torch.replay import RecollatedBatch
 
-__all__ = ["Collate", "PhysicalBatches", "PlanLoader", "check_options", "examples_of"]
+__all__ = ["Collate", "PhysicalBatchSampler", "PlanLoader", "check_options", "examples_of"]
 
-# What decides the batches, or their order, is the plan's.
+# Options that would decide the batches or their order, which the plan does.
 DECIDED = ("batch_size", "shuffle", "sampler", "batch_sampler", "drop_last", "in_order")
 
 
-class PhysicalBatches(Sampler[list[int]]):
-    """The index lists of the steps that are left, cut to at most `most` examples each.
+class PhysicalBatchSampler(Sampler[list[int]]):
+    """The index lists of the steps that are left, in physical batches of at most `most` examples.
 
-    What was cut waits in `waiting`, in order: a loader with workers asks for batches in advance.
+    Those that were requested stay in `waiting`, in order: workers request batches in advance.
     """
 
     def __init__(self, batches: BatchSampler, progress: Progress, *, most: int | None) -> None:
         self._batches, self._progress, self._most = batches, progress, most
-        self.waiting: deque[Piece] = deque()
+        self.waiting: deque[PhysicalBatch] = deque()
 
     def __len__(self) -> int:
         return self._progress.settings.plan.steps - self._progress.taken
 
     def __iter__(self) -> Iterator[list[int]]:
         self.waiting = deque()
-        return self._pieces(self.waiting)
+        return self._physical_batches(self.waiting)
 
-    def _pieces(self, waiting: deque[Piece]) -> Iterator[list[int]]:
+    def _physical_batches(self, waiting: deque[PhysicalBatch]) -> Iterator[list[int]]:
         for step in range(self._progress.taken, self._progress.settings.plan.steps):
             batch = self._batches.batch(step)
             count = 1 if self._most is None else max(-(-batch.size // self._most), 1)
             for i, part in enumerate(np.array_split(batch, count)):
                 indices = torch.from_numpy(part)
-                waiting.append(Piece(step, indices, first=i == 0, last=i == count - 1))
+                waiting.append(PhysicalBatch(step, indices, first=i == 0, last=i == count - 1))
                 yield part.tolist()
 
 
@@ -53,9 +53,14 @@ class PlanLoader(DataLoader[Any]):
     """The batches of all steps that are left, as a PyTorch loader; made by `make_private`.
 
     One pass is the whole run: `itertools.islice(loader, 100)` takes a part of it, and a later pass
-    goes on where the last step was taken. If a filter governs the run, the pass also ends when no
-    further step is permitted. Empty batches are handed out as empty tensors and need a step too.
-    `len` is the number of steps that are left.
+    continues after the last step that was taken. If the run has a filter, the pass also ends when
+    no further step is permitted. Empty batches are empty tensors and need a step too. `len` is the
+    number of steps that are left.
+
+    Attributes
+    ----------
+    dataset, batch_sampler, collate_fn
+        Those of PyTorch's loaders; the batch sampler is the plan's.
     """
 
     def __init__(
@@ -71,7 +76,7 @@ class PlanLoader(DataLoader[Any]):
         self._progress = progress
         settled = {**options, "collate_fn": Collate(dataset, options.get("collate_fn"))}
         super().__init__(
-            dataset, batch_sampler=PhysicalBatches(batches, progress, most=most), **settled
+            dataset, batch_sampler=PhysicalBatchSampler(batches, progress, most=most), **settled
         )
 
     def __iter__(self) -> Iterator[Any]:
@@ -86,31 +91,49 @@ class PlanLoader(DataLoader[Any]):
     def _pass(self, iteration: int) -> Iterator[Any]:
         self._progress.check_pass(iteration)
         batches = super().__iter__()
-        pieces: Any = self.batch_sampler
-        waiting = pieces.waiting
+        physical_batches: Any = self.batch_sampler
+        waiting = physical_batches.waiting
         for batch in batches:
             self._progress.check_pass(iteration)
-            piece = waiting.popleft()
-            if not self._progress.hand_out(piece):
+            physical_batch = waiting.popleft()
+            if not self._progress.announce(physical_batch):
                 return
-            example = partial(self._example, piece)
-            self._progress.loaded(Reloaded(batch, piece.size, example, self.collate_fn))
+            example = partial(self._example, physical_batch)
+            self._progress.loaded(
+                RecollatedBatch(batch, physical_batch.size, example, self.collate_fn)
+            )
             yield batch
 
-    def _example(self, piece: Piece, row: int) -> Any:
-        return self.dataset[int(piece.indices[row])]
+    def _example(self, physical_batch: PhysicalBatch, row: int) -> Any:
+        return self.dataset[int(physical_batch.indices[row])]
 
 
 class Collate:
-    """The collate function of the loader, which also makes empty batches."""
+    """The collate function of a loader, which also makes empty batches.
+
+    Parameters
+    ----------
+    dataset
+        Its first example says what an empty batch looks like; only shapes and types are used.
+    collate
+        From a list of examples to a batch; by default that of PyTorch.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import hockeystick as hs
+    >>> collate = hs.torch.Collate(torch.utils.data.TensorDataset(torch.zeros(10, 3)))
+    >>> [tuple(part.shape) for part in collate([])]
+    [(0, 3)]
+    """
 
     def __init__(self, dataset: Any, collate: Any = None) -> None:
         self._collate = default_collate if collate is None else collate
-        # The shape of an example is public; what is in it is cut off.
+        # The shape of an example is public; its values are dropped.
         self._empty = _emptied(self._collate([dataset[0]]))
 
     def __call__(self, examples: list[Any]) -> Any:
-        """A batch of these examples, of none as well."""
+        """A batch of these examples, which may be none."""
         return self._collate(examples) if examples else _emptied(self._empty)
 
 
@@ -125,7 +148,7 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 
 def examples_of(dataset: Any) -> int:
-    """How many examples there are."""
+    """The number of examples of a data set."""
     if isinstance(dataset, DataLoader):
         raise PlanMismatch(
             "The plan draws the batches: give the data set itself, not a loader with batches of "

@@ -10,27 +10,30 @@ import torch
 from torch import nn
 
 from hockeystick.errors import InvalidParameter
-from hockeystick.torch.progress import Piece
-from hockeystick.torch.sample import Recipe
-from hockeystick.torch.tape import Replay, Tape, plain
+from hockeystick.torch.progress import PhysicalBatch
+from hockeystick.torch.recording import Recording, plain
+from hockeystick.torch.replay import LossReplay, Replay
 
 __all__ = ["PrivateCriterion", "PrivateLoss"]
 
-# Of a batch's mean: how far the criterion's own value may be from that of single examples.
-SAME = 1e-3
+# How far, relatively, the criterion's own mean may be from the mean over single examples: rounding
+# in single precision.
+MEAN_ERROR = 1e-3
 
 
-class Batch(Protocol):
-    """The batch that is out."""
+class CurrentBatch(Protocol):
+    """The current physical batch, as a loss needs it."""
 
-    def piece(self) -> Piece:
+    def physical_batch(self) -> PhysicalBatch:
         """Its place in the run, and its examples."""
 
-    def tape(self) -> Tape | None:
-        """The record of it, if there is one."""
+    def recording(self) -> Recording | None:
+        """The recording of it, if the batch is probed."""
 
-    def compute(self, losses: torch.Tensor, recipe: Recipe | None, of: Piece) -> None:
-        """The backward pass of the losses of a piece."""
+    def compute(
+        self, losses: torch.Tensor, loss_replay: LossReplay | None, of: PhysicalBatch
+    ) -> None:
+        """The backward pass of the losses of a physical batch."""
 
 
 class PrivateCriterion:
@@ -40,10 +43,33 @@ class PrivateCriterion:
     tokens, are averaged within the example, without those that `ignore_index` leaves out. One that
     averages or sums over the batch is evaluated with `reduction="none"`, if that is the same: a
     weighted mean, or a mean over the tokens of a batch some of which are ignored, is not, because
-    its divisor depends on all examples.
+    its divisor depends on all examples. Made by `run.loss(criterion)`.
+
+    Parameters
+    ----------
+    criterion
+        A loss module or function.
+    batch
+        The current batch of the run.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import hockeystick as hs
+    >>> data = torch.utils.data.TensorDataset(torch.randn(8, 3), torch.randn(8, 1))
+    >>> net = torch.nn.Linear(3, 1)
+    >>> optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    >>> plan = hs.Plan(sampling=hs.FullBatch(), steps=1)
+    >>> run = hs.torch.make_private(
+    ...     net, optimizer, data, plan, noise_multiplier=1.0, max_grad_norm=1.0
+    ... )
+    >>> inputs, targets = next(iter(run.loader))
+    >>> loss = run.loss(torch.nn.MSELoss())(run.model(inputs), targets)
+    >>> type(loss).__name__
+    'PrivateLoss'
     """
 
-    def __init__(self, criterion: Any, batch: Batch) -> None:
+    def __init__(self, criterion: Any, batch: CurrentBatch) -> None:
         if not callable(criterion):
             raise InvalidParameter("criterion", "a loss module or function", criterion)
         self._criterion, self._batch = criterion, batch
@@ -57,22 +83,22 @@ class PrivateCriterion:
             raise InvalidParameter("criterion", allowed, self._reduction)
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        """A loss with `backward()` and `item()`; without gradients what the criterion returns."""
+        """A `PrivateLoss`; under `torch.no_grad()` what the criterion itself returns."""
         if not torch.is_grad_enabled():
             return self._criterion(*plain(arguments), **plain(options))
-        piece, tape = self._batch.piece(), self._batch.tape()
-        recipe = None
-        if tape is not None:
-            origins = tape.origins((arguments, options))
-            recipe = self._recipe(origins)
+        physical_batch, recording = self._batch.physical_batch(), self._batch.recording()
+        loss_replay = None
+        if recording is not None:
+            origins = recording.origins((arguments, options))
+            loss_replay = self._loss_replay(origins)
         arguments, options = plain(arguments), plain(options)
-        values = self._values(arguments, options, piece.size)
-        if tape is not None:
+        values = self._values(arguments, options, physical_batch.size)
+        if recording is not None:
             self._check_same(values, arguments, options)
         total = self._reduction == "sum"
-        return PrivateLoss(values, self._batch, piece, recipe, total=total)
+        return PrivateLoss(values, self._batch, physical_batch, loss_replay, total=total)
 
-    def _recipe(self, origins: Any) -> Recipe:
+    def _loss_replay(self, origins: Any) -> LossReplay:
         def again(replay: Replay) -> torch.Tensor:
             arguments, options = replay(origins)
             return self._values(arguments, options, replay.size)
@@ -127,7 +153,7 @@ class PrivateCriterion:
         with torch.no_grad():
             own = float(self._criterion(*arguments, **options))
             ours = float(values.sum() if self._reduction == "sum" else values.mean())
-        if math.isfinite(own) and not abs(own - ours) <= SAME * max(abs(own), abs(ours)):
+        if math.isfinite(own) and not abs(own - ours) <= MEAN_ERROR * max(abs(own), abs(ours)):
             raise InvalidParameter(
                 "criterion",
                 "one with reduction='none': its own mean is not the mean of the losses of the "
@@ -139,26 +165,53 @@ class PrivateCriterion:
 class PrivateLoss:
     """The losses of a batch, one for each example; `backward()` clips their gradients.
 
-    Losses of the same batch can be added, and multiplied by numbers that do not depend on it.
+    Losses of the same batch can be added, and multiplied by numbers that do not depend on it. Made
+    by a `PrivateCriterion`.
+
+    Parameters
+    ----------
+    values
+        One loss for each example.
+    batch, physical_batch
+        The current batch of the run, and the physical batch whose losses these are.
+    loss_replay
+        Computes the losses again for some examples, if the batch is probed.
+    total
+        Whether `item()` is the sum over the batch instead of the mean.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import hockeystick as hs
+    >>> data = torch.utils.data.TensorDataset(torch.randn(8, 3), torch.randn(8, 1))
+    >>> net = torch.nn.Linear(3, 1)
+    >>> optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    >>> plan = hs.Plan(sampling=hs.FullBatch(), steps=1)
+    >>> run = hs.torch.make_private(
+    ...     net, optimizer, data, plan, noise_multiplier=1.0, max_grad_norm=1.0
+    ... )
+    >>> inputs, targets = next(iter(run.loader))
+    >>> loss = run.loss(torch.nn.MSELoss())(run.model(inputs), targets)
+    >>> (0.5 * loss + loss).backward()
     """
 
     def __init__(
         self,
         values: torch.Tensor,
-        batch: Batch,
-        piece: Piece,
-        recipe: Recipe | None,
+        batch: CurrentBatch,
+        physical_batch: PhysicalBatch,
+        loss_replay: LossReplay | None,
         *,
         total: bool = False,
     ) -> None:
-        self._values, self._batch, self._piece = values, batch, piece
-        self._recipe, self._total = recipe, total
+        self._values, self._batch, self._physical_batch = values, batch, physical_batch
+        self._loss_replay, self._total = loss_replay, total
 
     def backward(self, **options: Any) -> None:
         """Clip the gradient of each example and keep their sum for the optimizer's step."""
         if options:
             raise InvalidParameter("backward", "called without options", sorted(options))
-        self._batch.compute(self._values, self._recipe, self._piece)
+        self._batch.compute(self._values, self._loss_replay, self._physical_batch)
 
     def detach(self) -> torch.Tensor:
         """The mean over the batch (or the sum, if the criterion sums); as secret as the data."""
@@ -189,13 +242,13 @@ class PrivateLoss:
                 "added to losses of the run only (weight decay belongs into the optimizer)",
                 type(other),
             )
-        if other._piece is not self._piece:
+        if other._physical_batch is not self._physical_batch:
             raise InvalidParameter("loss", "added to losses of the same batch only", "another one")
-        mine, theirs = self._recipe, other._recipe
-        recipe = None
+        mine, theirs = self._loss_replay, other._loss_replay
+        loss_replay = None
         if mine is not None and theirs is not None:
-            recipe = lambda replay: mine(replay) + theirs(replay)  # noqa: E731
-        return self._with(self._values + other._values, recipe)
+            loss_replay = lambda replay: mine(replay) + theirs(replay)  # noqa: E731
+        return self._with(self._values + other._values, loss_replay)
 
     def __radd__(self, other: Any) -> PrivateLoss:
         # The sum of a list begins with 0.
@@ -212,9 +265,9 @@ class PrivateLoss:
             raise InvalidParameter(
                 "loss", "multiplied by a number: a tensor may depend on all examples", type(number)
             )
-        mine = self._recipe
-        recipe = None if mine is None else lambda replay: mine(replay) * number
-        return self._with(self._values * number, recipe)
+        mine = self._loss_replay
+        loss_replay = None if mine is None else lambda replay: mine(replay) * number
+        return self._with(self._values * number, loss_replay)
 
     __rmul__ = __mul__
 
@@ -223,8 +276,10 @@ class PrivateLoss:
             raise InvalidParameter("loss", "divided by a number", number)
         return self * (1.0 / number)
 
-    def _with(self, values: torch.Tensor, recipe: Recipe | None) -> PrivateLoss:
-        return PrivateLoss(values, self._batch, self._piece, recipe, total=self._total)
+    def _with(self, values: torch.Tensor, loss_replay: LossReplay | None) -> PrivateLoss:
+        return PrivateLoss(
+            values, self._batch, self._physical_batch, loss_replay, total=self._total
+        )
 
     def __repr__(self) -> str:
         return f"PrivateLoss({self.item():.6g})"

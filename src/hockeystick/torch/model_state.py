@@ -1,4 +1,4 @@
-"""What a model keeps between forward passes: buffers, and plain attributes of its modules."""
+"""What a model keeps between forward passes, and whether something else changed it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from typing import Any
 
 import torch
 
-__all__ = ["ModelState", "kept_state"]
+from hockeystick.errors import PlanMismatch
 
-# Attributes of PyTorch's and Opacus' own.
+__all__ = ["ChangeDetector", "ModelState", "kept_state", "same"]
+
+# Attributes that PyTorch and Opacus set themselves.
 THEIRS = {*torch.nn.Module().__dict__, "max_batch_len"}
-# Attributes of other types, such as lists, are not put back.
+# Attributes of other types, such as lists, are not restored.
 PLAIN = (bool, int, float, str, type(None), torch.Tensor)
 
 
 class ModelState:
-    """The values that buffers and attributes had."""
+    """Buffers and plain attributes of all modules, with their values at construction."""
 
     def __init__(self, module: torch.nn.Module) -> None:
         self._module = module
@@ -25,7 +27,7 @@ class ModelState:
         self._attributes = [(part, _attributes(part)) for part in module.modules()]
 
     def changed_buffers(self) -> dict[str, torch.Tensor]:
-        """Buffers with other values than before, and these values."""
+        """The buffers that have changed since, with their present values."""
         return {
             name: buffer.detach().clone()
             for name, buffer in self._module.named_buffers()
@@ -51,7 +53,7 @@ class ModelState:
 
 @contextmanager
 def kept_state(module: torch.nn.Module) -> Iterator[ModelState]:
-    """Afterwards buffers and attributes are as they were."""
+    """Restores buffers and attributes afterwards."""
     kept = ModelState(module)
     try:
         yield kept
@@ -60,7 +62,7 @@ def kept_state(module: torch.nn.Module) -> Iterator[ModelState]:
 
 
 def same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Equal, entries that are no numbers included."""
+    """Whether two tensors are equal; NaN equals NaN."""
     if one.shape != other.shape or not one.is_floating_point():
         return torch.equal(one, other)
     return bool(torch.isclose(one, other, rtol=0, atol=0, equal_nan=True).all())
@@ -73,3 +75,58 @@ def _attributes(part: torch.nn.Module) -> dict[str, Any]:
         for name, held in part.__dict__.items()
         if isinstance(held, PLAIN) and name not in THEIRS
     }
+
+
+class ChangeDetector:
+    """Detects changes of parameters and buffers that the run did not make.
+
+    Compares version counters, which every in-place change of a tensor raises. A change through
+    `tensor.data` raises none and is not detected.
+    """
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self._model = model
+        self._parameters: dict[str, tuple[int, int]] | None = None
+        self._buffers: dict[str, tuple[int, int]] = {}
+
+    @property
+    def begun(self) -> bool:
+        """Whether changes are detected."""
+        return self._parameters is not None
+
+    def begin(self) -> None:
+        """Parameters may not change from here on until the run changes them itself."""
+        self._parameters = _versions(dict(self._model.named_parameters()))
+
+    def forget(self) -> None:
+        """A state was restored: begin again at the next batch."""
+        self._parameters, self._buffers = None, {}
+
+    def hold_buffers(self, except_for: frozenset[str]) -> None:
+        """Buffers may not change from now on: what a buffer keeps of a batch has no noise."""
+        buffers = {n: b for n, b in self._model.named_buffers() if n not in except_for}
+        self._buffers = _versions(buffers)
+
+    def check(self) -> None:
+        """`PlanMismatch` with the name of the first tensor that was changed."""
+        if self._parameters is None:
+            return
+        now = _versions(dict(self._model.named_parameters()))
+        for name, version in self._parameters.items():
+            if now.get(name) != version:
+                raise PlanMismatch(
+                    f"The parameter {name} was changed by something else than the run's optimizer; "
+                    "updates that the run does not make are not accounted (a projection belongs "
+                    "into optimizer.register_step_post_hook)."
+                )
+        buffers = _versions(dict(self._model.named_buffers()))
+        for name, version in self._buffers.items():
+            if buffers.get(name) != version:
+                raise PlanMismatch(
+                    f"The buffer {name} was changed during the run; what a buffer keeps of a batch "
+                    "would leave the run without noise."
+                )
+
+
+def _versions(tensors: dict[str, torch.Tensor]) -> dict[str, tuple[int, int]]:
+    return {name: (id(tensor), tensor._version) for name, tensor in tensors.items()}

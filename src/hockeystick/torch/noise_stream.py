@@ -1,4 +1,4 @@
-"""NoiseStream: the rows of C^-1 Z as tensors in the shapes of a model's parameters."""
+"""TorchNoiseStream: the rows of C^-1 Z as tensors in the shapes of a model's parameters."""
 
 from __future__ import annotations
 
@@ -14,25 +14,50 @@ from hockeystick._validate import positive
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource
-from hockeystick.torch.portable import from_portable, to_portable
+from hockeystick.torch.state_dicts import as_arrays, as_tensors
 
-__all__ = ["NoiseStream"]
+__all__ = ["TorchNoiseStream"]
 
-# Noise in a coarser type than these would be rounded visibly.
+# Types of parameters. Noise in a coarser type would be rounded to a few bits.
 TYPES = {torch.float32: "float32", torch.float64: "float64"}
 
 
-class NoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
+class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
     """For each step of the plan the noise C^-1 Z, one tensor for each parameter.
 
     Entries of Z are independent with standard deviation noise_multiplier * max_grad_norm; the noise
-    belongs on the *sum* of the clipped gradients, before any division. Tensors have the shapes,
-    types and devices of `parameters` at the start. It ends after the plan's steps.
+    belongs on the *sum* of the clipped gradients, before any division. It ends after the plan's
+    steps.
 
     Drawn in double precision if a parameter has it, otherwise in single; other types are refused.
     What `plan.noise` says about memory, states and floating point holds here too: a state reveals
-    past and future noise, to restore an older one repeats noise, and a stream works only in the
+    past and future noise, restoring an older one repeats noise, and a stream works only in the
     process that made it and cannot be copied or pickled.
+
+    Parameters
+    ----------
+    plan
+        Steps and strategy.
+    parameters
+        Tensors of float32 or float64; the noise has their shapes, types and devices.
+    noise_multiplier
+        The standard deviation of Z over the clip norm.
+    max_grad_norm
+        The clip norm.
+    rng
+        What `plan.noise` takes.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import hockeystick as hs
+    >>> plan = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=3)
+    >>> parameters = torch.nn.Linear(3, 2).parameters()
+    >>> stream = hs.torch.TorchNoiseStream(
+    ...     plan, parameters, noise_multiplier=1.0, max_grad_norm=1.0
+    ... )
+    >>> [tuple(noise.shape) for noise in next(stream)]
+    [(2, 3), (2,)]
     """
 
     what = "The noise stream"
@@ -64,20 +89,20 @@ class NoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
 
     @property
     def step(self) -> int:
-        """How many rows were handed out."""
+        """How many rows were drawn."""
         return self._rows.step
 
     @property
     def steps(self) -> int:
-        """How many there are."""
+        """How many rows there are."""
         return self._rows.steps
 
     @property
     def seeded(self) -> bool:
-        """Whether noise came from a seed of the caller, here or where a state was saved."""
+        """Whether noise came from a seed of the caller, here or before a state was saved."""
         return self._rows.seeded
 
-    def __iter__(self) -> NoiseStream:
+    def __iter__(self) -> TorchNoiseStream:
         return self
 
     def __next__(self) -> list[torch.Tensor]:
@@ -90,18 +115,30 @@ class NoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
         ]
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything needed to go on from here, as `torch.save` and `torch.load` take it."""
-        state: dict[str, Any] = to_portable(self._rows.state())
+        """Everything needed to continue from here, as `torch.save` and `torch.load` take it."""
+        state: dict[str, Any] = as_tensors(self._rows.state())
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a saved state; `InvalidParameter` if it is of another plan or model."""
+        """Continue from a saved state.
+
+        Parameters
+        ----------
+        state
+            What `state_dict()` returned.
+
+        Raises
+        ------
+        InvalidParameter
+            If the state is of another plan or model, or was changed. The stream is not changed
+            then.
+        """
         self.prepared(state)()
 
     def prepared(self, state: Mapping[str, Any]) -> Callable[[], None]:
         """`load_state_dict` in two parts: everything is checked now, and changed by the result."""
         try:
-            saved = from_portable(dict(state))
+            saved = as_arrays(dict(state))
         except MALFORMED as error:
             raise InvalidParameter("state", "what `state_dict()` returned", type(state)) from error
         return self._rows.prepared(saved)

@@ -10,16 +10,16 @@ import torch
 
 from hockeystick._process import SingleUse
 from hockeystick.errors import InvalidParameter, PlanMismatch
+from hockeystick.torch.checkpoint import RunCheckpoint
 from hockeystick.torch.gradient_sums import GradientSums
-from hockeystick.torch.noise_stream import NoiseStream
+from hockeystick.torch.noise_stream import TorchNoiseStream
 from hockeystick.torch.progress import Progress
-from hockeystick.torch.restoring import load_optimizer_state
-from hockeystick.torch.saved import Saved
+from hockeystick.torch.state_dicts import load_optimizer_state
 
 __all__ = ["PlanOptimizer"]
 
 SETTINGS = ("noise_multiplier", "max_grad_norm", "expected_batch_size")
-# Parts of a state of PyTorch's own are called "state" and "param_groups".
+# The run's own part of a state; PyTorch's parts are called "state" and "param_groups".
 OURS = "hockeystick"
 
 
@@ -31,6 +31,13 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
     that does not end a logical one it only adds to the sum. An empty batch needs no backward pass
     and makes a step of noise alone. `state_dict` holds the noise and the place in the batches too:
     it is as secret as the data. Made by `make_private`.
+
+    Attributes
+    ----------
+    param_groups, state, defaults
+        Those of the original optimizer; learning rates may change.
+    noise_multiplier, max_grad_norm, expected_batch_size
+        What was accounted; it cannot change.
     """
 
     what = "The optimizer of a private run"
@@ -42,12 +49,12 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
         *,
         progress: Progress,
         gradients: GradientSums,
-        noise: NoiseStream,
-        saved: Saved,
+        noise: TorchNoiseStream,
+        saved: RunCheckpoint,
     ) -> None:
         # The base class is not set up: groups and state are those of the original.
         self._original = original
-        self._progress, self._gradients, self._noise, self._saved = (
+        self._progress, self._gradients, self._noise, self._checkpoint = (
             progress,
             gradients,
             noise,
@@ -61,22 +68,33 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
     # -- one step ---------------------------------------------------------------------------------
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Take the step of the batch that is out, or add its physical part to the sum."""
+        """Take the step of the current batch, or add a physical batch to the sum.
+
+        Parameters
+        ----------
+        closure
+            Computes the loss and its backward pass, as for other optimizers.
+
+        Raises
+        ------
+        PlanMismatch
+            If the gradients are not those of the current batch, or no step is left.
+        """
         loss = None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
         self._check_parameters()
-        piece, _ = self._progress.current()
+        physical_batch, _ = self._progress.current()
         with torch.no_grad():
-            sums = self._gradients.take(piece)
-            if piece.first or self._sums is None:
+            sums = self._gradients.take(physical_batch)
+            if physical_batch.first or self._sums is None:
                 self._sums = sums
             else:
                 for total, part in zip(self._sums, sums, strict=True):
                     total.add_(part)
-            self._progress.piece_done()
-            if not piece.last:
+            self._progress.physical_batch_done()
+            if not physical_batch.last:
                 return loss
             self._release(self._sums)
         return loss
@@ -109,16 +127,24 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
 
     def state_dict(self) -> dict[str, Any]:
         """The original's state, and everything about the run after its last whole step."""
-        return {**self._original.state_dict(), OURS: self._saved.state(self._noise)}
+        return {**self._original.state_dict(), OURS: self._checkpoint.state(self._noise)}
 
     def load_state_dict(self, state_dict: Any) -> None:
-        """Go on from a saved state of the same run.
+        """Continue from a saved state of the same run.
 
-        `PlanMismatch` for a state of another run or of an ordinary optimizer, and for one that is
-        behind this run: its noise would be used a second time. Nothing is changed then.
+        Parameters
+        ----------
+        state_dict
+            What `state_dict()` returned.
+
+        Raises
+        ------
+        PlanMismatch
+            For a state of another run or of an ordinary optimizer, and for one that is behind this
+            run: its noise would be used a second time. Nothing is changed then.
         """
         theirs = dict(state_dict) if isinstance(state_dict, Mapping) else {}
-        change = self._saved.prepared(theirs.pop(OURS, None), self._noise)
+        change = self._checkpoint.prepared(theirs.pop(OURS, None), self._noise)
         load_optimizer_state(self._original, theirs)
         change()
         self._sums = None

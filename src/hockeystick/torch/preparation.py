@@ -7,10 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from opacus.grad_sample import AbstractGradSampleModule, GradSampleModule
-from opacus.optimizers import DPOptimizer
-from opacus.validators import ModuleValidator
-from torch.nn.parameter import UninitializedParameter
 
 from hockeystick import _validate as check
 from hockeystick.accounting.account import account
@@ -20,19 +16,17 @@ from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource, generator
 from hockeystick.schemes import Attribution
 from hockeystick.torch.batch_sampler import BatchSampler
-from hockeystick.torch.budgets import Budget, FilterBudget, IndividualBudget, PlanBudget
+from hockeystick.torch.budgets import DatasetNorms, FilterBudget, IndividualBudget, Loss, PlanBudget
+from hockeystick.torch.checkpoint import RunCheckpoint
+from hockeystick.torch.checks import GroupClaim, checked_parameters
 from hockeystick.torch.clipping import Clipping, PerSampleClipping
 from hockeystick.torch.ghost import GhostClipping
 from hockeystick.torch.gradient_sums import GradientSums
-from hockeystick.torch.layers import refuse_mixing_layers
-from hockeystick.torch.loader import PlanLoader, check_options, examples_of
-from hockeystick.torch.noise_stream import NoiseStream
-from hockeystick.torch.norms import AllNorms, Loss
-from hockeystick.torch.optimizer import PlanOptimizer, trained_parameters
-from hockeystick.torch.process_group import GroupClaim, refuse_parallel_modules
-from hockeystick.torch.progress import Progress, Settings
-from hockeystick.torch.run import PrivateRun
-from hockeystick.torch.saved import Saved
+from hockeystick.torch.loader import Collate, PlanLoader, check_options, examples_of
+from hockeystick.torch.noise_stream import TorchNoiseStream
+from hockeystick.torch.optimizer import PlanOptimizer
+from hockeystick.torch.progress import Budget, Progress, Settings
+from hockeystick.torch.run import TorchRun
 from hockeystick.training.filtered import describe_filter, rate_for_filters
 from hockeystick.training.plan_object import require_gaussian
 
@@ -59,7 +53,7 @@ def make_private(
     loss: Loss | None = None,
     loader_options: Mapping[str, Any] | None = None,
     rng: RandomSource = None,
-) -> PrivateRun:
+) -> TorchRun:
     """A run in which the plan draws the batches and the noise: `model, optimizer, loader = run`.
 
     In each step the gradient of every example in the plan's batch is clipped to `max_grad_norm`;
@@ -70,6 +64,18 @@ def make_private(
 
     Parameters
     ----------
+    model
+        A module in training mode; it is trained in place.
+    optimizer
+        An ordinary optimizer of the model's parameters.
+    dataset
+        Examples by index, with a length.
+    plan
+        Batches, steps and noise.
+    noise_multiplier
+        The standard deviation of Z over the clip norm.
+    max_grad_norm
+        The clip norm of each example's gradient.
     attribution
         The graph of examples and users, for schemes that protect users.
     physical_batch_size
@@ -78,7 +84,7 @@ def make_private(
     clipping
         "per-sample", or "ghost": less memory.
     filter
-        A filter is asked for a permit before each batch; when it refuses, the loader ends. It needs
+        Its permit is requested before each batch; when it refuses, the loader ends. It needs
         Poisson or full batches and independent noise. `Individual` needs `loss` as well, and a pass
         over all data for each step.
     loss
@@ -87,6 +93,43 @@ def make_private(
         Further options of PyTorch's loader, such as collate_fn or num_workers.
     rng
         One seed for batches and noise; None and "chacha" are secret.
+
+    Returns
+    -------
+    TorchRun
+        Model, optimizer and loader, which belong together.
+
+    Raises
+    ------
+    InvalidParameter
+        For models, optimizers and settings that cannot be run privately.
+    UnsupportedPlan
+        If no analysis applies to the plan.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import hockeystick as hs
+    >>> data = torch.utils.data.TensorDataset(torch.randn(100, 3), torch.randint(2, (100,)))
+    >>> network = torch.nn.Linear(3, 2)
+    >>> plan = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=3)
+    >>> run = hs.torch.make_private(
+    ...     network,
+    ...     torch.optim.SGD(network.parameters(), lr=0.1),
+    ...     data,
+    ...     plan,
+    ...     noise_multiplier=1.0,
+    ...     max_grad_norm=1.0,
+    ... )
+    >>> model, optimizer, loader = run
+    >>> criterion = run.loss(torch.nn.CrossEntropyLoss())
+    >>> for inputs, labels in loader:
+    ...     if len(inputs):
+    ...         criterion(model(inputs), labels).backward()
+    ...     optimizer.step()
+    ...     optimizer.zero_grad()
+    >>> run.taken_steps, run.stopped_by
+    (3, 'plan')
     """
     check_options(options := dict(loader_options or {}))
     settings, graph = _settled(
@@ -101,13 +144,13 @@ def make_private(
     most = None
     if physical_batch_size is not None:
         most = check.positive_integer("physical_batch_size", physical_batch_size)
-    pricing = _checked_pricing(filter, loss, settings)
-    parameters = _checked_parameters(model, optimizer)
+    charges = _checked_charges(filter, loss, settings)
+    parameters = checked_parameters(model, optimizer)
     claim = GroupClaim()
     claim()
     of_batches, of_noise = _sources(rng)
     batches = BatchSampler(plan, examples=graph, rng=of_batches)
-    noise = NoiseStream(
+    noise = TorchNoiseStream(
         plan,
         parameters,
         noise_multiplier=settings.noise_multiplier,
@@ -116,33 +159,43 @@ def make_private(
     )
     # From here on the model has Opacus' hooks: everything that can be refused was checked before.
     clip = CLIPPINGS[clipping](model, clip=settings.max_grad_norm)
-    if isinstance(filter, Individual):
-        assert loss is not None
-        collate = options.get("collate_fn")
-        norms = AllNorms(clip, parameters, dataset, loss=loss, collate=collate, most=most)
-        budget: Budget = IndividualBudget(filter, norms, **pricing)
-    elif filter is not None:
-        budget = FilterBudget(filter, **pricing)
-    else:
-        budget = PlanBudget(settings.max_grad_norm)
-    progress = Progress(settings, budget)
+    norms = None
+    if isinstance(filter, Individual) and loss is not None:
+        collate = Collate(dataset, options.get("collate_fn"))
+        norms = DatasetNorms(clip, parameters, dataset, loss=loss, collate=collate, most=most)
+    progress = Progress(settings, _budget(filter, settings, norms, charges))
     gradients = GradientSums(clip, parameters, progress, claim)
     wrapped = PlanOptimizer(
         optimizer,
         progress=progress,
         gradients=gradients,
         noise=noise,
-        saved=Saved(progress, batches),
+        saved=RunCheckpoint(progress, batches),
     )
     loader = PlanLoader(dataset, batches=batches, progress=progress, most=most, options=options)
-    return PrivateRun(
+    return TorchRun(
         clipping=clip,
         gradients=gradients,
         optimizer=wrapped,
         loader=loader,
         progress=progress,
-        governing=filter,
+        privacy_filter=filter,
     )
+
+
+def _budget(
+    privacy_filter: Filter | Individual | None,
+    settings: Settings,
+    norms: DatasetNorms | None,
+    charges: dict[str, float],
+) -> Budget:
+    """What permits the steps: the plan, a filter, or budgets of single examples."""
+    if privacy_filter is None:
+        return PlanBudget(settings.max_grad_norm)
+    if isinstance(privacy_filter, Individual):
+        assert norms is not None
+        return IndividualBudget(privacy_filter, norms, **charges)
+    return FilterBudget(privacy_filter, **charges)
 
 
 def _settled(
@@ -189,19 +242,19 @@ def _graph(plan: Plan, examples: int, attribution: Attribution | None) -> int | 
     return attribution
 
 
-def _checked_pricing(
-    governing: Filter | Individual | None, loss: Loss | None, settings: Settings
+def _checked_charges(
+    privacy_filter: Filter | Individual | None, loss: Loss | None, settings: Settings
 ) -> dict[str, float]:
-    """What a filter is asked with; plans that nothing prices are refused before anything runs."""
-    if governing is None:
+    """What a filter is charged with; plans without an analysis are refused before anything runs."""
+    if privacy_filter is None:
         account(settings.plan, noise_multiplier=settings.noise_multiplier)
         return {}
     rate = rate_for_filters(settings.plan)
-    describe_filter(governing)
-    if isinstance(governing, Individual):
-        if governing.examples != settings.examples:
+    describe_filter(privacy_filter)
+    if isinstance(privacy_filter, Individual):
+        if privacy_filter.examples != settings.examples:
             allowed = f"budgets for {settings.examples} examples"
-            raise InvalidParameter("filter", allowed, governing.examples)
+            raise InvalidParameter("filter", allowed, privacy_filter.examples)
         if loss is None:
             raise InvalidParameter("loss", "loss(model, batch) for individual budgets", loss)
         if settings.clipping != "per-sample":
@@ -212,34 +265,6 @@ def _checked_pricing(
         "noise_multiplier": settings.noise_multiplier,
         "clip": settings.max_grad_norm,
     }
-
-
-def _checked_parameters(
-    model: torch.nn.Module, optimizer: torch.optim.Optimizer
-) -> list[torch.Tensor]:
-    """What the optimizer trains; all of it has to belong to the model."""
-    if isinstance(model, AbstractGradSampleModule):
-        raise InvalidParameter("model", "a module that is not wrapped by Opacus yet", type(model))
-    if isinstance(optimizer, (DPOptimizer, PlanOptimizer)):
-        raise InvalidParameter("optimizer", "an ordinary optimizer", type(optimizer))
-    if isinstance(optimizer, torch.optim.LBFGS):
-        allowed = "one that makes one update for each gradient, not several"
-        raise InvalidParameter("optimizer", allowed, type(optimizer))
-    if any(isinstance(p, UninitializedParameter) for p in model.parameters()):
-        allowed = "initialised: call it on a batch of zeros before make_private"
-        raise InvalidParameter("model", allowed, type(model))
-    refuse_parallel_modules(model)
-    refuse_mixing_layers(model)
-    problems = ModuleValidator.validate(model, strict=False)
-    problems += GradSampleModule.validate(model, strict=False)
-    if problems:
-        allowed = "a module in training mode whose layers have gradients for single examples"
-        raise InvalidParameter("model", allowed, problems)
-    parameters = trained_parameters(optimizer)
-    known = {id(p) for p in model.parameters()}
-    if not all(id(p) in known for p in parameters):
-        raise InvalidParameter("optimizer", "one for parameters of the model", optimizer)
-    return parameters
 
 
 def _sources(rng: RandomSource) -> tuple[RandomSource, RandomSource]:

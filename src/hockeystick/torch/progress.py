@@ -1,19 +1,21 @@
-"""How far a run is: the batch that is out, what it may contribute, the steps that were taken."""
+"""How far a run is: the current batch, what its examples may contribute, the steps taken."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import torch
 
 from hockeystick.errors import BudgetExceeded, PlanMismatch
 from hockeystick.plan import Plan
-from hockeystick.torch.budgets import Budget
-from hockeystick.torch.limits import Limit
-from hockeystick.torch.reloading import Reloaded
+from hockeystick.torch.replay import RecollatedBatch
 
-__all__ = ["Piece", "Progress", "Settings"]
+__all__ = ["Budget", "ClipLimit", "PhysicalBatch", "Progress", "Settings"]
+
+# Keeps the quotient finite for gradients that vanish; the same number as in Opacus.
+SMALLEST_NORM = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +32,7 @@ class Settings:
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class PhysicalBatch:
     """A physical batch: all examples of a step, or some of them."""
 
     step: int
@@ -44,8 +46,43 @@ class Piece:
         return self.indices.numel()
 
 
+@dataclass(frozen=True, eq=False)
+class ClipLimit:
+    """The clip norm of every example, or a length for each of them."""
+
+    clip: float
+    lengths: torch.Tensor | None = None
+
+    def factors(self, norms: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
+        """What gradients of these norms are multiplied by: min(1, length / norm).
+
+        A gradient that is not finite contributes nothing.
+        """
+        longest: float | torch.Tensor = self.clip
+        if self.lengths is not None:
+            longest = self.lengths[indices].to(device=norms.device, dtype=norms.dtype)
+        factors = (longest / (norms + SMALLEST_NORM)).clamp(max=1.0)
+        return torch.where(torch.isfinite(norms), factors, torch.zeros_like(factors))
+
+
+class Budget(Protocol):
+    """What permits a step: `permit` before its batch is loaded, `done` after its noise is added."""
+
+    def permit(self, step: int) -> ClipLimit:
+        """What examples may contribute to the step; `BudgetExceeded` if it may not run."""
+
+    def done(self) -> None:
+        """The step has run."""
+
+    def state(self) -> dict[str, Any]:
+        """What was spent, for a restored run to check."""
+
+    def check(self, state: dict[str, Any]) -> None:
+        """`PlanMismatch` if what was spent is forgotten."""
+
+
 class Progress:
-    """What the loader hands out and the optimizer takes, so that neither can go its own way.
+    """The state that loader and optimizer share, so that batches and steps stay together.
 
     The loader announces every physical batch, and the optimizer's step takes exactly that one: a
     step without a batch of the run, or a batch without a step, is a `PlanMismatch`.
@@ -57,9 +94,9 @@ class Progress:
         self.taken = 0
         self.exhausted = False
         self._iteration = 0
-        self._out: Piece | None = None
-        self._limit: Limit | None = None
-        self.listener: Callable[[Piece, Reloaded], None] | None = None
+        self._current: PhysicalBatch | None = None
+        self._limit: ClipLimit | None = None
+        self.listener: Callable[[PhysicalBatch, RecollatedBatch], None] | None = None
 
     @property
     def finished(self) -> bool:
@@ -67,12 +104,12 @@ class Progress:
         return self.exhausted or self.taken >= self.settings.plan.steps
 
     @property
-    def out(self) -> Piece | None:
-        """The batch that is out, if there is one."""
-        return self._out
+    def current_batch(self) -> PhysicalBatch | None:
+        """The current physical batch, if there is one."""
+        return self._current
 
     def begin_iteration(self) -> int:
-        """A new pass of the loader; a batch whose step was not taken is handed out again."""
+        """A new pass of the loader; a batch whose step was not taken comes again."""
         if self.exhausted:
             raise BudgetExceeded(
                 f"The filter's budget was at an end after {self.taken} steps; the run is over."
@@ -80,7 +117,7 @@ class Progress:
         if self.finished:
             raise PlanMismatch(self._no_more())
         self._iteration += 1
-        self._out = None
+        self._current = None
         return self._iteration
 
     def check_pass(self, iteration: int) -> None:
@@ -91,58 +128,58 @@ class Progress:
                 "is no longer the run's."
             )
 
-    def hand_out(self, piece: Piece) -> bool:
-        """Announce the batch; False if the filter does not permit another step."""
-        if self._out is not None:
+    def announce(self, physical_batch: PhysicalBatch) -> bool:
+        """Announce the next batch; False if the filter does not permit another step."""
+        if self._current is not None:
             raise PlanMismatch(
-                f"The batch of step {self._out.step + 1} was handed out, but the run's optimizer "
-                "did not take a step with it; use the optimizer that make_private returned, and "
-                "call its step() once for every batch of the loader."
+                f"The batch of step {self._current.step + 1} was handed out, but the run's "
+                "optimizer did not take a step with it; use the optimizer that make_private "
+                "returned, and call its step() once for every batch of the loader."
             )
-        if piece.step != self.taken:
+        if physical_batch.step != self.taken:
             raise PlanMismatch(
                 f"Step {self.taken + 1} of the run was interrupted after its batch was used; "
                 "restore a saved state."
             )
-        if piece.first:
+        if physical_batch.first:
             try:
-                self._limit = self.budget.permit(piece.step)
+                self._limit = self.budget.permit(physical_batch.step)
             except BudgetExceeded:
                 self.exhausted = True
                 return False
-        self._out = piece
+        self._current = physical_batch
         return True
 
-    def loaded(self, batch: Reloaded) -> None:
-        """The examples of the batch that is out are there."""
-        if self.listener is not None and self._out is not None:
-            self.listener(self._out, batch)
+    def loaded(self, batch: RecollatedBatch) -> None:
+        """The examples of the current batch are loaded."""
+        if self.listener is not None and self._current is not None:
+            self.listener(self._current, batch)
 
-    def current(self) -> tuple[Piece, Limit]:
-        """The batch that is out, and what its examples may contribute."""
-        if self._out is None or self._limit is None:
+    def current(self) -> tuple[PhysicalBatch, ClipLimit]:
+        """The current batch, and what its examples may contribute."""
+        if self._current is None or self._limit is None:
             if self.finished:
                 raise PlanMismatch(self._no_more())
             raise PlanMismatch(
                 "The gradients do not come from a batch of the run's loader; iterate over the "
                 "loader that make_private returned, and take one step for every batch."
             )
-        return self._out, self._limit
+        return self._current, self._limit
 
-    def piece_done(self) -> None:
-        """The gradients of the batch that was out are in the sum."""
-        self._out = None
+    def physical_batch_done(self) -> None:
+        """The gradients of the current batch are in the sum."""
+        self._current = None
 
     def step_done(self) -> None:
         """Noise was added: the step counts from now on, whatever becomes of the update."""
-        self._out = self._limit = None
+        self._current = self._limit = None
         self.taken += 1
         self.budget.done()
 
-    def go_on_from(self, taken: int) -> None:
-        """A state was restored; passes of the loader that are under way end."""
+    def continue_from(self, taken: int) -> None:
+        """A state was restored; passes of the loader that have begun end."""
         self._iteration += 1
-        self._out = self._limit = None
+        self._current = self._limit = None
         self.taken = taken
 
     def _no_more(self) -> str:

@@ -1,4 +1,4 @@
-"""PrivateRun: model, optimizer and loader of one run, and what can be said about it afterwards."""
+"""TorchRun: model, optimizer and loader of one run, and its privacy statement."""
 
 from __future__ import annotations
 
@@ -15,20 +15,29 @@ from hockeystick.torch.gradient_sums import GradientSums
 from hockeystick.torch.loader import PlanLoader
 from hockeystick.torch.losses import PrivateCriterion
 from hockeystick.torch.optimizer import PlanOptimizer
-from hockeystick.torch.probe_report import ProbeReport
+from hockeystick.torch.probe_outcomes import ProbeReport
 from hockeystick.torch.progress import Progress
-from hockeystick.torch.restoring import check_model_state
+from hockeystick.torch.state_dicts import check_model_state
 from hockeystick.training.filtered import describe_filter
 from hockeystick.training.record import RunRecord, statement, versions_of
 from hockeystick.training.statements import Statement
 
-__all__ = ["PrivateRun"]
+__all__ = ["TorchRun"]
 
 
-class PrivateRun(SingleUse):
-    """What `make_private` made: `model, optimizer, loader = run` unpacks it.
+class TorchRun(SingleUse):
+    """A private run in PyTorch, made by `make_private`; `model, optimizer, loader = run`.
 
-    The three belong together. The model's `_module` is the one that was given, trained in place.
+    The model's `_module` is the one that was given, trained in place.
+
+    Attributes
+    ----------
+    model, optimizer, loader
+        What the training loop uses.
+    taken_steps, finished, stopped_by
+        How far the run is, whether another step may follow, and what ended it.
+    expected_batch_size
+        What sums of gradients are divided by.
     """
 
     what = "The private run"
@@ -42,13 +51,13 @@ class PrivateRun(SingleUse):
         optimizer: PlanOptimizer,
         loader: PlanLoader,
         progress: Progress,
-        governing: Filter | Individual | None,
+        privacy_filter: Filter | Individual | None,
     ) -> None:
         self._clipping, self._optimizer, self._loader = clipping, optimizer, loader
-        self._gradients, self._progress, self._filter = gradients, progress, governing
+        self._gradients, self._progress, self._filter = gradients, progress, privacy_filter
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Only the run itself changes anything in it."""
+        """Settings are fixed when the run is made."""
         if not name.startswith("_"):
             raise PlanMismatch(
                 f"{name} cannot be set during a private run, got {shown(value)}: what was "
@@ -77,9 +86,16 @@ class PrivateRun(SingleUse):
     def loss(self, criterion: Any) -> PrivateCriterion:
         """The criterion to use in the loop, with one loss for each example of the batch.
 
-        `criterion` is a loss module or function with `reduction="none"`; a mean or sum over the
-        batch is converted where that is exact, and refused where it is not. See
-        `PrivateCriterion`.
+        Parameters
+        ----------
+        criterion
+            A loss module or function with `reduction="none"`; a mean or sum over the batch is
+            converted where that is exact, and refused where it is not.
+
+        Returns
+        -------
+        PrivateCriterion
+            Called like the criterion; its losses have `backward()` and `item()`.
         """
         return PrivateCriterion(criterion, self._gradients)
 
@@ -87,7 +103,17 @@ class PrivateRun(SingleUse):
         """Check again that no example influences another, with the present parameters.
 
         It runs by itself in the first backward pass of a batch with two or more examples; this
-        repeats it on the same examples. `PlanMismatch` if there is an influence.
+        repeats it on the same examples.
+
+        Returns
+        -------
+        ProbeReport
+            The largest relative change, and what was compared.
+
+        Raises
+        ------
+        PlanMismatch
+            If there is an influence.
         """
         return self._gradients.probe_again()
 
@@ -114,7 +140,7 @@ class PrivateRun(SingleUse):
         return self._progress.settings.expected_batch_size
 
     def record(self) -> RunRecord:
-        """What happened so far, as plain facts."""
+        """What happened so far."""
         settings = self._progress.settings
         return RunRecord(
             plan=settings.plan,
@@ -128,11 +154,19 @@ class PrivateRun(SingleUse):
         )
 
     def statement(self, *, delta: float, **options: Any) -> Statement:
-        """The privacy statement of the run; options are those of `training.statement`."""
+        """The privacy statement of the run.
+
+        Parameters
+        ----------
+        delta
+            In (0, 1).
+        options
+            Those of `training.statement`.
+        """
         return statement(self.record(), delta=delta, **options)
 
     def state_dict(self) -> dict[str, Any]:
-        """Model and optimizer with noise and batches: everything needed to go on elsewhere.
+        """Model and optimizer with noise and batches: everything needed to continue elsewhere.
 
         As secret as the data. The state of a filter is not in it: give the filter a ledger.
         """
@@ -140,7 +174,13 @@ class PrivateRun(SingleUse):
         return {"model": model.state_dict(), "optimizer": self._optimizer.state_dict()}
 
     def load_state_dict(self, state: Any) -> None:
-        """Go on from a saved state; see `PlanOptimizer.load_state_dict`."""
+        """Continue from a saved state; see `PlanOptimizer.load_state_dict`.
+
+        Parameters
+        ----------
+        state
+            What `state_dict()` returned.
+        """
         if not isinstance(state, Mapping) or set(state) != {"model", "optimizer"}:
             raise PlanMismatch("The state was not saved by a private run.")
         check_model_state(self._clipping.model, state["model"])

@@ -14,15 +14,19 @@ from itertools import pairwise
 
 import numpy as np
 import torch
+from numba import njit
 
+from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.threads import in_threads, processors
 
 __all__ = ["per_example_norms", "squared_norms", "weighted_sum"]
 
-# Numbers that are copied at a time on a device that is not the processor (128 MB).
+# Numbers that are copied to double precision at a time on other devices than the CPU (128 MB).
 COPIED = 2**24
 # Below this many numbers a second thread costs more than it gains.
 WORTH_A_THREAD = 2**18
+# Columns whose sums (16 kB) stay in a first-level cache.
+BLOCK = 2048
 
 
 def per_example_norms(rows: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -56,21 +60,17 @@ def _flat(gradient: torch.Tensor) -> torch.Tensor:
 
 
 def _squares_on_cpu(flat: torch.Tensor) -> torch.Tensor:
-    from hockeystick.torch.row_sums import add_squares
-
     values, squares = flat.numpy(), np.zeros(len(flat))
-    _in_parts(values.size, len(values), lambda part: add_squares(values[part], squares[part]))
+    _in_parts(values.size, len(values), lambda part: _add_squares(values[part], squares[part]))
     return torch.from_numpy(squares)
 
 
 def _sum_on_cpu(flat: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    from hockeystick.torch.row_sums import add_weighted_rows
-
     values, factors, total = flat.numpy(), weights.numpy(), np.zeros(flat.shape[1])
     _in_parts(
         values.size,
         values.shape[1],
-        lambda part: add_weighted_rows(values, factors, total, part.start, part.stop),
+        lambda part: _add_weighted_rows(values, factors, total, part.start, part.stop),
     )
     return torch.from_numpy(total)
 
@@ -97,3 +97,39 @@ def _sum(flat: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
 
 def _blocks(flat: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return flat.split(max(COPIED // max(len(flat), 1), 1), dim=1)
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+def _add_squares(rows: FloatArray, squares: FloatArray) -> None:
+    """Add the sum of squares of each row to `squares`."""
+    for i in range(len(rows)):
+        row, total = rows[i], 0.0
+        for k in range(row.size):
+            total += np.float64(row[k]) * np.float64(row[k])
+        squares[i] += total
+
+
+@njit(cache=True, nogil=True)
+def _add_weighted_rows(
+    rows: FloatArray, weights: FloatArray, total: FloatArray, first: int, last: int
+) -> None:
+    """Add columns first to last of the rows, each row times its weight, to `total`.
+
+    In blocks of columns and four rows at a time: the sums stay in the cache.
+    """
+    count = len(rows)
+    for start in range(first, last, BLOCK):
+        end = min(start + BLOCK, last)
+        sums = total[start:end]
+        for i in range(0, count - 3, 4):
+            a, b, c, d = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
+            p, q = rows[i, start:end], rows[i + 1, start:end]
+            r, s = rows[i + 2, start:end], rows[i + 3, start:end]
+            for k in range(end - start):
+                sums[k] += (a * np.float64(p[k]) + b * np.float64(q[k])) + (
+                    c * np.float64(r[k]) + d * np.float64(s[k])
+                )
+        for i in range(count - count % 4, count):
+            a, p = weights[i], rows[i, start:end]
+            for k in range(end - start):
+                sums[k] += a * np.float64(p[k])

@@ -1,4 +1,4 @@
-"""Runs that a filter governs: what is written down about it, and which plans it can price."""
+"""Runs with a privacy filter: its description in a statement, and the plans it accounts for."""
 
 from __future__ import annotations
 
@@ -13,18 +13,34 @@ from hockeystick.schemes import Missing
 
 __all__ = ["describe_filter", "filter_guarantee", "rate_for_filters"]
 
-Governing = filters.Filter | filters.Individual
+AnyFilter = filters.Filter | filters.Individual
 
 
-def describe_filter(governing: Governing) -> dict[str, object]:
-    """What the filter guarantees, as plain values from which `filter_guarantee` finds it again.
+def describe_filter(privacy_filter: AnyFilter) -> dict[str, object]:
+    """What the filter guarantees, as plain values.
 
-    Nothing about spending: what individual examples have spent may not be released. A filter whose
-    budget is a profile is refused, because plain values do not describe it; ask before the run.
+    Nothing about spending: what individual examples have spent may not be released.
+
+    Parameters
+    ----------
+    privacy_filter
+        A filter or individual budgets. One whose budget is a profile is refused, because plain
+        values do not describe it; ask before the run.
+
+    Returns
+    -------
+    dict
+        What a `RunRecord` takes as its `filter`.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.training.describe_filter(hs.filters.Gaussian(mu=1.0))
+    {'filter': 'Gaussian', 'mu': 1.0}
     """
-    if not isinstance(governing, Governing):
-        raise InvalidParameter("filter", "a filter, Individual budgets or None", governing)
-    return governing.describe()
+    if not isinstance(privacy_filter, AnyFilter):
+        raise InvalidParameter("filter", "a filter, Individual budgets or None", privacy_filter)
+    return privacy_filter.describe()
 
 
 def filter_guarantee(described: Mapping[str, Any]) -> Guarantee:
@@ -33,15 +49,36 @@ def filter_guarantee(described: Mapping[str, Any]) -> Guarantee:
 
 
 def rate_for_filters(plan: Plan) -> float:
-    """The sampling rate at which a filter prices a step of the plan.
+    """The sampling rate with which a filter is charged for a step of the plan.
 
-    Filters price steps one at a time: independent noise, and batches that are independent of each
-    other. `UnsupportedPlan` for any other plan.
+    Filters account for steps one at a time: independent noise, and batches that are independent of
+    each other.
+
+    Parameters
+    ----------
+    plan
+        The plan of a run with a filter.
+
+    Returns
+    -------
+    float
+        The probability that an example takes part in a step.
+
+    Raises
+    ------
+    UnsupportedPlan
+        For plans whose steps depend on each other.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.training.rate_for_filters(hs.Plan(sampling=hs.Poisson(rate=0.1), steps=5))
+    0.1
     """
     rate = plan.sampling.rate_for_filters(plan)
     if isinstance(rate, Missing) or plan.correlated or plan.mechanism is not None:
         raise UnsupportedPlan(
-            "A filter prices steps one at a time: it needs poisson sampling (without "
+            "A filter accounts for steps one at a time: it needs poisson sampling (without "
             "max_participations) or full-batch sampling, and independent Gaussian noise."
         )
     return rate

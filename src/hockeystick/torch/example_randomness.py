@@ -1,4 +1,4 @@
-"""Random numbers that belong to an example and not to its place in the batch."""
+"""Random numbers that belong to an example and not to its position in the batch."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-__all__ = ["CONSTANT", "LAYOUTS", "RandomStates", "RowRandomness", "kept_random_states"]
+__all__ = ["CONSTANT", "LAYOUTS", "PerExampleRandomness", "RandomStates", "kept_random_states"]
 
 # How the first dimension of a random tensor may belong to the examples: a block of entries for each
 # (a batch with attention heads or positions folded in), one entry for each, or not at all.
 LAYOUTS = ("blocks", "rows", "none")
 # Random tensors have the same number everywhere, whatever their shape.
 CONSTANT = "constant"
-# Operations whose result is nothing but random numbers.
-ALIKE = frozenset(
+# Operations whose result consists of random numbers alone.
+PURELY_RANDOM = frozenset(
     f"aten::{name}{end}"
     for name in ("bernoulli", "normal", "uniform", "rand", "randn")
     for end in ("", "_", "_like")
 )
 
 
-class RowRandomness(TorchDispatchMode):
+class PerExampleRandomness(TorchDispatchMode):
     """Dropout and other random operations draw for an example what they drew for it before.
 
     The examples are the rows `positions` of a batch of `total`. Every random operation is seeded by
     `seed` and its number, carried out for the whole batch, and cut to the rows that are there: a
-    pass over some of the examples sees the random numbers that a pass over all of them sees.
-    `count` says how many random operations there were.
+    pass over some of the examples gets the random numbers that a pass over all of them gets.
+    `count` is how many random operations there were, `opaque` how many could not be made constant.
     """
 
     def __init__(self, positions: Sequence[int], total: int, *, seed: int, layout: str) -> None:
@@ -54,7 +54,7 @@ class RowRandomness(TorchDispatchMode):
         torch.manual_seed(self._seed + self.count)
         self.count += 1
         if self._layout == CONSTANT:
-            if func._schema.name in ALIKE:
+            if func._schema.name in PURELY_RANDOM:
                 return _constant(func, args, kwargs)
             self.opaque += 1
         given, options = self._widened(args), self._widened(kwargs)
@@ -96,13 +96,13 @@ class RowRandomness(TorchDispatchMode):
 
 
 def _constant(func: Any, args: Any, kwargs: Any) -> Any:
-    """What the operation returns, with the same number in all places: 1 where it chooses."""
+    """What the operation returns, with the same number everywhere: 1 for Bernoulli draws."""
     result = func(*args, **kwargs)
     return result.fill_(1.0 if "bernoulli" in func._schema.name else 0.5)
 
 
 class RandomStates:
-    """PyTorch's, NumPy's and Python's global generators, as they are now."""
+    """The present states of PyTorch's, NumPy's and Python's global generators."""
 
     def __init__(self) -> None:
         self._torch = torch.random.get_rng_state()
@@ -111,7 +111,7 @@ class RandomStates:
         self._cards = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
 
     def restore(self) -> None:
-        """All of them."""
+        """Set all generators back."""
         torch.random.set_rng_state(self._torch)
         np.random.set_state(self._numpy)  # noqa: NPY002
         random.setstate(self._python)
@@ -128,7 +128,7 @@ class RandomStates:
 
 @contextmanager
 def kept_random_states() -> Iterator[None]:
-    """The global generators are afterwards as they were before."""
+    """Restores the global generators afterwards."""
     kept = RandomStates()
     try:
         yield

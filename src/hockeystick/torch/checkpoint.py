@@ -1,4 +1,4 @@
-"""What a run writes into the optimizer's state, and what it accepts back."""
+"""RunCheckpoint: what a run stores in the optimizer's state, and what it accepts back."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any
 from hockeystick._states import MALFORMED, state_digest
 from hockeystick.errors import InvalidParameter, PlanMismatch, shown
 from hockeystick.torch.batch_sampler import BatchSampler
-from hockeystick.torch.noise_stream import NoiseStream
+from hockeystick.torch.noise_stream import TorchNoiseStream
 from hockeystick.torch.progress import Progress, Settings
 
-__all__ = ["Saved"]
+__all__ = ["RunCheckpoint"]
 
 PARTS = ("settings", "taken", "noise", "batches", "budget", "digest")
 
 
-class Saved:
+class RunCheckpoint:
     """Settings, place in the batches, noise and spending, as of the last whole step."""
 
     def __init__(self, progress: Progress, batches: BatchSampler) -> None:
         self._progress, self._batches = progress, batches
 
-    def state(self, noise: NoiseStream) -> dict[str, Any]:
+    def state(self, noise: TorchNoiseStream) -> dict[str, Any]:
         """Numbers, text and tensors."""
         taken = self._progress.taken
         content = {
@@ -36,14 +36,14 @@ class Saved:
         }
         return {**content, "digest": _digest(content)}
 
-    def restore(self, state: Any, noise: NoiseStream) -> None:
+    def restore(self, state: Any, noise: TorchNoiseStream) -> None:
         """Check everything, then change the noise, the batches and the progress.
 
         `PlanMismatch`, and nothing is changed, if something does not fit.
         """
         self.prepared(state, noise)()
 
-    def prepared(self, state: Any, noise: NoiseStream) -> Callable[[], None]:
+    def prepared(self, state: Any, noise: TorchNoiseStream) -> Callable[[], None]:
         """`restore` in two parts: everything is checked now, and changed by the result."""
         if not isinstance(state, Mapping):
             raise PlanMismatch(
@@ -54,14 +54,14 @@ class Saved:
         except PlanMismatch:
             raise
         except InvalidParameter as error:
-            raise PlanMismatch(f"The saved run cannot go on: {error}") from error
+            raise PlanMismatch(f"The saved run cannot continue: {error}") from error
         except MALFORMED as error:
             raise PlanMismatch(
                 "The state of the run is damaged, or of another version of this library: "
                 f"{', '.join(PARTS)} are expected in it, each as it was saved."
             ) from error
 
-    def _prepared(self, state: Mapping[str, Any], noise: NoiseStream) -> Callable[[], None]:
+    def _prepared(self, state: Mapping[str, Any], noise: TorchNoiseStream) -> Callable[[], None]:
         for name, value in _described(self._progress.settings).items():
             theirs = state["settings"][name]
             if type(theirs) is not type(value) or theirs != value:
@@ -87,8 +87,8 @@ class Saved:
         def change() -> None:
             change_batches()
             change_noise()
-            self._progress.go_on_from(taken)
-            # A seed that was known stays known, wherever the run goes on.
+            self._progress.continue_from(taken)
+            # A seed that was known stays known, wherever the run continues.
             seeded = self._progress.settings.seeded or noise.seeded or self._batches.seeded
             self._progress.settings = replace(self._progress.settings, seeded=seeded)
 

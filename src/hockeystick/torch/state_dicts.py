@@ -1,4 +1,7 @@
-"""States of models and ordinary optimizers: loaded whole, or refused in one sentence."""
+"""State dictionaries: arrays as tensors, loaded as a whole or refused in one sentence.
+
+`torch.load(weights_only=True)` reads numbers, text and tensors, but no NumPy arrays.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,37 @@ from collections.abc import Mapping
 from numbers import Number
 from typing import Any
 
+import numpy as np
 import torch
 
 from hockeystick._states import MALFORMED
 from hockeystick.errors import PlanMismatch
 
-__all__ = ["check_model_state", "load_optimizer_state"]
+__all__ = ["as_arrays", "as_tensors", "check_model_state", "load_optimizer_state"]
+
+
+def as_tensors(value: Any) -> Any:
+    """Arrays become tensors, at any depth of mappings, lists and tuples."""
+    if isinstance(value, np.ndarray):
+        return torch.from_numpy(value.copy())
+    if isinstance(value, np.generic):
+        return value.item()
+    return _inside(value, as_tensors)
+
+
+def as_arrays(value: Any) -> Any:
+    """Tensors become arrays again."""
+    if isinstance(value, torch.Tensor):
+        return value.cpu().numpy().copy()
+    return _inside(value, as_arrays)
+
+
+def _inside(value: Any, change: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: change(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(change(part) for part in value)
+    return value
 
 
 def check_model_state(model: torch.nn.Module, state: Any) -> None:

@@ -7,15 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch.distributed as dist
+from torch import nn
 
-pytest.importorskip("opacus", reason="needs the extra torch")
-torch = pytest.importorskip("torch", reason="needs the extra torch")
-
-import torch.distributed as dist  # noqa: E402
-from torch import nn  # noqa: E402
-
-from hockeystick.errors import InvalidParameter, PlanMismatch  # noqa: E402
-from hockeystick.torch.process_group import KEY  # noqa: E402
+from hockeystick.errors import InvalidParameter, PlanMismatch
+from hockeystick.torch.checks import KEY
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
-pytest.importorskip("opacus", reason="needs the extra torch")
-torch = pytest.importorskip("torch", reason="needs the extra torch")
-
-import hockeystick as hs  # noqa: E402
-from hockeystick.errors import BudgetExceeded, InvalidParameter, PlanMismatch, UnsupportedPlan  # noqa: E402
+import hockeystick as hs
+from hockeystick.errors import BudgetExceeded, InvalidParameter, PlanMismatch, UnsupportedPlan
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
 
@@ -29,13 +27,13 @@ def loss(model, batch):
 def test_the_budget_ends_the_loader_and_shortens_the_last_step(runs, clipping, most):
     """mu² = 3.25 / noise² pays three steps, and a quarter: half of the clip norm in the fourth."""
     mu = float(np.sqrt(3.25)) / runs.NOISE
-    governing = hs.filters.Gaussian(mu=mu)
-    run = full(runs, filter=governing, clipping=clipping, physical_batch_size=most)
+    privacy_filter = hs.filters.Gaussian(mu=mu)
+    run = full(runs, filter=privacy_filter, clipping=clipping, physical_batch_size=most)
     start = runs.weights(run)
     _, path = runs.train(run)
     assert (run.taken_steps, run.stopped_by, run.finished) == (4, "filter", True)
-    assert governing.remaining == 0
-    assert [entry.status for entry in governing.history] == ["committed"] * 4
+    assert privacy_filter.remaining == 0
+    assert [entry.status for entry in privacy_filter.history] == ["committed"] * 4
     whole, half = (runs.clipped_sum(runs.data().tensors[0], c * runs.CLIP) for c in (1.0, 0.5))
     rows = runs.private(run.record().plan, rng=3).optimizer._noise
     points = [start, *[w for i, w in enumerate(path) if (i + 1) % (len(path) // 4) == 0]]
@@ -49,37 +47,37 @@ def test_the_budget_ends_the_loader_and_shortens_the_last_step(runs, clipping, m
 
 def test_the_plan_is_the_upper_limit(runs):
     """A filter with budget left does not prolong the run."""
-    governing = hs.filters.Renyi(epsilon=8.0, delta=1e-5)
-    run = runs.private(runs.independent(), filter=governing)
+    privacy_filter = hs.filters.Renyi(epsilon=8.0, delta=1e-5)
+    run = runs.private(runs.independent(), filter=privacy_filter)
     runs.train(run)
     assert (run.taken_steps, run.stopped_by) == (16, "plan")
-    assert governing.remaining > 0
-    rates = {entry.request["rate"] for entry in governing.history}
+    assert privacy_filter.remaining > 0
+    rates = {entry.request["rate"] for entry in privacy_filter.history}
     assert rates == {runs.RATE}
 
 
 @pytest.mark.slow
-def test_a_levy_filter_governs_as_well(runs):
+def test_a_levy_filter(runs):
     """It ends the run within its budget, and the statement carries its guarantee."""
-    governing = hs.filters.Levy(epsilon=1.0, delta=1e-5, expected=[(runs.RATE, runs.NOISE, 1)])
-    run = runs.private(runs.independent(), filter=governing)
+    privacy_filter = hs.filters.Levy(epsilon=1.0, delta=1e-5, expected=[(runs.RATE, runs.NOISE, 1)])
+    run = runs.private(runs.independent(), filter=privacy_filter)
     runs.train(run)
-    assert run.taken_steps == len(governing.history) > 0
-    assert governing.spent <= governing.budget
+    assert run.taken_steps == len(privacy_filter.history) > 0
+    assert privacy_filter.spent <= privacy_filter.budget
     stated = run.statement(delta=1e-5)
-    assert (stated.kind, stated.epsilon) == ("proven", governing.guarantee().epsilon(1e-5))
+    assert (stated.kind, stated.epsilon) == ("proven", privacy_filter.guarantee().epsilon(1e-5))
     assert stated.epsilon <= 1.0
 
 
-def test_a_batch_that_is_handed_out_again_is_charged_once(runs):
+def test_a_batch_that_comes_again_is_charged_once(runs):
     """Its permit is held until the step is taken."""
-    governing = hs.filters.Gaussian(mu=10.0)
-    run = full(runs, filter=governing)
+    privacy_filter = hs.filters.Gaussian(mu=10.0)
+    run = full(runs, filter=privacy_filter)
     for _ in range(3):
         next(iter(run.loader))
-    assert len(governing.history) == 1
+    assert len(privacy_filter.history) == 1
     runs.train(run, until=1)
-    assert [entry.status for entry in governing.history] == ["committed"]
+    assert [entry.status for entry in privacy_filter.history] == ["committed"]
 
 
 @pytest.mark.slow
@@ -87,19 +85,19 @@ def test_a_filter_that_forgot_is_refused_and_one_with_a_ledger_goes_on(runs, tmp
     """A restored run may not begin with a fresh budget."""
     mu = float(np.sqrt(5.0)) / runs.NOISE
 
-    def governed(name=None):
+    def with_filter(name=None):
         """A run with a filter, in a ledger if it has a name."""
         ledger = None if name is None else tmp_path / name
         return full(runs, filter=hs.filters.Gaussian(mu=mu, ledger=ledger))
 
     for name, allowed in ((None, False), ("ledger.db", True)):
-        run = governed(name)
+        run = with_filter(name)
         runs.train(run, until=3)
-        other = governed(name)
+        other = with_filter(name)
         if not allowed:
             with pytest.raises(PlanMismatch, match="forgotten"):
                 other.load_state_dict(run.state_dict())
-            with pytest.raises(PlanMismatch, match="cannot go on without"):
+            with pytest.raises(PlanMismatch, match="cannot continue without"):
                 full(runs).load_state_dict(run.state_dict())
             with pytest.raises(PlanMismatch, match="another kind of filter"):
                 other.load_state_dict(full(runs).state_dict())
@@ -110,19 +108,19 @@ def test_a_filter_that_forgot_is_refused_and_one_with_a_ledger_goes_on(runs, tmp
 
 
 def test_individual_budgets_are_charged_by_norms_and_end_contributions(runs):
-    """Each example pays for its own length; nobody who has spent all contributes any more."""
+    """Each example is charged for its own length; one that has spent all contributes nothing."""
     points = runs.data().tensors[0].clone()
     points[: runs.EXAMPLES // 2] *= 0.001
     dataset = torch.utils.data.TensorDataset(points, torch.arange(runs.EXAMPLES))
     mu = float(np.sqrt(2.25)) / runs.NOISE
-    governing = hs.filters.Individual.gaussian(examples=runs.EXAMPLES, mu=mu)
-    run = full(runs, 4, dataset=dataset, filter=governing, loss=loss, physical_batch_size=16)
+    budgets = hs.filters.Individual.gaussian(examples=runs.EXAMPLES, mu=mu)
+    run = full(runs, 4, dataset=dataset, filter=budgets, loss=loss, physical_batch_size=16)
     start = runs.weights(run)
     runs.train(run)
     norms = points.norm(dim=1).numpy() * np.sqrt(runs.OUTPUTS)
     clipped = np.minimum(norms / runs.CLIP, 1.0)
     spent = np.minimum(4 * clipped**2, 2.25) / runs.NOISE**2
-    assert np.allclose(governing.spent, spent, rtol=1e-4)
+    assert np.allclose(budgets.spent, spent, rtol=1e-4)
     assert (clipped < 1).any()
     assert (clipped == 1).any()
     # Long gradients: twice in full, once by half; short ones every time.
@@ -138,23 +136,32 @@ def test_individual_budgets_are_charged_by_norms_and_end_contributions(runs):
     assert run.stopped_by == "plan"
 
 
+def test_individual_budgets_after_the_probe(runs):
+    """With dropout the probe computes losses without gradients, of which nothing may be left."""
+    model = torch.nn.Sequential(runs.linear_model(), torch.nn.Dropout(0.5))
+    budgets = hs.filters.Individual.gaussian(examples=runs.EXAMPLES, mu=5.0)
+    run = full(runs, 3, model=model, filter=budgets, loss=loss)
+    runs.train(run)
+    assert (run.taken_steps, budgets.steps) == (3, 3)
+
+
 @pytest.mark.slow
 def test_individual_budgets_with_poisson_batches(runs):
-    """Everyone is charged in every step, drawn or not; lengths that were paid for are kept."""
-    governing = hs.filters.Individual.renyi(
+    """Everyone is charged in every step, drawn or not; lengths that were charged are kept."""
+    budgets = hs.filters.Individual.renyi(
         examples=runs.EXAMPLES, epsilon=2.0, delta=1e-5, expected=[(runs.RATE, 1.0, 1)]
     )
-    run = runs.private(runs.independent(), filter=governing, loss=loss)
+    run = runs.private(runs.independent(), filter=budgets, loss=loss)
     runs.train(run, until=1)
-    assert governing.steps == 1
-    assert (governing.spent > 0).all()
+    assert budgets.steps == 1
+    assert (budgets.spent > 0).all()
     runs.train(run)
-    assert (run.taken_steps, governing.steps) == (16, 16)
-    assert (governing.spent <= governing.budget).all()
+    assert (run.taken_steps, budgets.steps) == (16, 16)
+    assert (budgets.spent <= budgets.budget).all()
     assert run.statement(delta=1e-5).epsilon <= 2.0 * (1 + 1e-9)
 
 
-def test_what_filters_cannot_govern_is_refused(runs):
+def test_what_filters_cannot_account_for_is_refused(runs):
     """Correlated noise, dependent batches, budgets for others, a missing loss, ghost clipping."""
     filtered = {"filter": hs.filters.Gaussian(mu=1.0)}
     with pytest.raises(UnsupportedPlan, match="one at a time"):

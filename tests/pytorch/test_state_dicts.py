@@ -5,12 +5,10 @@ from __future__ import annotations
 import copy
 
 import pytest
+import torch
 
-pytest.importorskip("opacus", reason="needs the extra torch")
-torch = pytest.importorskip("torch", reason="needs the extra torch")
-
-from hockeystick.errors import PlanMismatch  # noqa: E402
-from hockeystick.torch.restoring import check_model_state, load_optimizer_state  # noqa: E402
+from hockeystick.errors import PlanMismatch
+from hockeystick.torch.state_dicts import check_model_state, load_optimizer_state
 
 
 def model():

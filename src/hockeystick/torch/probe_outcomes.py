@@ -1,0 +1,135 @@
+"""Results of the passes of the independence probe: their distance, the report, the cause."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_leaves
+
+from hockeystick.torch.replay import ProbeExamples
+
+__all__ = ["PassResult", "ProbeReport", "first_mixing_layer", "relative_change", "rows_of"]
+
+# A loss or gradient this much smaller than the largest is compared relative to the largest, because
+# rounding is relative to the terms that cancel in it.
+NEGLIGIBLE = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class PassResult:
+    """Losses and gradients of some examples in one pass, and the buffers that the pass changed."""
+
+    losses: torch.Tensor
+    gradients: list[torch.Tensor]
+    buffers: dict[str, torch.Tensor]
+
+    def select(self, part: Sequence[int]) -> PassResult:
+        """The same for some of the examples."""
+        rows = list(part)
+        return PassResult(self.losses[rows], [g[rows] for g in self.gradients], self.buffers)
+
+
+def relative_change(now: list[torch.Tensor], expected: list[torch.Tensor]) -> float:
+    """The largest change of a row, relative to its length (or that of the longest).
+
+    Rows that are not finite contribute nothing to a sum: two of them are equal.
+    """
+    one = torch.cat([rows_of(rows) for rows in now], dim=1)
+    other = torch.cat([rows_of(rows) for rows in expected], dim=1)
+    finite = torch.isfinite(one).all(dim=1), torch.isfinite(other).all(dim=1)
+    if not torch.equal(*finite):
+        return math.inf
+    one, other = one[finite[0]], other[finite[1]]
+    if not len(one):
+        return 0.0
+    size = torch.linalg.vector_norm(other, dim=1)
+    floor = max(float(size.max()) * NEGLIGIBLE, torch.finfo(torch.float32).tiny)
+    return float((torch.linalg.vector_norm(one - other, dim=1) / size.clamp(min=floor)).max())
+
+
+def rows_of(values: torch.Tensor) -> torch.Tensor:
+    """One row for each example, in double precision."""
+    return values.detach().double().reshape(len(values), -1).cpu()
+
+
+@dataclass(frozen=True)
+class ProbeReport:
+    """A probe that found no influence of one example on another; `run.probe()` returns it.
+
+    Attributes
+    ----------
+    step
+        The step in which it ran, counted from 1.
+    examples
+        How many examples were compared.
+    largest_change
+        The largest relative change of a loss or gradient, in double precision where single
+        precision could not decide.
+    inputs_as_loaded
+        Whether the model and the criterion got what the loader returned; what the loop did to a
+        batch before that is not probed.
+    changing_buffers
+        Buffers that change in every pass, whatever the data.
+    """
+
+    step: int
+    examples: int
+    largest_change: float
+    inputs_as_loaded: bool
+    changing_buffers: frozenset[str] = frozenset()
+
+    def describe(self) -> dict[str, Any]:
+        """The fields that a statement reports."""
+        return {
+            "step": self.step,
+            "examples": self.examples,
+            "largest_change": self.largest_change,
+            "inputs_as_loaded": self.inputs_as_loaded,
+        }
+
+
+def first_mixing_layer(module: torch.nn.Module, probed: ProbeExamples, tolerance: float) -> str:
+    """The first layer whose output for some examples changes when the others are there."""
+    part = range((len(probed) + 1) // 2)
+    together = _outputs(module, probed, range(len(probed)))
+    alone = _outputs(module, probed, part)
+    for (name, everyone), (_, some) in zip(together, alone, strict=False):
+        if len(everyone) != len(probed) or len(some) != len(part):
+            continue
+        expected = everyone[list(part)]
+        close = tolerance * float(expected.abs().max())
+        if expected.shape == some.shape and not bool(((some - expected).abs() <= close).all()):
+            return f"the layer {name}"
+    return "the criterion, the model outside of its layers, or the backward pass"
+
+
+def _outputs(
+    module: torch.nn.Module, probed: ProbeExamples, part: Sequence[int]
+) -> list[tuple[str, torch.Tensor]]:
+    """The first tensor that each layer returns, in the order in which the layers finish."""
+    found: list[tuple[str, torch.Tensor]] = []
+    handles = [
+        layer.register_forward_hook(_collect(found, f"{name} ({type(layer).__name__})"))
+        for name, layer in module.named_modules()
+        if name
+    ]
+    try:
+        with torch.no_grad():
+            probed.losses(part)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return found
+
+
+def _collect(found: list[tuple[str, torch.Tensor]], name: str) -> Any:
+    def collect(_: Any, __: Any, output: Any) -> None:
+        first = next((t for t in tree_leaves(output) if isinstance(t, torch.Tensor)), None)
+        if first is not None and first.ndim and first.is_floating_point():
+            found.append((name, first.detach().clone()))
+
+    return collect
