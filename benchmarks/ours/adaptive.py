@@ -35,7 +35,7 @@ def levy(c):
     """
     schedule, delta = showcase_schedule(), c["delta"]
     start = time.perf_counter()
-    asked = hs.filters.Levy(
+    budget = hs.filters.Levy(
         epsilon=c["epsilon"],
         delta=delta,
         expected=[(rate, noise, c["block"]) for rate, noise, _ in schedule],
@@ -44,14 +44,14 @@ def levy(c):
     for rate, noise, steps in schedule:
         block = min(c["block"], steps)
         for _ in range(steps // block):
-            asked.request(rate=rate, noise_multiplier=noise, steps=block, clip=False)
-    pair = hs.Profile(asked.process.pair(asked.spent))
+            budget.request(rate=rate, noise_multiplier=noise, steps=block, clip=False)
+    pair = hs.Profile(budget.process.pair(budget.spent))
     epsilon = max(pair.epsilon(delta), pair.reverse().epsilon(delta))
     fixed, renyi = _fixed_in_advance(delta)
     return None, epsilon / fixed, [epsilon, fixed, renyi, building]
 
 
-def _timed_parts(asked):
+def _timed_parts(budget):
     """The same request over and over: how much longer the last ones take than the first ones.
 
     Then the seconds for one request.
@@ -61,7 +61,7 @@ def _timed_parts(asked):
     for _ in range(c["requests"] // c["part"]):
         start = time.perf_counter()
         for _ in range(c["part"]):
-            asked.request(rate=c["rate"], noise_multiplier=c["noise"]).commit()
+            budget.request(rate=c["rate"], noise_multiplier=c["noise"]).commit()
         parts.append(time.perf_counter() - start)
     return None, parts[-1] / min(parts[:2]), [sum(parts) / c["requests"]]
 

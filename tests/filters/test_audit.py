@@ -23,7 +23,7 @@ def test_equal_steps_are_counted_together() -> None:
 
 
 def test_realised_profile_is_the_composition() -> None:
-    """As if the schedule had been fixed; profiles that were asked for are included."""
+    """As if the schedule had been fixed; profiles that were requested are included."""
     f = filters.Renyi(epsilon=4.0, delta=1e-3, order=4)
     laplace = hs.Profile.laplace(scale=2.0)
     f.request(rate=0.1, noise_multiplier=2.0, steps=5)

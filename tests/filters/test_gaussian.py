@@ -41,6 +41,6 @@ def test_guarantee_is_the_gaussian_profile() -> None:
 
 
 def test_profiles_are_refused() -> None:
-    """It prices Gaussians only."""
+    """It charges Gaussians only."""
     with pytest.raises(InvalidParameter, match="profile"):
         filters.Gaussian(mu=1.0).request(profile=hs.Profile.laplace(scale=1.0))

@@ -177,7 +177,7 @@ def test_budgets_out_of_range(make: Callable[..., filters.Filter], mu: float) ->
 
 
 def test_the_norm_to_clip_to() -> None:
-    """The longest contribution has both the sensitivity that was asked for and the last clip."""
+    """The longest contribution has both the sensitivity of the request and the last clip."""
     f = filters.Gaussian(mu=0.5)
     whole = f.request(noise_multiplier=4.0, sensitivity=0.5)
     assert whole.clip_norm(3.0) == 1.5

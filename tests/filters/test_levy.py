@@ -96,12 +96,12 @@ def test_full_batches_are_the_gaussian_filter() -> None:
     mu = math.sqrt(levy.budget)
     gaussian = filters.Gaussian(mu=mu)
     assert hs.Profile.gaussian(noise_multiplier=1 / mu).epsilon(1e-5) == pytest.approx(1.0)
-    for asked in (
+    for request in (
         {"noise_multiplier": 20.0},
         {"noise_multiplier": 9.0, "sensitivity": 0.5, "steps": 7},
         {"noise_multiplier": 0.3},
     ):
-        one, other = (f.request(**asked) for f in (levy, gaussian))
+        one, other = (f.request(**request) for f in (levy, gaussian))
         assert one.charge == pytest.approx(other.charge, rel=1e-12)
         assert one.clip_scale == pytest.approx(other.clip_scale, rel=1e-9)
     for epsilon in (0.0, 0.5, 2.0):
@@ -184,10 +184,10 @@ def test_clip_can_be_refused_and_nothing_is_recorded() -> None:
 def test_profiles_cost_what_their_settings_cost() -> None:
     """A sampled Gaussian as a profile; many runs are charged as one block."""
     f = small()
-    asked = f.request(rate=0.01, noise_multiplier=2.0, steps=40).charge
+    request = f.request(rate=0.01, noise_multiplier=2.0, steps=40).charge
     profile = hs.Profile.gaussian(noise_multiplier=2.0).subsample(0.01)
     as_block = f.request(profile=profile, steps=40).charge
-    assert as_block == pytest.approx(asked, rel=0.01)
+    assert as_block == pytest.approx(request, rel=0.01)
     assert as_block == pytest.approx(f.request(profile=profile.self_compose(40)).charge)
 
 

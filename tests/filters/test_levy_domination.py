@@ -93,7 +93,7 @@ def profile_by_quadrature(rate: float, mu: float, catalyst: float, epsilon: np.n
 
 @pytest.mark.parametrize("noise", [1.6, 2.2])
 def test_price_dominates_and_is_tight(noise: float) -> None:
-    """Against a quadrature at many epsilons: covered at the price, not at 2 % below it."""
+    """Against a quadrature at many epsilons: covered at the charge, not at 2 % below it."""
     variance = block_variance(0.01, noise, 1)
     catalyst = catalyst_for(SINGLE.catalyst, variance)
     time = charge_of(SINGLE, block_of(0.01, noise, 1), limit=100.0, variance=variance)
@@ -130,7 +130,7 @@ def test_nothing_is_priced_without_killing_or_beyond_the_limit() -> None:
 
 
 @pytest.mark.parametrize("value", [0.01, 0.0123456, 0.99999, 1.0, 1.5, 2.46123, 123456.0, 1e-7])
-def test_settings_are_rounded_to_the_dearer_side(value: float) -> None:
+def test_settings_are_rounded_to_the_more_expensive_side(value: float) -> None:
     """Rates up, noise down, by less than a thousandth; short numbers stay."""
     rate, noise = rounded_up(min(value, 1.0), value)
     assert min(value, 1.0) <= rate <= min(value, 1.0) * (1 + 1.1e-3)

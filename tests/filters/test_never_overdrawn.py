@@ -48,7 +48,7 @@ def full_batch_divergence(f: filters.Filter, rate: float, mu: float) -> float:
     return f.order * mu**2 / 2 if rate == 1 else 0.0  # type: ignore[attr-defined]
 
 
-# Rates that the filter can be asked for, and its true charge for contributions of size mu.
+# Rates that the filter takes, and its true charge for contributions of size mu.
 Charge = Callable[[filters.Filter, float, float], float]
 CASES: dict[str, tuple[Callable[..., filters.Filter], tuple[float, ...], Charge, int]] = {
     "renyi": (renyi, (0.01, 0.3, 1.0), full_batch_divergence, 1500),

@@ -86,7 +86,7 @@ def test_budget_is_the_largest_divergence(order: float) -> None:
         assert epsilon_at_order(order, budget * (1 + 1e-9) + 1e-9, delta) > epsilon
 
 
-def test_guarantee_is_what_was_asked_for() -> None:
+def test_guarantee_is_the_target() -> None:
     """At the target itself, at other deltas, and as a profile."""
     f = filters.Renyi(epsilon=2.0, delta=1e-6)
     g = f.guarantee()

@@ -1,4 +1,4 @@
-"""Audits find what does not add up, and price what was run."""
+"""Audits find what does not add up, and account for what was run."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_deltas_that_are_none(path, delta):
 
 
 def realised(path):
-    """The price of the steps in the ledger."""
+    """Epsilon of the steps in the ledger."""
     return audit(path, delta=DELTA)[0].realised
 
 
@@ -158,7 +158,7 @@ def test_price_of_poisson_steps(path):
 
 
 def test_many_different_steps_are_merged_upwards(path):
-    """The price is above the exact one, by what rounding the parameters can do."""
+    """Epsilon is above the exact one, by what rounding the parameters can do."""
     noises = [8 + step / 100 for step in range(200)]
     store_with(path, [{"rate": 1.0, "noise_multiplier": noise} for noise in noises])
     found = realised(path)
@@ -182,8 +182,8 @@ def test_cancelled_steps_are_not_priced_and_open_ones_are(path):
     "request_",
     [{}, {"rate": 0.5}, {"rate": "x", "noise_multiplier": 1}, {"rate": 2, "noise_multiplier": 1}],
 )
-def test_steps_without_a_price(path, request_):
-    """Other mechanisms are not priced, and the entry is named."""
+def test_steps_that_are_not_known(path, request_):
+    """Other mechanisms have no epsilon here, and the entry is named."""
     store_with(path, [{"rate": 1.0, "noise_multiplier": 4.0}, request_])
     found = realised(path)
     assert found.epsilon is None
@@ -191,6 +191,6 @@ def test_steps_without_a_price(path, request_):
 
 
 def test_nothing_costs_nothing(path):
-    """An empty budget has the price zero."""
+    """An empty budget has epsilon zero."""
     store_with(path, [])
     assert realised(path).epsilon == 0.0

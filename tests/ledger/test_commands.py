@@ -76,7 +76,7 @@ def test_show_json(run, path):
 
 
 def test_audit(run, path):
-    """Sound; the open entry, the price and the warning are there."""
+    """Sound; the open entry, the epsilon and the warning are there."""
     status, output, _ = run("audit", path, "--delta", "1e-5")
     assert status == 0
     assert "run-1: sound" in output
