@@ -6,8 +6,10 @@ import dataclasses
 import json
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import hockeystick as hs
@@ -71,6 +73,34 @@ def test_descriptions_go_through_a_file(name: str) -> None:
     assert described["filter"] == name
     assert again.describe() == described
     assert again.guarantee().epsilon(1e-5) == f.guarantee().epsilon(1e-5)
+
+
+def test_earlier_descriptions_and_states_are_read(tmp_path: Path) -> None:
+    """As statements of runs and files of individual budgets have them since the first version."""
+    process = (
+        '{"catalyst": 0.1, "gaussian": 0.1, "killing": 1e-09, "rates": [0.5, 0.01], '
+        '"sizes": [1, 3], "unit": 0.25}'
+    )
+    for described in (
+        {"filter": "Renyi", "epsilon": 2.0, "delta": 1e-5, "order": 7.5},
+        {"filter": "Gaussian", "mu": 0.7},
+        {"filter": "Levy", "epsilon": 3.0, "delta": 1e-5, "process": process},
+        {"filter": "ApproximateGaussian", "mu": 0.7, "regime": "small"},
+        {"filter": "Individual renyi", "order": 8.0, "budget": 0.5},
+        {"filter": "Individual gaussian", "mu": 0.7},
+        {"filter": "Individual approximate", "mu": 0.7, "regime": "large"},
+    ):
+        assert filters.from_description(described).describe() == described
+    for text, people in (
+        ('{"mu": 0.7, "rule": "gaussian"}', filters.Individual.gaussian(examples=2, mu=0.7)),
+        (
+            '{"mu": 0.7, "regime": "small", "rule": "approximate"}',
+            filters.Individual.approximate(examples=2, mu=0.7),
+        ),
+    ):
+        np.savez(tmp_path / "state.npz", rule=text, remaining=[0.125, 0.0], steps=3)
+        people.load(tmp_path / "state.npz")
+        assert people.remaining.tolist() == [0.125, 0.0]
 
 
 @pytest.mark.parametrize(

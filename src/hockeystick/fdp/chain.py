@@ -112,14 +112,17 @@ def blackwell_chain(family: Sequence[Member], *, steps: int, slack: float = 1e-1
             return ChainTest(False, _crossing(one, other), steps, slack, witness)
         if verdict is Verdict.UNDECIDED and undecided is None:
             undecided = (one, other)
+    holds: bool | None = None
     if undecided is not None:
         text = f"{_text(undecided[0])} and {_text(undecided[1])} could not be told apart or ordered"
-        return ChainTest(None, text, steps, slack)
-    if not complete:
+    elif not complete:
         text = f"products of {factors} or fewer are ordered; of {steps - 1} there are too many"
-        return ChainTest(None, text, steps, slack)
-    text = f"every pair of products is ordered, differences of H up to {slack:g} aside"
-    return ChainTest(True, text, steps, slack)
+    else:
+        holds, text = (
+            True,
+            f"every pair of products is ordered, differences of H up to {slack:g} aside",
+        )
+    return ChainTest(holds, text, steps, slack)
 
 
 def _recognised(members: tuple[Member, ...], steps: int) -> str | None:

@@ -55,6 +55,16 @@ class Filter(Uncopied, ABC):
         process.
     name
         Tells several budgets in one ledger apart.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> f = hs.filters.Gaussian(mu=1.0)
+    >>> f.request(noise_multiplier=2.0, steps=3).commit()
+    >>> round(f.spent, 9), round(f.remaining, 9)
+    (0.75, 0.25)
+    >>> round(f.request(noise_multiplier=1.0).clip_scale, 9)  # half the norm, a quarter of 1
+    0.5
     """
 
     what: ClassVar[str] = "A filter"
@@ -121,16 +131,6 @@ class Filter(Uncopied, ABC):
         ------
         BudgetExceeded
             If the steps do not fit, even clipped; nothing is recorded then.
-
-        Examples
-        --------
-        >>> import hockeystick as hs
-        >>> f = hs.filters.Gaussian(mu=1.0)
-        >>> f.request(noise_multiplier=2.0, steps=3).commit()
-        >>> round(f.spent, 9), round(f.remaining, 9)
-        (0.75, 0.25)
-        >>> round(f.request(noise_multiplier=1.0).clip_scale, 9)  # half the norm, a quarter of 1
-        0.5
         """
         request = checked_request(
             rate=rate,

@@ -25,7 +25,7 @@ __all__ = ["OneOrder", "budget_at_order", "epsilon_at_order", "log_delta_at_orde
 # What the conversion loses, relative to its largest term: 64 roundings of 2^-53.
 CONVERSION_ROUNDING = 2.0**-47
 # The profile made of the bounds ends where delta is this, far below any in use; with so
-# many corners on either side it is within 1e-3 of the bounds.
+# many corners on either side epsilon is within 1e-3 of the bound.
 SMALLEST_DELTA, CORNERS = 1e-30, 400
 
 

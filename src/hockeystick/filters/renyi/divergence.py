@@ -56,7 +56,7 @@ LOG_TAIL = -(REACH**2) / 2 - math.log(REACH * math.sqrt(2 * math.pi))
 # Its step, and the step in units of 1/(order mu): the error of a chord is of second order, a few
 # 1e-5 at these.
 STEP, STEP_OF_EXPONENT = 0.01, 0.04
-# A grid of more cells takes more than a hundredth of a second; the chord between integers is used.
+# A grid of more cells takes hundredths of a second; the chord between integers is used instead.
 MOST_CELLS = 100_000
 # Below this |u| psi is taken from its series; its next term is below 1e-10 of it.
 SMALL = 1e-4
