@@ -8,13 +8,22 @@ import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
-# The same examples everywhere, so that a run can be repeated.
-settings.register_profile("fixed", derandomize=True)
-settings.load_profile("fixed")
+from hypothesis_strategies import TIMES, examples
+
+# Property tests that do not say how many examples they draw.
+settings.register_profile("suite", examples(40))
+settings.load_profile("suite")
 # Hypothesis also draws constants from whatever modules happen to be loaded; then the examples of a
 # test would depend on which tests ran before it, and on every number in the source.
 if hasattr(providers, "_get_local_constants"):
     providers._get_local_constants = providers.Constants
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Property tests with more examples than usual belong to the long run."""
+    for item in items:
+        if TIMES > 1 and getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(autouse=True, scope="session")

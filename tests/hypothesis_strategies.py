@@ -1,10 +1,14 @@
-"""Hypothesis strategies shared by the property tests."""
+"""Hypothesis strategies shared by the property tests, and how many examples they draw."""
 
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
@@ -21,19 +25,44 @@ __all__ = [
     "pairs",
     "quick",
     "rates",
+    "thinned",
     "thorough",
     "wild_pairs",
 ]
 
-# Property tests take the same examples in every run.
-quick = settings(
-    max_examples=25,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
-brief = settings(parent=quick, max_examples=8)
-thorough = settings(parent=quick, max_examples=250)
+# `make test-long` sets HOCKEYSTICK_EXAMPLES: every property test draws so many times as many
+# examples, other ones in every run. Without it the examples are the same in every run.
+TIMES = int(os.environ.get("HOCKEYSTICK_EXAMPLES", "1"))
+
+
+def examples(number: int) -> settings:
+    """Settings of a property test that draws so many examples in `make test`."""
+    return settings(
+        max_examples=number * TIMES,
+        deadline=None,
+        derandomize=TIMES == 1,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+quick = examples(25)
+brief = examples(8)
+thorough = examples(100)
+
+
+def thinned(cases: Iterable[Any], *, normal: int) -> list[Any]:
+    """Parameters of a test, all but a few of which (evenly spread) are left to `make test-long`.
+
+    A tuple holds the values of several parameters.
+    """
+    every = list(cases)
+    kept = {round(k * (len(every) - 1) / max(normal - 1, 1)) for k in range(normal)}
+    return [case if k in kept else _long(case) for k, case in enumerate(every)]
+
+
+def _long(case: Any) -> Any:
+    return pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.long)
 
 
 def law_of(pair: tuple[list[float], list[float]]) -> Law:

@@ -6,6 +6,7 @@ import copy
 
 import numpy as np
 import pytest
+import randomgen
 
 from hockeystick import strategies
 from hockeystick._states import restored_generator, state_digest
@@ -22,8 +23,7 @@ KINDS = {
 
 
 def chacha(seed):
-    """A ChaCha generator, if it is installed."""
-    randomgen = pytest.importorskip("randomgen")
+    """A ChaCha generator."""
     return randomgen.ChaCha(key=seed + 2**130)
 
 

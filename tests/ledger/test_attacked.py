@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from hockeystick.errors import HockeystickError
@@ -244,7 +245,6 @@ def test_copies_without_a_journal(place, directory):
 @pytest.mark.parametrize("how", ["two addresses", "deleted", "restored"])
 def test_a_server(postgres_url, name, directory, how):
     """Another way to the same server is the same ledger; lost or older rows are refused."""
-    psycopg = pytest.importorskip("psycopg")
     place = Place(postgres_url, name, ALLOWED * CHARGE)
     place.open().close()
     second = place._replace(where=postgres_url.replace("127.0.0.1", "localhost"))

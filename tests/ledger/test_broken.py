@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
+import psycopg
 import pytest
 
 from hockeystick.errors import InvalidParameter
@@ -103,7 +104,6 @@ def test_a_busy_file(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_lost_connections(postgres_url, name, monkeypatch):
     """A connection that the server ended while it rested is replaced; otherwise it is an error."""
-    psycopg = pytest.importorskip("psycopg")
     store = Place(postgres_url, name, 1.0).open()
 
     def end_connections():

@@ -60,8 +60,6 @@ def everything(error):
 @pytest.mark.parametrize("url", MALFORMED + UNREACHABLE)
 def test_it_is_never_shown(url, caplog, capsys, monkeypatch, tmp_path):
     """Opening, reading, auditing, a filter, the command line."""
-    if url in UNREACHABLE:
-        pytest.importorskip("psycopg")
     monkeypatch.chdir(tmp_path)
     caplog.set_level(logging.DEBUG)
     uses = (
@@ -85,7 +83,6 @@ def test_it_is_never_shown(url, caplog, capsys, monkeypatch, tmp_path):
 @pytest.mark.parametrize("url", [url for url in UNREACHABLE if "notaport" not in url])
 def test_it_is_in_no_repr(url):
     """Of a location, its URL, an engine or its pool; the driver gets it."""
-    pytest.importorskip("psycopg")
     where = location(url)
     engine = make_engine(where)
     shown = [repr(where), str(where), where.text, repr(where.url), str(where.url), repr(engine)]

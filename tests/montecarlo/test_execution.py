@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import time
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 
 import numpy as np
@@ -37,7 +36,8 @@ def test_without_a_seed_draws_are_fresh():
 
 def test_a_cluster_gives_the_same_numbers():
     """By address and by client; the client that was given stays open."""
-    distributed = pytest.importorskip("distributed")
+    import distributed
+
     alone = estimated()
     with (
         distributed.LocalCluster(
@@ -93,13 +93,10 @@ def test_progress_says_how_far_it_is():
 
 
 def test_a_cluster_that_does_not_answer(monkeypatch):
-    """Refused soon, with the address."""
-    pytest.importorskip("distributed")
+    """Refused with the address and the patience, which the message says."""
     monkeypatch.setattr("hockeystick.montecarlo.drawing.PATIENCE", 0.5)
-    start = time.monotonic()
-    with pytest.raises(InvalidParameter, match=r"scheduler .*tcp://127\.0\.0\.1:9"):
+    with pytest.raises(InvalidParameter, match=r"scheduler .*within 0.5 s.*tcp://127\.0\.0\.1:9"):
         estimated(scheduler="tcp://127.0.0.1:9")
-    assert time.monotonic() - start < 10
 
 
 @pytest.mark.parametrize(
@@ -114,7 +111,6 @@ def test_a_cluster_that_does_not_answer(monkeypatch):
 )
 def test_invalid_executions(options, name, monkeypatch):
     """Named in the message."""
-    pytest.importorskip("distributed")
     monkeypatch.setattr("hockeystick.montecarlo.drawing.PATIENCE", 0.5)
     with pytest.raises(InvalidParameter, match=name):
         estimated(**options)

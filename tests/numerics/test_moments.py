@@ -6,6 +6,7 @@ import itertools
 import math
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -129,7 +130,6 @@ def test_moments_of_a_law_are_sums_over_atoms():
 
 def test_rounding_only_goes_up():
     """Against forty digits, no moment is below the truth."""
-    mpmath = pytest.importorskip("mpmath")
     mpmath.mp.dps = 40
     mu, steps = mpmath.mpf(1) / 2, 12
     found = moments(hs.Profile.gaussian(noise_multiplier=2.0).allocate(steps), 10).log

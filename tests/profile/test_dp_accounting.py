@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from dp_accounting.pld import privacy_loss_distribution as distributions
 
 from hockeystick import Profile
-
-pytest.importorskip("dp_accounting")
-
-from dp_accounting.pld import privacy_loss_distribution as distributions
 
 ACCURACY = 1e-3
 

@@ -89,7 +89,6 @@ def test_poisson(seed):
     check_poisson(*draw(seed))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_allocation(seed):
     """Random allocation with noise from 1e-3 to 1e3 over up to 1e5 steps."""
@@ -110,7 +109,6 @@ def test_poisson_with_little_noise(noise, rate, steps, delta):
     check_poisson(noise, rate, steps, delta)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "steps", "delta"), [(0.0298, 365, 1.2e-3), (0.0327, 6103, 3e-47), (0.0364, 20, 5e-38)]
 )
@@ -119,7 +117,7 @@ def test_allocation_with_little_noise(noise, steps, delta):
     check_allocation(noise, steps, delta)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(100, 110))
 def test_poisson_at_length(seed):
     """More of the same."""
@@ -127,7 +125,7 @@ def test_poisson_at_length(seed):
         check_poisson(*draw(10 * seed + k))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(100, 110))
 def test_allocation_at_length(seed):
     """More of the same."""
@@ -140,13 +138,12 @@ def test_allocation_at_length(seed):
 @pytest.mark.parametrize("steps", [2, 100_000])
 def test_little_noise_does_not_take_forever(noise, steps):
     """Losses of up to 1e11 are spread over a bounded number of atoms."""
-    started = time.perf_counter()
+    started = time.process_time()
     profile = Profile.gaussian(noise_multiplier=noise).subsample(0.1).self_compose(steps)
     bounds(lambda: profile.epsilon_bounds(1e-6, accuracy=ACCURACY))
-    assert time.perf_counter() - started < 20
+    assert time.process_time() - started < 20
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.05, 0.03, 0.02, 1e-3])
 @pytest.mark.parametrize("steps", [2, 30])
 def test_allocation_with_overflowing_likelihood_ratios(noise, steps):

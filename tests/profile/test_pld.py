@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 
 import pytest
+from dp_accounting.pld import privacy_loss_distribution as distribution
 
 import hockeystick as hs
-
-distribution = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
 
 RUN = hs.Profile.gaussian(noise_multiplier=1.0).subsample(0.02).self_compose(300)
 

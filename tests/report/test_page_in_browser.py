@@ -66,7 +66,8 @@ class Visit:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """A browser for all tests of the module."""
-    api = pytest.importorskip("playwright.sync_api", reason="no playwright: the extra `test`")
+    from playwright import sync_api as api
+
     with api.sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield started

@@ -109,7 +109,6 @@ def test_a_missing_file(folder):
 @pytest.mark.slow
 def test_small_mode(folder, tmp_path, capsys):
     """Every scheme trains a VGG network, for four steps."""
-    pytest.importorskip("opacus", reason="needs the extra torch")
     import cifar
 
     output = tmp_path / "output"
@@ -122,7 +121,6 @@ def test_small_mode(folder, tmp_path, capsys):
 
 def test_the_network_and_its_learning_rate():
     """As the docstrings say."""
-    pytest.importorskip("opacus", reason="needs the extra torch")
     import cifar
 
     assert sum(p.numel() for p in cifar.vgg().parameters()) == 551_466
@@ -135,7 +133,6 @@ def test_the_network_and_its_learning_rate():
 )
 def test_bad_options(words, name):
     """A folder is required, and several seeds."""
-    pytest.importorskip("opacus", reason="needs the extra torch")
     import cifar
 
     with pytest.raises(InvalidParameter, match=name):

@@ -9,10 +9,6 @@ from statistics import fmean
 
 import pytest
 
-pytest.importorskip("opacus", reason="needs the extra train")
-pytest.importorskip("torch", reason="needs the extra train")
-pytest.importorskip("sklearn", reason="needs the extra train")
-
 import digits
 import hockeystick as hs
 from private_training import half_width

@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from hypothesis import HealthCheck, settings
-
 from hockeystick.errors import HockeystickError
 
-__all__ = ["CASES", "SECONDS", "TIMES", "cases", "outcome", "refused"]
+__all__ = ["CASES", "SECONDS", "outcome", "refused"]
 
-# HOCKEYSTICK_FUZZ=10 makes ten times as many cases, and others in every run.
-TIMES = int(os.environ.get("HOCKEYSTICK_FUZZ", "1"))
 # CPU seconds that a single call may take; a hundred times what is usual here.
 SECONDS = 30.0
 # How many calls were made so far.
 CASES = [0]
 
 Answer = TypeVar("Answer")
-
-
-def cases(number: int) -> settings:
-    """Settings for so many examples, the same ones in every run unless more are wanted."""
-    return settings(
-        max_examples=number * TIMES,
-        deadline=None,
-        derandomize=TIMES == 1,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )
 
 
 def outcome(call: Callable[[], Answer], *, seconds: float = SECONDS) -> Answer | HockeystickError:

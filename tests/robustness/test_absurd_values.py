@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hockeystick as hs
-from robustness.outcomes import cases, outcome, refused
+from hypothesis_strategies import examples
+from robustness.outcomes import outcome, refused
 from robustness.values import absurd
 
 pytestmark = pytest.mark.slow
@@ -94,7 +95,7 @@ CALLS: dict[str, Callable[[Any, Any], object]] = {
 def test_anything_anywhere(name: str) -> None:
     """No other exception, no warning, no endless computation."""
 
-    @cases(40)
+    @examples(40)
     @given(absurd(), absurd())
     def check(first: object, second: object) -> None:
         outcome(lambda: CALLS[name](first, second))
@@ -102,7 +103,7 @@ def test_anything_anywhere(name: str) -> None:
     check()
 
 
-@cases(100)
+@examples(100)
 @given(st.sampled_from([np.nan, float("nan"), np.float64("nan")]), st.sampled_from(sorted(CALLS)))
 def test_nan_never_passes(nan: float, name: str) -> None:
     """NaN is refused wherever it stands first, or has no meaning there in the first place."""

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import hockeystick as hs
 from hockeystick.errors import PrecisionError
 from hockeystick.guarantee import Answer
-from robustness.outcomes import cases, outcome, refused
+from hypothesis_strategies import examples
+from robustness.outcomes import outcome, refused
 from robustness.plans import SCHEMES, plans
 from robustness.values import deltas, noises
 
@@ -54,7 +55,7 @@ def certain(plan: hs.Plan, noise: float, delta: float) -> float:
 def test_methods_agree(scheme: str) -> None:
     """No NaN, lower below upper, and no proven upper bound below another's lower bound."""
 
-    @cases(20)
+    @examples(20)
     @given(plans(SCHEMES[scheme]), noises(), deltas(), st.data())
     def check(plan: hs.Plan, noise: float, delta: float, data: st.DataObject) -> None:
         skipped = ("monte-carlo", *(SLOW if plan.steps > SHORT else ()))

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hockeystick.cli.main import main
-from robustness.outcomes import cases, outcome
+from hypothesis_strategies import examples
+from robustness.outcomes import outcome
 from robustness.values import absurd, counts, deltas, epsilons, noises, rates
 
 pytestmark = pytest.mark.slow
@@ -79,21 +80,21 @@ def runs(draw: st.DrawFn) -> list[str]:
 METHODS = ("auto", "gaussian", "profile", "gaussian", "poisson-reduction", "luck")
 
 
-@cases(80)
+@examples(80)
 @given(runs(), noises() | absurd(), deltas() | absurd())
 def test_epsilon(words: list[str], noise: object, delta: object) -> None:
     """`hockeystick epsilon`."""
     assert_proper(["epsilon", *words, "--noise-multiplier", str(noise), "--delta", str(delta)])
 
 
-@cases(50)
+@examples(50)
 @given(runs(), noises() | absurd(), epsilons() | absurd())
 def test_delta(words: list[str], noise: object, epsilon: object) -> None:
     """`hockeystick delta`."""
     assert_proper(["delta", *words, "--noise-multiplier", str(noise), "--epsilon", str(epsilon)])
 
 
-@cases(200)
+@examples(200)
 @given(st.lists(st.text(max_size=12) | st.sampled_from(["epsilon", "--steps", "-h"]), max_size=5))
 def test_any_words(words: list[str]) -> None:
     """Words that nobody would type."""

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hockeystick as hs
-from robustness.outcomes import cases, outcome, refused
+from hypothesis_strategies import examples
+from robustness.outcomes import outcome, refused
 from robustness.plans import strategies_for
 from robustness.values import counts, magnitudes
 
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.slow
 LENGTHS = counts(1e5) | counts(1e6).map(lambda count: 10**9 * count)
 
 
-@cases(60)
+@examples(60)
 @given(st.data())
 def test_strategies(data: st.DataObject) -> None:
     """Norms, errors, Gram matrices and noise; a sensitivity is at least the longest column."""
@@ -37,7 +38,7 @@ def test_strategies(data: st.DataObject) -> None:
     assert rows.shape == (2,)
 
 
-@cases(200)
+@examples(200)
 @given(st.lists(st.just(0.0) | magnitudes(1e-320, 1e308), min_size=1, max_size=6), LENGTHS)
 def test_coefficients_of_any_size(coefficients: list[float], steps: int) -> None:
     """Refused, or with a sensitivity that is a number."""

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import hockeystick as hs
 from hockeystick.errors import PrecisionError
-from robustness.outcomes import cases, outcome
+from hypothesis_strategies import examples
+from robustness.outcomes import outcome
 from robustness.plans import SCHEMES, plans
 from robustness.values import deltas, noises
 
@@ -35,7 +36,7 @@ def epsilon(plan: hs.Plan, noise: float, delta: float, method: str = "gaussian")
     return found if isinstance(found, float) else math.nan
 
 
-@cases(120)
+@examples(120)
 @given(plans(st.one_of(*SCHEMES.values())), noises(), deltas())
 def test_delta_of_epsilon(plan: hs.Plan, noise: float, delta: float) -> None:
     """The epsilon that is given for a delta has at most this delta; closed form."""
@@ -45,7 +46,7 @@ def test_delta_of_epsilon(plan: hs.Plan, noise: float, delta: float) -> None:
     assert outcome(lambda: guarantee.delta(found)) <= delta * (1 + ROUNDING)
 
 
-@cases(25)
+@examples(25)
 @given(plans(SCHEMES["poisson"] | SCHEMES["cyclic-poisson"]), noises(), deltas())
 def test_delta_of_epsilon_of_laws(plan: hs.Plan, noise: float, delta: float) -> None:
     """The same where numbers come from laws; both bounds are valid, at whatever accuracy."""
@@ -59,7 +60,7 @@ def test_delta_of_epsilon_of_laws(plan: hs.Plan, noise: float, delta: float) -> 
     assert lower is None or lower <= delta * (1 + ROUNDING)
 
 
-@cases(120)
+@examples(120)
 @given(plans(st.one_of(*SCHEMES.values())), noises(), deltas(), st.floats(1.0, 10.0))
 def test_monotone(plan: hs.Plan, noise: float, delta: float, factor: float) -> None:
     """More noise, a larger delta or less of the run never cost more; closed form."""
@@ -72,7 +73,7 @@ def test_monotone(plan: hs.Plan, noise: float, delta: float, factor: float) -> N
         assert epsilon(shorter, noise, delta) <= most * (1 + ROUNDING)
 
 
-@cases(40)
+@examples(40)
 @given(plans(SCHEMES["poisson"]), noises(), deltas(), st.floats(2.0, 10.0))
 def test_monotone_laws(plan: hs.Plan, noise: float, delta: float, factor: float) -> None:
     """An upper bound is never below a lower bound of what costs less."""

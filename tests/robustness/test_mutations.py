@@ -27,8 +27,9 @@ from hockeystick.guarantee import KINDS
 from hockeystick.montecarlo import work
 from hockeystick.training import RunRecord, Statement, check_statement, describe_filter, statement
 from hockeystick.training.record import guarantee_of
+from hypothesis_strategies import TIMES
 from robustness.mutation import damaged_text, mutated
-from robustness.outcomes import TIMES, outcome, refused
+from robustness.outcomes import outcome, refused
 
 pytestmark = pytest.mark.slow
 

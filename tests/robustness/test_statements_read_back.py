@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import hockeystick as hs
 from hockeystick.training import RunRecord, Statement, check_statement, statement
-from robustness.outcomes import cases, outcome, refused
+from hypothesis_strategies import examples
+from robustness.outcomes import outcome, refused
 from robustness.values import absurd, deltas, noises
 
 pytestmark = pytest.mark.slow
@@ -42,7 +43,7 @@ def plain(value: object) -> object:
     return repr(value)
 
 
-@cases(120)
+@examples(120)
 @given(st.data(), absurd().map(plain) | noises() | deltas())
 def test_changed_fields(data: st.DataObject, value: object) -> None:
     """Refused when it is read, or found false, or still true."""
@@ -59,7 +60,7 @@ def test_changed_fields(data: st.DataObject, value: object) -> None:
         assert verdict.holds == (verdict.problems == ())
 
 
-@cases(60)
+@examples(60)
 @given(st.text(max_size=40))
 def test_any_text(text: str) -> None:
     """Text that is no statement is refused."""

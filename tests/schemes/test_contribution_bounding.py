@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import generator
 from hockeystick.schemes import Attribution, bound_contributions
-from hypothesis_strategies import quick
+from hypothesis_strategies import examples
 from references.user_min_sep import fitting_examples, neighbourhood
 
 owner_sets = st.lists(st.sets(st.integers(0, 5), min_size=1, max_size=3), min_size=1, max_size=20)
-patient = settings(parent=quick, max_examples=100)
+patient = examples(100)
 seeds = st.integers(0, 2**32)
 
 

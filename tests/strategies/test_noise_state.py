@@ -44,8 +44,6 @@ def same_state(one, other):
 @pytest.mark.parametrize("after", [0, 1, 7])
 def test_a_restored_stream_continues(strategy, source, dtype, after):
     """In a fresh stream of another seed, after pickling, and in the same stream once more."""
-    if source is SOURCES["chacha"]:
-        pytest.importorskip("randomgen")
     stream = strategy.noise(D, dtype=dtype, rng=source(1))
     for _ in range(after):
         next(stream)

@@ -139,13 +139,13 @@ def test_more_freedom_is_not_less_sensitive():
 def test_huge_runs_are_instant(scale):
     """Independent noise over a million million steps."""
     strategy = strategies.from_coefficients([scale], 10**12)
-    start = time.perf_counter()
+    start = time.process_time()
     assert strategy.sensitivity() == scale * 1e6
     few = strategy.sensitivity(separation=10**9, participations=4)
     assert few == 2 * scale
     assert list(few.pattern) == [0, 10**9, 2 * 10**9, 3 * 10**9]
     assert strategies.bsr(10**12, 2).sensitivity(separation=2, participations=4).exact
-    assert time.perf_counter() - start < 0.5
+    assert time.process_time() - start < 0.5
 
 
 def test_long_runs_with_any_coefficients():

@@ -182,38 +182,43 @@ def test_cyclic_only_if_the_ends_meet():
 
 
 def seconds(function, repeats=1):
-    """The shortest of several runs."""
+    """CPU time, the shortest of several runs."""
     found = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = time.process_time()
         function()
-        found.append(time.perf_counter() - start)
+        found.append(time.process_time() - start)
     return min(found)
 
 
+@pytest.fixture(scope="module")
+def dictionary_seconds():
+    """CPU time of the reference on 50 bins with two bands at order 16: 0.2 s, here and now."""
+    rows = strategies.bsr(150, bands=2).gram(spacing=50).tolist()
+    return seconds(lambda: dictionary_moment(rows, 2, 16), 3)
+
+
 @pytest.mark.slow
-def test_fifty_times_as_fast_as_dictionaries():
+def test_fifty_times_as_fast_as_dictionaries(dictionary_seconds):
     """All orders to 16 on 50 bins with two bands, beside the largest order alone."""
     kernel = strategies.bsr(150, bands=2).gram(spacing=50)
     found = ring.exact_moments(kernel, 2, 16).log[16]
     assert found == pytest.approx(dictionary_moment(kernel, 2, 16), rel=1e-11)
     ours = seconds(lambda: ring.exact_moments(kernel, 2, 16), 20)
-    rows = kernel.tolist()
-    theirs = seconds(lambda: dictionary_moment(rows, 2, 16), 2)
-    assert theirs >= 50 * ours
+    assert dictionary_seconds >= 50 * ours
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("bins", "bands", "largest", "limit"),
-    [(100, 3, 32, 10.0), (300, 2, 64, 10.0), (1000, 1, 1000, 1.0)],
+    [(100, 3, 32, 40.0), (300, 2, 64, 40.0), (1000, 1, 1000, 4.0)],
 )
-def test_large_runs_are_quick(bins, bands, largest, limit):
-    """Three epochs, all orders at once, without the time that compilation takes."""
+def test_large_runs_are_quick(bins, bands, largest, limit, dictionary_seconds):
+    """Three epochs, all orders at once, for as long as the reference needs for few small ones."""
     kernel = strategies.bsr(3 * bins, bands=bands).gram(spacing=bins) / 4.0
     ring.exact_moments(kernel, bands, 2)
-    start = time.perf_counter()
-    found = ring.exact_moments(kernel, bands, largest).log
-    assert time.perf_counter() - start < limit
+    found = []
+    spent = seconds(lambda: found.append(ring.exact_moments(kernel, bands, largest).log))
+    assert spent < limit * dictionary_seconds
     pairs = math.log(np.exp(kernel).mean())
-    assert -BELOW <= found[2] - pairs <= ABOVE
+    assert -BELOW <= found[0][2] - pairs <= ABOVE
