@@ -49,7 +49,7 @@ def requests(draw: st.DrawFn) -> dict[str, object]:
     }
 
 
-@examples(150)
+@examples(60)
 @given(made(), st.lists(requests(), min_size=1, max_size=5), deltas())
 def test_never_overdrawn(
     budget: filters.Filter | HockeystickError, asked: list[dict[str, object]], delta: float
@@ -66,7 +66,7 @@ def test_never_overdrawn(
     assert refused(found) or 0 <= found < math.inf
 
 
-@examples(60)
+@examples(24)
 @given(
     counts(20),
     magnitudes(1e-3, 1e3),
@@ -85,7 +85,7 @@ def test_individual_budgets(examples: int, mu: float, rate: float, noise: float,
         assert np.all((budget.remaining >= 0) & np.isfinite(budget.remaining))
 
 
-@examples(12)
+@examples(10)
 @given(magnitudes(1e-3, 1e3), st.lists(requests(), min_size=1, max_size=4))
 def test_ledgers_remember(mu: float, asked: list[dict[str, object]]) -> None:
     """What was spent is there after opening the file again, and the audit reads it."""

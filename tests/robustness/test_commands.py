@@ -80,21 +80,21 @@ def runs(draw: st.DrawFn) -> list[str]:
 METHODS = ("auto", "gaussian", "profile", "gaussian", "poisson-reduction", "luck")
 
 
-@examples(80)
+@examples(32)
 @given(runs(), noises() | absurd(), deltas() | absurd())
 def test_epsilon(words: list[str], noise: object, delta: object) -> None:
     """`hockeystick epsilon`."""
     assert_proper(["epsilon", *words, "--noise-multiplier", str(noise), "--delta", str(delta)])
 
 
-@examples(50)
+@examples(20)
 @given(runs(), noises() | absurd(), epsilons() | absurd())
 def test_delta(words: list[str], noise: object, epsilon: object) -> None:
     """`hockeystick delta`."""
     assert_proper(["delta", *words, "--noise-multiplier", str(noise), "--epsilon", str(epsilon)])
 
 
-@examples(200)
+@examples(80)
 @given(st.lists(st.text(max_size=12) | st.sampled_from(["epsilon", "--steps", "-h"]), max_size=5))
 def test_any_words(words: list[str]) -> None:
     """Words that nobody would type."""

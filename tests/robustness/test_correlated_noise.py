@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 LENGTHS = counts(1e5) | counts(1e6).map(lambda count: 10**9 * count)
 
 
-@examples(60)
+@examples(24)
 @given(st.data())
 def test_strategies(data: st.DataObject) -> None:
     """Norms, errors, Gram matrices and noise; a sensitivity is at least the longest column."""
@@ -38,7 +38,7 @@ def test_strategies(data: st.DataObject) -> None:
     assert rows.shape == (2,)
 
 
-@examples(200)
+@examples(80)
 @given(st.lists(st.just(0.0) | magnitudes(1e-320, 1e308), min_size=1, max_size=6), LENGTHS)
 def test_coefficients_of_any_size(coefficients: list[float], steps: int) -> None:
     """Refused, or with a sensitivity that is a number."""

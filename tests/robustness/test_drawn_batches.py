@@ -18,7 +18,7 @@ from robustness.values import counts
 pytestmark = pytest.mark.slow
 
 
-@examples(250)
+@examples(100)
 @given(st.one_of(*SCHEMES.values()), counts(300), counts(1e6), st.integers(0, 2**64))
 def test_batches(scheme: Any, examples: int, steps: int, seed: int) -> None:
     """The first of them; all are drawn as they are asked for."""
@@ -33,7 +33,7 @@ def test_batches(scheme: Any, examples: int, steps: int, seed: int) -> None:
         assert batch.size == 0 or (batch[0] >= 0 and batch[-1] < examples)
 
 
-@examples(150)
+@examples(60)
 @given(st.one_of(*SCHEMES.values()), counts(1e9), counts(1e6))
 def test_expectations(scheme: Any, examples: int, steps: int) -> None:
     """A batch is not larger than the data, and nobody joins more often than there are steps."""

@@ -36,7 +36,7 @@ def epsilon(plan: hs.Plan, noise: float, delta: float, method: str = "gaussian")
     return found if isinstance(found, float) else math.nan
 
 
-@examples(120)
+@examples(48)
 @given(plans(st.one_of(*SCHEMES.values())), noises(), deltas())
 def test_delta_of_epsilon(plan: hs.Plan, noise: float, delta: float) -> None:
     """The epsilon that is given for a delta has at most this delta; closed form."""
@@ -46,7 +46,7 @@ def test_delta_of_epsilon(plan: hs.Plan, noise: float, delta: float) -> None:
     assert outcome(lambda: guarantee.delta(found)) <= delta * (1 + ROUNDING)
 
 
-@examples(25)
+@examples(10)
 @given(plans(SCHEMES["poisson"] | SCHEMES["cyclic-poisson"]), noises(), deltas())
 def test_delta_of_epsilon_of_laws(plan: hs.Plan, noise: float, delta: float) -> None:
     """The same where numbers come from laws; both bounds are valid, at whatever accuracy."""
@@ -60,7 +60,7 @@ def test_delta_of_epsilon_of_laws(plan: hs.Plan, noise: float, delta: float) -> 
     assert lower is None or lower <= delta * (1 + ROUNDING)
 
 
-@examples(120)
+@examples(48)
 @given(plans(st.one_of(*SCHEMES.values())), noises(), deltas(), st.floats(1.0, 10.0))
 def test_monotone(plan: hs.Plan, noise: float, delta: float, factor: float) -> None:
     """More noise, a larger delta or less of the run never cost more; closed form."""
@@ -73,7 +73,7 @@ def test_monotone(plan: hs.Plan, noise: float, delta: float, factor: float) -> N
         assert epsilon(shorter, noise, delta) <= most * (1 + ROUNDING)
 
 
-@examples(40)
+@examples(16)
 @given(plans(SCHEMES["poisson"]), noises(), deltas(), st.floats(2.0, 10.0))
 def test_monotone_laws(plan: hs.Plan, noise: float, delta: float, factor: float) -> None:
     """An upper bound is never below a lower bound of what costs less."""

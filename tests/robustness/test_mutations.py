@@ -24,7 +24,6 @@ import pytest
 import hockeystick as hs
 from hockeystick.errors import InvalidParameter, VerificationFailed
 from hockeystick.guarantee import KINDS
-from hockeystick.montecarlo import work
 from hockeystick.training import RunRecord, Statement, check_statement, describe_filter, statement
 from hockeystick.training.record import guarantee_of
 from hypothesis_strategies import TIMES
@@ -95,7 +94,7 @@ CLAIM = {"epsilon": 1.0, "delta": 0.2, "seed": 6}
 @pytest.mark.parametrize("kind", ["content", "text"])
 def test_checkpoints(tmp_path, monkeypatch, noise, kind):
     """120 changes of the files of a claim that is false and of one that is true."""
-    monkeypatch.setattr(work, "PIECE", 20 * 500)
+    monkeypatch.setattr("hockeystick.montecarlo.draws.PIECE", 20 * 500)
     path = tmp_path / "draws.json"
 
     def ask():

@@ -61,7 +61,7 @@ def bounds(ask: object) -> Bounds | None:
     return None if refused(found) else found
 
 
-@examples(150)
+@examples(60)
 @given(profiles(), deltas(), epsilons())
 def test_numbers_are_bounds(profile: hs.Profile, delta: float, epsilon: float) -> None:
     """Neither NaN nor crossed; delta is a probability."""
@@ -73,7 +73,7 @@ def test_numbers_are_bounds(profile: hs.Profile, delta: float, epsilon: float) -
         assert 0 <= found.lower <= found.upper <= 1
 
 
-@examples(60)
+@examples(24)
 @given(profiles(), st.lists(st.floats(0.0, 1.0), min_size=1, max_size=4))
 def test_tradeoffs_are_curves(profile: hs.Profile, alpha: list[float]) -> None:
     """A smallest error between 0 and 1 - alpha, falling with alpha."""
@@ -83,7 +83,7 @@ def test_tradeoffs_are_curves(profile: hs.Profile, alpha: list[float]) -> None:
         assert np.all(np.diff(found) <= 1e-9)
 
 
-@examples(100)
+@examples(40)
 @given(mechanisms(), st.floats(1.01, 200.0))
 def test_renyi_divergences(profile: hs.Profile, order: float) -> None:
     """A number that is not negative, or infinite."""
@@ -91,7 +91,7 @@ def test_renyi_divergences(profile: hs.Profile, order: float) -> None:
     assert refused(found) or found >= 0
 
 
-@examples(150)
+@examples(60)
 @given(noises(), counts(1e6), deltas(), epsilons())
 def test_composed_gaussians(noise: float, count: int, delta: float, epsilon: float) -> None:
     """n-fold is one Gaussian with noise / sqrt(n); one step is never more than n."""

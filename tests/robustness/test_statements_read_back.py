@@ -43,7 +43,7 @@ def plain(value: object) -> object:
     return repr(value)
 
 
-@examples(120)
+@examples(48)
 @given(st.data(), absurd().map(plain) | noises() | deltas())
 def test_changed_fields(data: st.DataObject, value: object) -> None:
     """Refused when it is read, or found false, or still true."""
@@ -60,7 +60,7 @@ def test_changed_fields(data: st.DataObject, value: object) -> None:
         assert verdict.holds == (verdict.problems == ())
 
 
-@examples(60)
+@examples(24)
 @given(st.text(max_size=40))
 def test_any_text(text: str) -> None:
     """Text that is no statement is refused."""

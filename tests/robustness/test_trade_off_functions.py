@@ -26,7 +26,7 @@ def assert_is_curve(errors: np.ndarray) -> None:
     assert np.all(np.diff(errors) <= 1e-12)
 
 
-@examples(150)
+@examples(60)
 @given(st.just(0.0) | magnitudes(1e-12, 1e12), counts(1e9), deltas())
 def test_gaussian_curves(mu: float, count: int, delta: float) -> None:
     """Their values, products and profiles."""
@@ -37,7 +37,7 @@ def test_gaussian_curves(mu: float, count: int, delta: float) -> None:
     assert refused(epsilon) or 0 <= epsilon < math.inf
 
 
-@examples(120)
+@examples(48)
 @given(pairs(), pairs())
 def test_discrete_curves(first: tuple[list[float], ...], second: tuple[list[float], ...]) -> None:
     """Products, comparisons and attacks on any two of them."""
@@ -51,7 +51,7 @@ def test_discrete_curves(first: tuple[list[float], ...], second: tuple[list[floa
     assert np.all((powers >= 0) & (powers <= 1))
 
 
-@examples(80)
+@examples(32)
 @given(rates(), noises(), st.sampled_from(["small", "large"]))
 def test_moments(rate: float, noise: float, regime: str) -> None:
     """Moments of the loss are numbers or refused."""
@@ -59,7 +59,7 @@ def test_moments(rate: float, noise: float, regime: str) -> None:
     outcome(lambda: fdp.approximate_moments(rate=rate, noise_multiplier=noise, regime=regime))
 
 
-@examples(40)
+@examples(16)
 @given(noises(), rates(), st.floats(0.0, 1.0))
 def test_attacks_on_profiles(noise: float, rate: float, level: float) -> None:
     """The rate of true positives is at least that of false ones, and a probability."""
