@@ -44,7 +44,7 @@ def test_shuffling_is_between_the_truth_and_no_amplification(noise):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at", [0.02, 0.05])
+@pytest.mark.parametrize("at", [0.02, pytest.param(0.05, marks=pytest.mark.long)])
 def test_shuffling_answers_for_delta_too(at):
     """Delta at the epsilon of a delta is that delta."""
     bound = BASELINES["shuffling"].bound(ONE_BLOCK, 4.0)
@@ -72,5 +72,5 @@ def test_objections():
 
 
 def test_baselines_are_no_methods():
-    """None of them can be asked for as a guarantee."""
+    """None of them is a method of `account`."""
     assert not set(BASELINES) & set(hs.methods(ONE_BLOCK))

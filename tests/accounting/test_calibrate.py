@@ -21,7 +21,7 @@ PLANS = {
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 @pytest.mark.parametrize(
     "epsilon",
-    [pytest.param(0.1, marks=pytest.mark.slow), 1.0, pytest.param(8.0, marks=pytest.mark.slow)],
+    [pytest.param(0.1, marks=pytest.mark.long), 1.0, pytest.param(8.0, marks=pytest.mark.long)],
 )
 def test_meets_the_target_and_not_by_much(plan, epsilon):
     """The target is met; with half a percent less noise it provably is not met by our bound."""

@@ -36,20 +36,16 @@ def test_best_first(compared):
 
 
 def test_candidates_have_the_batch_size():
-    """Each is expected to have the batch that was asked for."""
+    """Each has the wanted expected batch."""
     plans = list(candidates(**RUN))
     assert len(plans) >= 6
     for plan in plans:
         assert plan.sampling.expected_batch_size(300) == pytest.approx(100, rel=1e-12)
 
 
-def test_min_sep_rests_for_as_many_steps_as_there_are_bands():
-    """Where the batch leaves room for a rest; the rate is below one."""
-    plans = [
-        plan
-        for plan in candidates(examples=1000, batch_size=100, steps=20)
-        if plan.sampling.name == "min-sep"
-    ]
+def test_min_sep_excludes_as_many_steps_as_there_are_bands():
+    """Where the batch leaves room for exclusion; the rate is below one."""
+    plans = list(hs.MinSep.candidates(batch_size=100, examples=1000, steps=20))
     assert [plan.sampling.separation for plan in plans] == [4]
     assert plans[0].strategy.bands == 4
     assert plans[0].sampling.rate < 1
@@ -74,10 +70,9 @@ def test_nan_is_refused(name):
         hs.compare(**given)
 
 
-@pytest.mark.slow
 def test_a_start_saves_evaluations():
     """The answer is as safe as without, and the search is shorter."""
-    plan = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=50)
+    plan = hs.Plan(sampling=hs.FullBatch(), steps=50)
     plain = hs.calibrate(plan, epsilon=2.0, delta=1e-5)
     again = hs.calibrate(plan, epsilon=2.0, delta=1e-5, start=plain.noise_multiplier)
     assert again.evaluations == 1

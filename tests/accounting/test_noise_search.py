@@ -104,7 +104,7 @@ def test_near_a_jump_the_search_ends():
 
 
 def test_the_slope_is_handed_on():
-    """A finer search starts with the power that a coarse one has seen."""
+    """A finer search starts with the power that a coarse one has found."""
     found = noise_secant(power, 1.0, start=Start(0.5), tolerance=TOLERANCE)
     assert found.slope == pytest.approx(-1.7, rel=1e-6)
 
@@ -123,13 +123,13 @@ PLANS = {
         sampling=hs.BallsInBins(bins=100), steps=1_000, strategy=hs.strategies.bsr(1_000, 4)
     ),
     "min-sep": hs.Plan(
-        sampling=hs.MinSep(rate=0.02, separation=4), steps=200, strategy=hs.strategies.bsr(200, 4)
+        sampling=hs.MinSep(rate=0.02, separation=4), steps=80, strategy=hs.strategies.bsr(80, 4)
     ),
 }
 
 
 def test_the_start_has_the_slope_of_the_guess():
-    """Between a Gaussian mechanism's and that of a participation that can be told."""
+    """Between a Gaussian mechanism's and that of a participation that is visible."""
     begin = first_guess(PLANS["correlated"], epsilon=4.0, delta=1e-5)
     near, below = (noise_guess(PLANS["correlated"], epsilon=e, delta=1e-5) for e in (4.0, 4.8))
     assert begin.noise == near
@@ -150,7 +150,7 @@ def test_a_guess_of_one_gaussian_step_is_exact():
 @pytest.mark.parametrize("delta", [1e-300, 1e-5, 0.9])
 @pytest.mark.parametrize("epsilon", [1e-6, 1.0, 1e4])
 def test_a_start_is_a_number(epsilon, delta):
-    """Whatever is asked."""
+    """Whatever the target."""
     begin = first_guess(PLANS["correlated"], epsilon=epsilon, delta=delta)
     assert 0.05 <= begin.noise <= 1e5
     assert -3 <= begin.slope <= -1
@@ -160,7 +160,10 @@ QUICK = {"correlated": "renyi", "min-sep": "poisson-reduction"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.25, 1.0, 8.0])
+@pytest.mark.parametrize(
+    "epsilon",
+    [pytest.param(0.25, marks=pytest.mark.long), 1.0, pytest.param(8.0, marks=pytest.mark.long)],
+)
 @pytest.mark.parametrize("name", PLANS)
 def test_guess_and_search_together(name, epsilon):
     """The guess is within a factor of four, and a calibration takes fewer than ten evaluations."""

@@ -7,16 +7,12 @@ from pathlib import Path
 
 import pytest
 
-import hockeystick as hs
 from cli.conftest import POISSON, Command
 from hockeystick.montecarlo.drawing import Drawer
 
 RUN = ["--sampling", "min-sep", "--rate", "0.2", "--separation", "2", "--steps", "20"]
 STRATEGY = ["--strategy", "bsr", "--bands", "2"]
 CLAIM = ["--epsilon", "1", "--delta", "0.01"]
-PLAN = hs.Plan(
-    sampling=hs.MinSep(rate=0.2, separation=2), steps=20, strategy=hs.strategies.bsr(20, bands=2)
-)
 
 
 def test_an_accepted_claim(command: Command) -> None:
@@ -60,9 +56,8 @@ def test_calibrating_by_draws(command: Command) -> None:
     words = ["calibrate", *RUN, *STRATEGY, *CLAIM, "--method", "monte-carlo", "--seed", "1"]
     words += ["--draws", "60000"]
     found = json.loads(command(*words, "--json").stdout)["best"]
-    proven = hs.calibrate(PLAN, epsilon=1.0, delta=0.01)
     assert found["kind"] == "verified"
-    assert found["noise_multiplier"] < proven.noise_multiplier
+    assert found["noise_multiplier"] < found["details"]["fallback"]
     drafts = json.loads(command(*words, "--dry-run", "--json").stdout)["candidates"]
     noises = [draft["noise_multiplier"] for draft in drafts]
     assert noises == sorted(noises, reverse=True)
