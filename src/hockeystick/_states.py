@@ -1,4 +1,4 @@
-"""Saved states of what draws: whole, and with generators that can draw.
+"""Saved states of random streams: complete, and with generators that can draw.
 
 A digest notices damage, not intent: whoever can write a state can also compute its digest, and
 knows the noise. States have to be kept as secret as the data.
@@ -17,11 +17,11 @@ from hockeystick.errors import InvalidParameter
 
 __all__ = ["MALFORMED", "check_digest", "restored_generator", "state_digest"]
 
-# What a state of other parts, types or shapes than expected ends in.
+# The errors that a state of other parts, types or shapes than expected causes.
 MALFORMED = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
-# 64-bit words that a restored generator is asked for on trial. Of a generator worth its name two
-# are equal with probability 2^-53, and its ones are 8 standard deviations off with 1e-15.
+# 64-bit words that a restored generator draws on trial. Of a good generator two are equal with
+# probability 2^-53, and the number of one bits is 8 standard deviations off with 1e-15.
 TRIAL_WORDS, MOST_SURPLUS = 64, 8 * 32
 
 
@@ -76,7 +76,7 @@ def restored_generator(like: np.random.BitGenerator, state: Any) -> np.random.Ge
 
 
 def _check_fields(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
-    """What setters do not look at; positions beyond a buffer would be read from elsewhere."""
+    """Fields that setters do not check; positions beyond a buffer would read other memory."""
     if theirs["bit_generator"] != mine["bit_generator"]:
         raise _degenerate(f"another kind, {theirs['bit_generator']!r:.60}")
     _same_form(mine, theirs)

@@ -1,4 +1,4 @@
-"""Text from files: JSON that means one thing only, and nothing that a terminal obeys."""
+"""Text from files: unambiguous JSON, and no control characters for a terminal."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 __all__ = ["escaped", "invisible", "printable", "strict_json"]
 
-# Control and format characters (escapes, marks of writing direction), halves of characters, and
-# separators of lines and paragraphs: a terminal obeys them, or shows another text.
+# Unicode categories: control and format characters (escapes, marks of writing direction),
+# surrogates, and separators of lines and paragraphs. A terminal executes them, or shows another text.
 INVISIBLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
@@ -34,12 +34,12 @@ def strict_json(text: str, *, several_lines: bool = False) -> Any:
 
 
 def invisible(text: str) -> bool:
-    """Whether the text has characters that cannot be seen or that a terminal obeys."""
+    """Whether the text has characters that cannot be seen or that control a terminal."""
     return not text.isprintable() and any(unicodedata.category(one) in INVISIBLE for one in text)
 
 
 def escaped(text: str) -> str:
-    """The text for a terminal: characters that cannot be seen are written as their numbers."""
+    """The text for a terminal: characters that cannot be seen are escaped."""
     return "".join(
         one.encode("unicode_escape", "surrogatepass").decode("ascii") if invisible(one) else one
         for one in text

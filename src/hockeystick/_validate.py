@@ -39,9 +39,9 @@ LARGEST_COUNT = 2**53
 # Noise in units of the sensitivity: beyond these, squares of privacy losses leave floating point.
 SMALLEST_NOISE, LARGEST_NOISE = 1e-50, 1e50
 
-# A smaller delta cannot be divided among parts.
+# A smaller delta cannot be divided among parts without leaving the normal numbers.
 SMALLEST_PROBABILITY = 1e-300
-# Nobody asks for less, and noise cannot be guessed for it.
+# The noise for a smaller one is beyond LARGEST_NOISE.
 SMALLEST_EPSILON = 1e-50
 # Entries of a strategy: beyond these, squares of sums may leave floating point.
 LARGEST_ENTRY, SMALLEST_DIVISOR = 1e100, 1e-100
@@ -85,7 +85,7 @@ def positive(name: str, value: Any) -> float:
 
 
 def noise_scale(name: str, value: Any) -> float:
-    """A noise in units of the sensitivity with which can be computed: from 1e-50 to 1e50."""
+    """A noise in units of the sensitivity that floating point can handle: from 1e-50 to 1e50."""
     number = positive(name, value)
     if not SMALLEST_NOISE <= number <= LARGEST_NOISE:
         raise InvalidParameter(name, f"in [{SMALLEST_NOISE:g}, {LARGEST_NOISE:g}]", value)
@@ -136,7 +136,7 @@ def sampling_rate(name: str, value: Any) -> float:
 
 
 def small_probability(name: str, value: Any) -> float:
-    """A number in (0, 1), such as a delta; below 1e-300 floating point comes to its end."""
+    """A number in (0, 1), such as a delta; below 1e-300 floating point ends."""
     allowed = "in (0, 1)"
     number = real(name, value, allowed)
     if not 0 < number < 1:
@@ -147,7 +147,7 @@ def small_probability(name: str, value: Any) -> float:
 
 
 def relative_accuracy(name: str, value: Any) -> float:
-    """A relative accuracy that the numerics can be asked for: between 1e-5 and 0.5."""
+    """A relative accuracy that the numerics can reach: between 1e-5 and 0.5."""
     allowed = "in [1e-05, 0.5]"
     number = real(name, value, allowed)
     if not 1e-5 <= number <= 0.5:

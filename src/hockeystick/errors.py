@@ -16,7 +16,7 @@ __all__ = [
 ]
 
 
-# Characters of a value that an error message shows.
+# Characters of a value that an error message shows: two lines of a terminal.
 LONGEST = 160
 
 
@@ -28,7 +28,23 @@ class InvalidParameter(HockeystickError, ValueError):
     """A parameter is outside its allowed range.
 
     The message is one sentence with the parameter's name, what is allowed, and the value that was
-    given; the three parts are also available as `name`, `allowed` and `value`.
+    given; the three parts are also available as attributes.
+
+    Parameters
+    ----------
+    name
+        The parameter.
+    allowed
+        What it has to be.
+    value
+        What it was.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.Poisson(rate=2.0)
+    Traceback (most recent call last):
+    hockeystick.errors.InvalidParameter: rate must be in (0, 1], got 2.0.
     """
 
     def __init__(self, name: str, allowed: str, value: object) -> None:
@@ -54,7 +70,12 @@ class UnsupportedPlan(HockeystickError):
 class PrecisionError(HockeystickError):
     """The requested accuracy was not reached.
 
-    `lower` and `upper` are the proven bounds that were reached; `upper` is still usable.
+    Parameters
+    ----------
+    message
+        What was not reached.
+    lower, upper
+        The proven bounds that were reached; `upper` is still usable.
     """
 
     def __init__(self, message: str, *, lower: float, upper: float) -> None:
@@ -80,7 +101,7 @@ class LedgerError(HockeystickError):
 
 
 class PlanMismatch(HockeystickError):
-    """A run is about to do something else than the plan that was accounted."""
+    """A run is about to do something other than the plan that was accounted."""
 
 
 class MissingExtra(HockeystickError, ImportError):

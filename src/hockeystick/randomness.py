@@ -20,7 +20,8 @@ RandomSource: TypeAlias = (
 
 _SEED_BITS = 256
 CRYPTOGRAPHIC = "chacha"
-# Marks the seeds of generators beside a first one; spawned children count up from 0.
+# Marks the seeds of generators beside a first one; spawned children are numbered from 0 and do not
+# reach it.
 _BESIDE = 2**31
 
 

@@ -6,16 +6,24 @@ import numpy as np
 import pytest
 
 from hockeystick import strategies
-from hockeystick.strategies.recurrence import Autoregressive, Buffered, MovingAverage, RowByRow
+from hockeystick.strategies.recurrence import (
+    AutoregressiveRecurrence,
+    BufferedRecurrence,
+    MovingAverageRecurrence,
+    RowByRowRecurrence,
+)
 
 N, COLUMNS = 8, 60_000
 CASES = [
-    (strategies.bsr(N, 3), Autoregressive),
-    (strategies.band_mf(N, 4), Autoregressive),
-    (strategies.bisr(N, 3), MovingAverage),
-    (strategies.band_inv_mf(N, 3), MovingAverage),
-    (strategies.blt(N, 2), Buffered),
-    (strategies.from_matrix(strategies.bsr(N, 4).to_matrix() + np.diag(np.arange(N))), RowByRow),
+    (strategies.bsr(N, 3), AutoregressiveRecurrence),
+    (strategies.band_mf(N, 4), AutoregressiveRecurrence),
+    (strategies.bisr(N, 3), MovingAverageRecurrence),
+    (strategies.band_inv_mf(N, 3), MovingAverageRecurrence),
+    (strategies.blt(N, 2), BufferedRecurrence),
+    (
+        strategies.from_matrix(strategies.bsr(N, 4).to_matrix() + np.diag(np.arange(N))),
+        RowByRowRecurrence,
+    ),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Buffered linear Toeplitz strategy."""
+"""BufferedRecurrence linear Toeplitz strategy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from hockeystick._numerics import series
 from hockeystick._numerics.law import FloatArray
 from hockeystick.strategies.objective import Error, Workload, minimised, objective_for
-from hockeystick.strategies.recurrence import Buffered
+from hockeystick.strategies.recurrence import BufferedRecurrence
 from hockeystick.strategies.strategy import bands_within
 from hockeystick.strategies.toeplitz import Toeplitz
 
@@ -93,7 +93,7 @@ def blt(
         steps=steps,
         coefficients=c / scale,
         inverse=buffered_divide(series.padded(np.ones(1), steps), decays, multiples) * scale,
-        recurrence=Buffered(decays, multiples, 1.0 / scale),
+        recurrence=BufferedRecurrence(decays, multiples, 1.0 / scale),
         parameters={"buffers": buffers, **goal.parameters},
     )
 

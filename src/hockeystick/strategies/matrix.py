@@ -13,7 +13,7 @@ from hockeystick._validate import diagonal_entries, entries, vector
 from hockeystick.errors import InvalidParameter
 from hockeystick.strategies.columns import Sensitivity, certified_sensitivity
 from hockeystick.strategies.objective import Workload, workload_coefficients
-from hockeystick.strategies.recurrence import Recurrence, RowByRow
+from hockeystick.strategies.recurrence import Recurrence, RowByRowRecurrence
 from hockeystick.strategies.strategy import Strategy
 
 __all__ = ["Matrix", "from_matrix"]
@@ -145,7 +145,7 @@ class Matrix(Strategy):
         entries = np.zeros((self.steps, self.bands))
         for lag in range(self.bands):
             entries[lag:, lag] = np.diagonal(self._matrix, -lag)
-        return RowByRow(entries)
+        return RowByRowRecurrence(entries)
 
     def _sensitivity(self, separation: int, participations: int) -> Sensitivity:
         """The bound of `participation`; O(n^3) for the Gram matrix, as a matrix product.

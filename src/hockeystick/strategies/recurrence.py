@@ -8,17 +8,27 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from hockeystick._numerics.law import FloatArray
 
-__all__ = ["Autoregressive", "Buffered", "MovingAverage", "Recurrence", "RowByRow", "fingerprint"]
+__all__ = [
+    "AutoregressiveRecurrence",
+    "BufferedRecurrence",
+    "MovingAverageRecurrence",
+    "Recurrence",
+    "RowByRowRecurrence",
+    "fingerprint",
+]
 
 
 class Recurrence(Protocol):
     """One step of C^-1 Z."""
+
+    kind: ClassVar[str]
+    """Its name in saved streams."""
 
     @property
     def rows(self) -> int:
@@ -35,18 +45,19 @@ class Recurrence(Protocol):
 def fingerprint(recurrence: Recurrence) -> str:
     """A text that two recurrences share exactly if they are the same.
 
-    Saved streams carry it: the names of these classes and of their fields, in order, are part of
-    the format.
+    Saved streams carry it: `kind` and the fields of a recurrence, in order, are part of the format.
     """
-    digest = hashlib.sha256(type(recurrence).__name__.encode())
+    digest = hashlib.sha256(recurrence.kind.encode())
     for value in vars(recurrence).values():
         digest.update(np.ascontiguousarray(value, dtype=np.float64).tobytes())
     return digest.hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
-class Autoregressive:
+class AutoregressiveRecurrence:
     """Banded Toeplitz C with coefficients c: each row is corrected by the rows before it."""
+
+    kind: ClassVar[str] = "Autoregressive"
 
     coefficients: FloatArray
 
@@ -68,8 +79,10 @@ class Autoregressive:
 
 
 @dataclass(frozen=True, eq=False)
-class MovingAverage:
+class MovingAverageRecurrence:
     """Banded Toeplitz C^-1 with the given coefficients: past independent noise is remembered."""
+
+    kind: ClassVar[str] = "MovingAverage"
 
     inverse_coefficients: FloatArray
 
@@ -91,8 +104,10 @@ class MovingAverage:
 
 
 @dataclass(frozen=True, eq=False)
-class Buffered:
+class BufferedRecurrence:
     """C = diagonal (1 + sum_i weight_i z / (1 - decay_i z)): one buffer for each decay."""
+
+    kind: ClassVar[str] = "Buffered"
 
     decays: FloatArray
     weights: FloatArray
@@ -116,8 +131,10 @@ class Buffered:
 
 
 @dataclass(frozen=True, eq=False)
-class RowByRow:
+class RowByRowRecurrence:
     """Any lower-triangular C: `entries[t, j]` is C[t, t - j]."""
+
+    kind: ClassVar[str] = "RowByRow"
 
     entries: FloatArray
 

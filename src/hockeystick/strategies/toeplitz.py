@@ -20,7 +20,11 @@ from hockeystick.strategies.columns import (
     toeplitz_summed_columns,
 )
 from hockeystick.strategies.objective import Workload, workload_coefficients
-from hockeystick.strategies.recurrence import Autoregressive, MovingAverage, Recurrence
+from hockeystick.strategies.recurrence import (
+    AutoregressiveRecurrence,
+    MovingAverageRecurrence,
+    Recurrence,
+)
 from hockeystick.strategies.strategy import Strategy
 
 __all__ = ["Toeplitz", "from_coefficients", "identity"]
@@ -128,8 +132,8 @@ class Toeplitz(Strategy):
         if self._recurrence is not None:
             return self._recurrence
         if self.bands <= self.inverse_bands:
-            return Autoregressive(self.coefficients)
-        return MovingAverage(self.inverse_coefficients)
+            return AutoregressiveRecurrence(self.coefficients)
+        return MovingAverageRecurrence(self.inverse_coefficients)
 
     def _sensitivity(self, separation: int, participations: int) -> Sensitivity:
         """The pattern 0, s, 2s, ... is the worst if c does not increase from c_s on.

@@ -11,7 +11,7 @@ from hockeystick._states import MALFORMED, state_digest
 from hockeystick.errors import InvalidParameter, PlanMismatch, shown
 from hockeystick.torch.batch_sampler import BatchSampler
 from hockeystick.torch.noise_stream import TorchNoiseStream
-from hockeystick.torch.progress import Progress, Settings
+from hockeystick.torch.progress import Progress, RunSettings
 
 __all__ = ["RunCheckpoint"]
 
@@ -19,7 +19,7 @@ PARTS = ("settings", "taken", "noise", "batches", "budget", "digest")
 
 
 class RunCheckpoint:
-    """Settings, place in the batches, noise and spending, as of the last whole step."""
+    """RunSettings, place in the batches, noise and spending, as of the last whole step."""
 
     def __init__(self, progress: Progress, batches: BatchSampler) -> None:
         self._progress, self._batches = progress, batches
@@ -95,7 +95,7 @@ class RunCheckpoint:
         return change
 
 
-def _described(settings: Settings) -> dict[str, Any]:
+def _described(settings: RunSettings) -> dict[str, Any]:
     """The settings as plain values; `seeded` may differ, it says nothing about the plan."""
     values = {name: value for name, value in vars(settings).items() if name != "seeded"}
     values["plan"] = json.dumps(settings.plan.describe(), sort_keys=True, default=str)

@@ -25,7 +25,7 @@ from hockeystick.torch.gradient_sums import GradientSums
 from hockeystick.torch.loader import Collate, PlanLoader, check_options, examples_of
 from hockeystick.torch.noise_stream import TorchNoiseStream
 from hockeystick.torch.optimizer import PlanOptimizer
-from hockeystick.torch.progress import Budget, Progress, Settings
+from hockeystick.torch.progress import Budget, Progress, RunSettings
 from hockeystick.torch.run import TorchRun
 from hockeystick.training.filtered import describe_filter, rate_for_filters
 from hockeystick.training.plan_object import require_gaussian
@@ -185,7 +185,7 @@ def make_private(
 
 def _budget(
     privacy_filter: Filter | Individual | None,
-    settings: Settings,
+    settings: RunSettings,
     norms: DatasetNorms | None,
     charges: dict[str, float],
 ) -> Budget:
@@ -207,7 +207,7 @@ def _settled(
     max_grad_norm: float,
     clipping: str,
     rng: RandomSource,
-) -> tuple[Settings, int | Attribution]:
+) -> tuple[RunSettings, int | Attribution]:
     """The settings of the run, checked, and what its batches are drawn from."""
     if not isinstance(plan, Plan):
         raise InvalidParameter("plan", "a Plan", plan)
@@ -217,7 +217,7 @@ def _settled(
     examples = examples_of(dataset)
     graph = _graph(plan, examples, attribution)
     size: Any = plan.sampling.expected_batch_size(graph)  # type: ignore[arg-type]
-    settings = Settings(
+    settings = RunSettings(
         plan=plan,
         noise_multiplier=check.positive("noise_multiplier", noise_multiplier),
         max_grad_norm=check.positive("max_grad_norm", max_grad_norm),
@@ -243,7 +243,7 @@ def _graph(plan: Plan, examples: int, attribution: Attribution | None) -> int | 
 
 
 def _checked_charges(
-    privacy_filter: Filter | Individual | None, loss: Loss | None, settings: Settings
+    privacy_filter: Filter | Individual | None, loss: Loss | None, settings: RunSettings
 ) -> dict[str, float]:
     """What a filter is charged with; plans without an analysis are refused before anything runs."""
     if privacy_filter is None:

@@ -12,14 +12,14 @@ from hockeystick.errors import BudgetExceeded, PlanMismatch
 from hockeystick.plan import Plan
 from hockeystick.torch.replay import RecollatedBatch
 
-__all__ = ["Budget", "ClipLimit", "PhysicalBatch", "Progress", "Settings"]
+__all__ = ["Budget", "ClipLimit", "PhysicalBatch", "Progress", "RunSettings"]
 
 # Keeps the quotient finite for gradients that vanish; the same number as in Opacus.
 SMALLEST_NORM = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class RunSettings:
     """What was accounted and may not change during the run."""
 
     plan: Plan
@@ -88,7 +88,7 @@ class Progress:
     step without a batch of the run, or a batch without a step, is a `PlanMismatch`.
     """
 
-    def __init__(self, settings: Settings, budget: Budget) -> None:
+    def __init__(self, settings: RunSettings, budget: Budget) -> None:
         self.settings = settings
         self.budget = budget
         self.taken = 0

@@ -57,7 +57,7 @@ class TorchRun(SingleUse):
         self._gradients, self._progress, self._filter = gradients, progress, privacy_filter
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Settings are fixed when the run is made."""
+        """RunSettings are fixed when the run is made."""
         if not name.startswith("_"):
             raise PlanMismatch(
                 f"{name} cannot be set during a private run, got {shown(value)}: what was "
