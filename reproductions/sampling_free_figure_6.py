@@ -18,7 +18,7 @@ from curves import Drawing, Panels, run
 from hockeystick import strategies
 from hockeystick._numerics.law import FloatArray
 from hockeystick.analyses.conditional.bound import ConditionalBound
-from hockeystick.analyses.conditional.odds_bounds import FAMILIES
+from hockeystick.analyses.conditional.odds import FAMILIES
 from sampling_free_figure_4 import EPOCHS, library_shares, posterior_curve, posterior_drawing
 
 BAD_EVENT = 1e-5

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hockeystick.analyses.conditional.dominating_levels import dominating_levels
+from hockeystick.analyses.conditional.odds import dominating_levels
 from hockeystick.analyses.conditional.posterior_tails import posterior_tails
 
 # Together they take seconds; `make test` runs them.

@@ -63,7 +63,7 @@ def test_dense_matrices_are_bounded_from_above(case, budget):
     exact = np.array([k.exact for k in kept])
     assert np.all(moments.log[exact] <= truth[exact] + ABOVE * (1 + truth[exact]))
     assert exact[:3].all()
-    assert exact[3] or len(kernel) ** 3 > bounds.TRIPLES * budget
+    assert exact[3] or len(kernel) ** 3 > bounds.SEARCH.triples * budget
 
 
 @pytest.mark.parametrize("budget", BUDGETS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -14,8 +15,7 @@ from hockeystick._numerics.envelope import deltas
 from hockeystick._numerics.gaussian import quantile_of_tail
 from hockeystick._numerics.law import FloatArray, Resolution, Side, reverse
 from hockeystick._numerics.search import bracket, minimize_around_grid, minimize_on_interval
-from hockeystick.analyses.conditional.dominating_levels import dominating_levels
-from hockeystick.analyses.conditional.odds_bounds import FAMILIES
+from hockeystick.analyses.conditional.odds import FAMILIES, dominating_levels
 from hockeystick.analyses.conditional.posterior_tails import Tails, posterior_tails
 from hockeystick.bounds.bound import Bound, UpperBound, largest
 from hockeystick.bounds.delta_curve import DeltaCurve, profile_of_deltas
@@ -27,26 +27,59 @@ from hockeystick.profile.expressions.composed import compose
 from hockeystick.profile.expressions.mechanisms import random_shift
 from hockeystick.profile.refinement import Direction
 
-__all__ = ["ConditionalBound", "Segment"]
+__all__ = ["ConditionalBound", "ConditionalSearch", "Segment"]
 
-# Segments of the first epoch, and at most so many of all later ones.
-FIRST_EPOCH, LATER_EPOCHS = 8, 32
-# Thresholds are found to this relative precision, on the safe side; smaller ones are not searched.
-THRESHOLD_PRECISION, SMALLEST_SHARE = 1e-3, 1e-12
-# Where the weights of the bounds are chosen, in standard deviations.
-QUANTILES = (1.0, 3.0, 5.5, 9.0, 14.0, 20.0)
-# Searches for the probability of the bad event run at this accuracy, from the best of these; in
-# logs, relative to the delta asked for, and absolute where an epsilon is given.
-SEARCH_ACCURACY, SEARCH_TOLERANCE, DELTA_TOLERANCE = 0.02, 0.7, 0.05
-SHARES = (-7.0, -4.0, -2.0, -0.7, -0.1)
-FAILURES = (-1.5, -4.0, -7.0, -10.0, -14.0, -19.0, -26.0, -36.0, -50.0, -75.0, -110.0)
-# The accuracy of an estimate that tells whether the bound can compete.
-COARSE_ACCURACY = 0.1
-# A bad event that is this small beside delta has nothing left to give.
-NEGLIGIBLE = 0.02
-# The profile that stands for all: bad events of these probabilities, laws of this resolution.
+# The profile that stands for all requests: bad events from negligible ones to those that suit a
+# large delta, and laws whose tails are nothing beside any of them.
 PROFILE_FAILURES = (1e-20, 1e-12, REFERENCE_DELTA / 100, REFERENCE_DELTA, 1e-3)
 PROFILE_RESOLUTION = Resolution(0.02, 1e-40, 12.0)
+
+
+@dataclass(frozen=True)
+class ConditionalSearch:
+    """How segments, thresholds and bad events are chosen; every choice gives a valid bound.
+
+    Attributes
+    ----------
+    first_epoch, later_epochs
+        Segments of the first epoch, in which odds grow quickly, and at most of all later ones; each
+        is one more factor of a composition.
+    threshold_precision, smallest_share
+        Thresholds are found to this relative precision, on the safe side, and are not searched
+        below the share, where the levels would be those of a known bin.
+    quantiles
+        Where the weights of the bounds on the odds are chosen, in standard deviations: few, so that
+        requests share what is computed for them; between two of them little is lost.
+    accuracy, estimate_accuracy
+        Of the numbers that the search compares, and of `coarse_epsilon`.
+    share_tolerance, failure_tolerance
+        Of the logarithms that are searched: the bounds are flat around their minima.
+    log_shares
+        Where the search begins if a delta is given: log of the bad event over delta.
+    log_failures
+        What is tried in turn if an epsilon is given: log of the bad event.
+    negligible
+        A bad event that is this small beside delta has nothing left to give.
+    """
+
+    first_epoch: int = 8
+    later_epochs: int = 32
+    threshold_precision: float = 1e-3
+    smallest_share: float = 1e-12
+    quantiles: tuple[float, ...] = (1.0, 3.0, 5.5, 9.0, 14.0, 20.0)
+    accuracy: float = 0.02
+    estimate_accuracy: float = 0.1
+    share_tolerance: float = 0.7
+    failure_tolerance: float = 0.05
+    log_shares: tuple[float, ...] = (-7.0, -4.0, -2.0, -0.7, -0.1)
+    log_failures: tuple[float, ...] = (
+        *(-1.5, -4.0, -7.0, -10.0, -14.0, -19.0),
+        *(-26.0, -36.0, -50.0, -75.0, -110.0),
+    )
+    negligible: float = 0.02
+
+
+DEFAULT_SEARCH = ConditionalSearch()
 
 
 class Segment(NamedTuple):
@@ -65,6 +98,7 @@ class ConditionalBound(Bound):
         *,
         families: Collection[str] = FAMILIES,
         by_bin: bool = False,
+        settings: ConditionalSearch = DEFAULT_SEARCH,
     ) -> None:
         """`levels` gives what each bin adds in each step, in units of the noise.
 
@@ -73,6 +107,7 @@ class ConditionalBound(Bound):
         """
         self._make_levels = levels
         self._families, self._by_bin = families, by_bin
+        self._settings = settings
         # Not `functools.cache`: it would keep large arrays alive in a cycle.
         self._tails: dict[tuple[Direction, float], Tails] = {}
         self._composed: dict[tuple[Direction, float], Expression] = {}
@@ -85,7 +120,8 @@ class ConditionalBound(Bound):
     @cached_property
     def segments(self) -> tuple[Segment, ...]:
         """Steps that share a threshold."""
-        return _segments(*self.levels.shape)
+        steps, bins = self.levels.shape
+        return _segments(steps, bins, self._settings)
 
     def epsilon(
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
@@ -102,7 +138,7 @@ class ConditionalBound(Bound):
     def coarse_epsilon(self, delta: float, *, directions: Sequence[Direction]) -> float:
         """One direction, a tenth of delta for the bad event, at low accuracy."""
         delta = min(delta, 0.5)
-        return self.epsilon_at(delta / 10, delta, directions[0], COARSE_ACCURACY)
+        return self.epsilon_at(delta / 10, delta, directions[0], self._settings.estimate_accuracy)
 
     def as_profile(self) -> Profile:
         """The convex envelope of the bounds for several bad events, in both directions."""
@@ -110,10 +146,10 @@ class ConditionalBound(Bound):
 
     def thresholds(self, direction: Direction, failure: float) -> list[float]:
         """For each segment the y with which X_i > y |B_i| throughout, but for the bad event."""
-        tails = self._tails_at(direction, _significance(failure, self.levels.shape[0]))
+        tails = self._tails_at(direction, self._significance(failure))
         share = failure / self.levels.shape[0]
         return [
-            _threshold(tails.between(*segment), share * (segment.last - segment.first))
+            self._threshold(tails.between(*segment), share * (segment.last - segment.first))
             for segment in self.segments
         ]
 
@@ -134,11 +170,12 @@ class ConditionalBound(Bound):
 
     def best_failure(self, delta: float, direction: Direction, accuracy: float) -> float:
         """The probability of the bad event that suits this delta."""
-        coarse = max(SEARCH_ACCURACY, accuracy)
+        settings = self._settings
+        coarse = max(settings.accuracy, accuracy)
         share = minimize_around_grid(
             lambda x: self.epsilon_at(delta * math.exp(x), delta, direction, coarse),
-            SHARES,
-            tolerance=SEARCH_TOLERANCE,
+            settings.log_shares,
+            tolerance=settings.share_tolerance,
         )
         return delta * math.exp(share)
 
@@ -148,13 +185,14 @@ class ConditionalBound(Bound):
         return self._answer(epsilon, direction, failure)
 
     def _delta(self, epsilon: float, direction: Direction, accuracy: float) -> UpperBound:
-        coarse = max(SEARCH_ACCURACY, accuracy)
+        settings = self._settings
+        coarse = max(settings.accuracy, accuracy)
         tried: list[tuple[float, float]] = []
-        for log_failure in FAILURES:
+        for log_failure in settings.log_failures:
             value = self.delta_at(math.exp(log_failure), epsilon, direction, coarse)
             tried.append((value, log_failure))
             # A smaller bad event makes the composition worse, and only that is left here.
-            if math.exp(log_failure) < NEGLIGIBLE * value:
+            if math.exp(log_failure) < settings.negligible * value:
                 break
         value, log_failure = min(tried)
         position = tried.index((value, log_failure))
@@ -163,7 +201,7 @@ class ConditionalBound(Bound):
             lambda x: math.log(self.delta_at(math.exp(x), epsilon, direction, coarse)),
             min(near),
             max(near),
-            tolerance=DELTA_TOLERANCE,
+            tolerance=settings.failure_tolerance,
         )
         if self.delta_at(math.exp(refined), epsilon, direction, coarse) < value:
             log_failure = refined
@@ -189,6 +227,25 @@ class ConditionalBound(Bound):
         levels, weights = dominating_levels(self.levels[slice(*segment)], share)
         return random_shift(levels.tolist(), weights.tolist()), segment.last - segment.first
 
+    def _significance(self, failure: float) -> float:
+        """Where the weights of the bound are chosen; any choice is valid."""
+        wanted = quantile_of_tail(min(failure / self.levels.shape[0], 0.3))
+        return min(self._settings.quantiles, key=lambda quantile: abs(quantile - wanted))
+
+    def _threshold(self, tails: Tails, failure: float) -> float:
+        """The largest y in (0, 1] found with at most the given failure; 0 if there is none."""
+        if tails.failure(1.0) <= failure:
+            return 1.0
+
+        def holds(log_share: float) -> bool:
+            return tails.failure(math.exp(log_share)) <= failure
+
+        lowest = math.log(self._settings.smallest_share)
+        if not holds(lowest):
+            return 0.0
+        tolerance = self._settings.threshold_precision / 10
+        return math.exp(bracket(holds, 0.0, lowest, tolerance=tolerance)[1])
+
     def _tails_at(self, direction: Direction, quantile: float) -> Tails:
         key = (direction, quantile)
         if key not in self._tails:
@@ -213,35 +270,11 @@ class ConditionalBound(Bound):
         return loss, np.min([deltas(law, loss) + failure for law, failure in curves], axis=0)
 
 
-def _segments(steps: int, bins: int) -> tuple[Segment, ...]:
+def _segments(steps: int, bins: int, settings: ConditionalSearch) -> tuple[Segment, ...]:
     """The first epoch in several parts, every later one whole, or several of many together."""
     epoch = min(bins, steps)
-    first = np.linspace(0, epoch, FIRST_EPOCH + 1).round()
+    first = np.linspace(0, epoch, settings.first_epoch + 1).round()
     later = -(-(steps - epoch) // epoch)
-    ends = epoch * np.linspace(1, 1 + later, min(later, LATER_EPOCHS) + 1).round()
+    ends = epoch * np.linspace(1, 1 + later, min(later, settings.later_epochs) + 1).round()
     cuts = np.unique(np.minimum(np.concatenate((first, ends)), steps)).astype(int).tolist()
     return tuple(Segment(*pair) for pair in itertools.pairwise(cuts))
-
-
-def _significance(failure: float, steps: int) -> float:
-    """Where the weights of the bound are chosen, in standard deviations; one of few, to be shared.
-
-    Any choice is valid, and near the best one it does not matter much.
-    """
-    wanted = quantile_of_tail(min(failure / steps, 0.3))
-    return min(QUANTILES, key=lambda quantile: abs(quantile - wanted))
-
-
-def _threshold(tails: Tails, failure: float) -> float:
-    """The largest y in (0, 1] found with a failure of at most the one given; 0 if there is none."""
-    if tails.failure(1.0) <= failure:
-        return 1.0
-
-    def holds(log_share: float) -> bool:
-        return tails.failure(math.exp(log_share)) <= failure
-
-    lowest = math.log(SMALLEST_SHARE)
-    if not holds(lowest):
-        return 0.0
-    found = bracket(holds, 0.0, lowest, tolerance=THRESHOLD_PRECISION / 10)
-    return math.exp(found[1])

@@ -14,7 +14,7 @@ applies: for any weights w on them, with H(w) their entropy,
 
 which is a Gaussian variable if x is one (Lemma 4.7, Theorems 4.8 and D.9). x is Gaussian with mean
 0 under Q, and with mean mu_k, k a uniform bin, under P. Every w is valid and may depend on k; those
-of odds_bounds.py are tried, and the best kept.
+of odds.py are tried, and the best kept.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from hockeystick._numerics.law import BoolArray, FloatArray
 from hockeystick._numerics.special import ndtr
-from hockeystick.analyses.conditional.odds_bounds import (
+from hockeystick.analyses.conditional.odds import (
     FAMILIES,
     TEMPERATURES,
     odds_bounds,

@@ -7,7 +7,7 @@ E_Q[LR^(1 - a)], come from the law of the likelihood ratio, rounded up (x^(1 - a
 tighter than `profile`, which knows the whole law of the same pair: a second, independent opinion.
 
 For balls-in-bins with correlated noise, Algorithms 1 to 3 of the sampling-free paper with their
-errata: the remove direction by dynamic programmes over the bins (bin_moments.py), the add direction
+errata: the remove direction by dynamic programmes over the bins (bins.py), the add direction
 by a variational bound with optimised weights or by bins that are far apart.
 
 For b-min-sep sampling with at most as many bands as the separation, replicas of the example
@@ -22,8 +22,8 @@ from dataclasses import replace
 from hockeystick.analyses import gaussian
 from hockeystick.analyses.method import Method, Request
 from hockeystick.analyses.poisson_reduction.independent_sampling import independent_bound
-from hockeystick.analyses.renyi.bin_moments import BinMoments
-from hockeystick.analyses.renyi.moment_bound import MomentBound, moments_of
+from hockeystick.analyses.renyi.bins import BinMoments
+from hockeystick.analyses.renyi.bound import MomentBound, moments_of
 from hockeystick.analyses.renyi.replicas import ReplicaMoments, missing_replicas
 from hockeystick.bounds.combined import ByDirection
 from hockeystick.bounds.subsampled import subsampled

@@ -16,6 +16,7 @@ One band covers every order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -36,18 +37,41 @@ __all__ = [
 
 # Products of weights; ten million take about a tenth of a second.
 DEFAULT_BUDGET = 1e8
-# Of the budget, the exact programme may use the first share and all bands of equal bins the second.
-EXACT_SHARE, OWN_SHARE = 0.2, 0.5
-# Bands that are tried, as far as the matrix has them; of every s-th bin only a few.
-BANDS = (1, 2, 3, 4, 5, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128)
-FEW_BANDS = 4
-SPACINGS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-# Larger orders are left to one band.
+# Larger orders are left to one band, which costs O(order^2) whatever the matrix.
 LARGEST_BANDED_ORDER = 256
-# More different diagonal entries than these are rounded up.
-MOST_LENGTHS = 32
-# Triples of bins that are summed, in units of the budget: a product of matrices is fast.
-TRIPLES = 100.0
+
+
+@dataclass(frozen=True)
+class MixtureSearch:
+    """Which bounds are tried, and what they may cost; each of them is valid.
+
+    Attributes
+    ----------
+    exact_share, own_share
+        Of the budget, for the exact programme and for all bands of equal bins.
+    bands
+        Bandwidths that are tried, as far as the matrix has them: about a factor of the square root
+        of two apart.
+    few_bands
+        Bandwidths that are tried for every s-th bin: it has few of them.
+    spacings
+        The s that are tried.
+    most_lengths
+        More different diagonal entries than these are rounded up: each costs O(order^2).
+    triples
+        Triples of bins that are summed, in units of the budget: a product of matrices is fast.
+    """
+
+    exact_share: float = 0.2
+    own_share: float = 0.5
+    bands: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128)
+    few_bands: int = 4
+    spacings: tuple[int, ...] = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+    most_lengths: int = 32
+    triples: float = 100.0
+
+
+SEARCH = MixtureSearch()
 
 
 class Kept(NamedTuple):
@@ -74,22 +98,22 @@ def mixture_moments(
     best = _Best(largest)
     if own == 1:
         diagonal = np.diagonal(kernel)
-        few = np.unique(diagonal).size <= MOST_LENGTHS
+        few = np.unique(diagonal).size <= SEARCH.most_lengths
         moments = ring.independent_moments(diagonal if few else _rounded_up(diagonal), largest)
         best.offer(moments, Kept(1, exact=few))
         return best.result()
     left = budget
     order = _affordable(
         lambda a: ring.exact_cost(shape.bins, own, a, cyclic=ring.is_cyclic(kernel, own)),
-        EXACT_SHARE * budget,
+        SEARCH.exact_share * budget,
         min(largest, LARGEST_BANDED_ORDER),
     )
     if order >= 4:
         best.offer(ring.exact_moments(kernel, own, order), Kept(own, exact=True))
-        left -= EXACT_SHARE * budget
+        left -= SEARCH.exact_share * budget
     best.offer(_small_orders(kernel, budget), Kept(own, exact=True))
     # All bands of all bins first; what that leaves is shared by the others.
-    order = _reach(shape, own, OWN_SHARE * budget, largest)
+    order = _reach(shape, own, SEARCH.own_share * budget, largest)
     best.offer(_truncated(shape, own, order), Kept(own))
     left -= ring.ring_cost(shape.bins, own, order)
     others = list(_choices(own, shape.bins))
@@ -136,13 +160,13 @@ class _Best:
 
 def _choices(own: int, bins: int) -> Iterator[Kept]:
     """Fewer bands of all bins, and a few bands of every s-th bin, the last of which keep all."""
-    for p in BANDS:
+    for p in SEARCH.bands:
         if p < own:
             yield Kept(p)
-    for spacing in (*(s for s in SPACINGS if s < own), own):
+    for spacing in (*(s for s in SEARCH.spacings if s < own), own):
         if bins // spacing >= 2:
             needed = -(-own // spacing)
-            yield from (Kept(p, spacing) for p in range(1, min(needed, FEW_BANDS) + 1))
+            yield from (Kept(p, spacing) for p in range(1, min(needed, SEARCH.few_bands) + 1))
 
 
 def _reach(shape: Envelope, bands: int, budget: float, largest: int) -> int:
@@ -176,14 +200,14 @@ def _small_orders(kernel: FloatArray, budget: float) -> PowerMoments:
     top = float(kernel.max())
     scaled = np.exp(kernel - top)
     log = [0.0, 0.0, top + np.log(scaled.mean())]
-    if b**3 <= TRIPLES * budget:
+    if b**3 <= SEARCH.triples * budget:
         log.append(3 * top + np.log(float((scaled * (scaled @ scaled)).sum())) - 3 * np.log(b))
     return PowerMoments(rounded_up(np.array(log) + ring.rounding(np.array(log), b)))
 
 
 def _rounded_up(diagonal: FloatArray) -> FloatArray:
     """As many different entries as are affordable."""
-    grid = np.linspace(diagonal.min(), diagonal.max(), MOST_LENGTHS)
+    grid = np.linspace(diagonal.min(), diagonal.max(), SEARCH.most_lengths)
     grid[-1] = diagonal.max()
     rounded: FloatArray = grid[np.searchsorted(grid, diagonal)]
     return rounded

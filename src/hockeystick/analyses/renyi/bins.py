@@ -2,26 +2,36 @@
 
 Remove: mixture_moments.py. Add: the smaller of two bounds on E_Q[LR^(1 - a)].
 
-- The variational one (variational.py); best where the bins are strongly correlated.
+- The variational one; best where the bins are strongly correlated. With K = Gram(m) / s^2 and
+  xi ~ N(0, K) under Q, LR = sum_i e^(xi_i - K_ii/2) / b. For any weights w on the bins (Jensen's
+  inequality, Gibbs' variational principle), log LR >= sum_i w_i (xi_i - K_ii/2) - KL(w || uniform),
+  which is a Gaussian variable, so
+
+      log E_Q[LR^(1-a)] / (a - 1) <= sum_i w_i K_ii/2 + KL(w || uniform) + (a - 1)/2 w^T K w.
+
+  [SchuchardtKalinin26, Lemma 3.4] is the case of uniform weights. The right-hand side is convex in
+  w; every w gives a valid bound, so the search for the best need not converge.
 - Bins far apart. Take q = floor(bins / s) of them, at least s apart on the ring. LR is the average
   over all rotations of the average over such a set, and x^(1 - a) is convex, so its moment is at
   most the largest moment of one set. Within a set the entries of K are at most g on the diagonal
-  and tau off it; moments are convex in LR, so by Kahane's inequality g and tau may take their
-  places: a part common to all, and one allocation of a Gaussian mechanism over q steps.
+  and tau off it; moments are convex in LR, so by Kahane's inequality [Kahane86] g and tau may take
+  their places: a part common to all, and one allocation of a Gaussian mechanism over q steps.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
 from hockeystick._numerics.law import FloatArray, Resolution
-from hockeystick._numerics.moments import PowerMoments
+from hockeystick._numerics.moments import PowerMoments, rounded_up
 from hockeystick.analyses.renyi import ring
+from hockeystick.analyses.renyi.bound import RunMoments
 from hockeystick.analyses.renyi.mixture_moments import (
     LARGEST_BANDED_ORDER,
     BandedMoments,
@@ -29,22 +39,44 @@ from hockeystick.analyses.renyi.mixture_moments import (
     best_of,
     mixture_moments,
 )
-from hockeystick.analyses.renyi.moment_bound import RunMoments
-from hockeystick.analyses.renyi.variational import reversed_moments
 from hockeystick.profile import Profile
 
-__all__ = ["BinMoments"]
+__all__ = ["BinMoments", "reversed_moments"]
 
-# Distances that are tried for bins far apart, besides the bandwidth of the matrix.
-DISTANCES = (1, 3, 8)
-# Laws of larger likelihood ratios, or with more mass cut off than this many tails, say nothing.
+# Products with K that the search for weights may take: per unit of the budget (they are fast), and
+# without a budget.
+PRODUCTS, MOST_PRODUCTS = 10.0, 1e9
+# Beyond this K_ii the law of one bin is beyond floating point; a law of which so many times more
+# was cut off than was allowed says nothing.
 LARGEST_OWN, CUT_OFF = 1e3, 1e3
-# Products with K that the weights may take, in units of the budget: they are fast.
-PRODUCTS = 10.0
+
+
+@dataclass(frozen=True)
+class AddSearch:
+    """What is tried for the add direction; every choice gives a valid bound.
+
+    Attributes
+    ----------
+    distances
+        Between bins that are far apart, besides the bandwidth of the matrix.
+    most_steps, smallest_gain
+        The search for weights ends after so many steps, or when one gains less, relatively.
+    growth, smallest_stride
+        A step that gains is followed by a longer one; one that does not, by one half as long.
+    """
+
+    distances: tuple[int, ...] = (1, 3, 8)
+    most_steps: int = 100
+    smallest_gain: float = 1e-9
+    growth: float = 1.5
+    smallest_stride: float = 1e-4
+
+
+SEARCH = AddSearch()
 
 
 class Mixture(Protocol):
-    """What is asked for its K = Gram / variance, once it is needed."""
+    """A uniform mixture of Gaussians; its K = Gram / variance is computed when it is needed."""
 
     @property
     def kernel(self) -> FloatArray:
@@ -99,7 +131,7 @@ class BinMoments:
     def _distances(self) -> list[int]:
         bins = self._kernel.shape[0]
         own = ring.bandwidth(self._kernel)
-        return sorted({d for d in (*DISTANCES, own) if d <= min(own, bins // 2)})
+        return sorted({d for d in (*SEARCH.distances, own) if d <= min(own, bins // 2)})
 
     def _far_apart(self, distance: int, largest: int, resolution: Resolution) -> PowerMoments:
         shape = ring.envelope(self._kernel).thinned(distance)
@@ -129,3 +161,56 @@ def _of_bands(kept: Kept) -> Mapping[str, object]:
 def _of_distance(distance: int | None) -> Mapping[str, object]:
     """Which of its two bounds the add direction takes at an order."""
     return {"weights": "optimised"} if distance is None else {"every_nth_bin": distance}
+
+
+def reversed_moments(
+    kernel: FloatArray, largest: int, products: float = MOST_PRODUCTS
+) -> PowerMoments:
+    """log E_Q[LR^(1-a)] at index a, for a = 0, ..., largest, from the best weights found."""
+    b = kernel.shape[0]
+    log = np.zeros(largest + 1)
+    weights = _Weights(kernel)
+    steps = int(min(SEARCH.most_steps, products / (b**2 * max(largest, 1))))
+    for a in range(2, largest + 1):
+        log[a] = (a - 1) * weights.best(a - 1.0, steps)
+    return PowerMoments(rounded_up(log))
+
+
+class _Weights:
+    """Mirror descent: at the optimum log w_i = -K_ii/2 - factor (K w)_i, up to a constant.
+
+    The weights of one factor are the start for the next. They are kept as logs, so that those which
+    underflow can come back.
+    """
+
+    def __init__(self, kernel: FloatArray) -> None:
+        self._kernel = kernel
+        self._half = np.diagonal(kernel) / 2
+        self._log = np.full(kernel.shape[0], -np.log(kernel.shape[0]))
+
+    def best(self, factor: float, steps: int) -> float:
+        """The smallest bound found for this factor."""
+        pull, value = self._bound(self._log, factor)
+        stride = 1.0
+        for _ in range(steps):
+            moved = (1 - stride) * self._log - stride * (self._half + factor * pull)
+            moved -= np.logaddexp.reduce(moved)
+            new_pull, new_value = self._bound(moved, factor)
+            gain = value - new_value
+            if gain > 0:
+                self._log, pull, value = moved, new_pull, new_value
+                stride = min(1.0, SEARCH.growth * stride)
+                if gain < SEARCH.smallest_gain * value:
+                    break
+            else:
+                stride /= 2
+                if stride < SEARCH.smallest_stride or gain > -SEARCH.smallest_gain * value:
+                    break
+        return value
+
+    def _bound(self, log: FloatArray, factor: float) -> tuple[FloatArray, float]:
+        """K w and the bound, for the weights with these logs."""
+        weights = np.exp(log)
+        pull = self._kernel @ weights
+        relative = float(weights @ (log + np.log(log.size)))
+        return pull, float(weights @ self._half) + relative + factor / 2 * float(weights @ pull)

@@ -9,7 +9,7 @@ import pytest
 
 from hockeystick._numerics.gaussian import gaussian_delta
 from hockeystick._numerics.moments import PowerMoments
-from hockeystick.analyses.renyi.conversion import (
+from hockeystick.analyses.renyi.bound import (
     delta_from_moments,
     epsilon_from_moments,
     useful_orders,

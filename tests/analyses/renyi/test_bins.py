@@ -11,8 +11,7 @@ import pytest
 from hockeystick import strategies
 from hockeystick._numerics.law import Resolution
 from hockeystick.analyses.renyi import ring
-from hockeystick.analyses.renyi.bin_moments import BinMoments
-from hockeystick.analyses.renyi.variational import reversed_moments
+from hockeystick.analyses.renyi.bins import BinMoments, reversed_moments
 from references.ring import add_divergence, enumerated_moment
 
 RESOLUTION = Resolution(0.02, 1e-20, 24.0)
