@@ -10,7 +10,7 @@ from typing import Any
 __all__ = ["escaped", "invisible", "printable", "strict_json"]
 
 # Unicode categories: control and format characters (escapes, marks of writing direction),
-# surrogates, and separators of lines and paragraphs. A terminal executes them, or shows another text.
+# surrogates, and separators of lines and paragraphs. A terminal executes them, or shows other text.
 INVISIBLE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
