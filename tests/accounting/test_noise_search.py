@@ -168,7 +168,8 @@ QUICK = {"correlated": "renyi", "min-sep": "poisson-reduction"}
 def test_guess_and_search_together(name, epsilon):
     """The guess is within a factor of four, and a calibration takes fewer than ten evaluations."""
     plan = PLANS[name]
-    found = hs.calibrate(plan, epsilon=epsilon, delta=1e-5, method=QUICK.get(name, "auto"))
+    method = QUICK.get(name, "auto")
+    found = hs.calibrate(plan, epsilon=epsilon, delta=1e-5, method=method, accuracy=2e-3)
     ratio = noise_guess(plan, epsilon=epsilon, delta=1e-5) / found.noise_multiplier
     assert 1 / 4 < ratio < 4
     assert found.evaluations < 10
