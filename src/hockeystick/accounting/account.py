@@ -15,8 +15,8 @@ from hockeystick.profile import DEFAULT_ACCURACY
 __all__ = ["DEFAULT_BUDGET", "account", "checked_method", "methods", "refuse_unsupported"]
 
 AUTO = "auto"
-# "auto" leaves out a method whose least cost is above this many budgets. For "conditional" with 5,000
-# steps, 4 bands and 1,000 bins it is 4; it grows with the square of the bins.
+# "auto" leaves out a method whose least cost is above this many budgets. For "conditional" with
+# 5,000 steps, 4 bands and 1,000 bins it is 4; it grows with the square of the bins.
 AFFORDABLE = 20.0
 
 

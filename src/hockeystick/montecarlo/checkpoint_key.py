@@ -18,6 +18,7 @@ from hockeystick.errors import InvalidParameter
 
 __all__ = ["KEY_BYTES", "authentic", "tag", "user_key"]
 
+# As long as the digest of HMAC-SHA256: a shorter key is the weaker part, a longer one adds nothing.
 KEY_BYTES = 32
 FILE = "checkpoint.key"
 # Of a key as hexadecimal digits; a longer file is none.

@@ -39,7 +39,7 @@ class PilotSettings:
 
 
 @dataclass(frozen=True)
-class SearchSettings:
+class NoiseSearchSettings:
     """How the noise with a wanted delta is searched by pilots."""
 
     # The search ends within a factor e^close of the wanted delta, or after so many noises.
@@ -55,7 +55,7 @@ class SearchSettings:
     steepest: float = -400.0
 
 
-PILOT, SEARCH = PilotSettings(), SearchSettings()
+PILOT, SEARCH = PilotSettings(), NoiseSearchSettings()
 
 
 class DrawStatistics(NamedTuple):
