@@ -53,7 +53,7 @@ def test_spelled_schemes_can_be_typed(page):
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_files_exist(page):
     """`analyses/gram/method.py` in the package, `reproductions/curves.py` in the repository."""
-    named = found_in_code(page, r"(?:\w+/)*[a-z]\w*\.py\b")
+    named = found_in_code(page, r"(?<![\w/])(?:\w+/)*\w*[a-z]\w*\.py\b")
     assert named <= FILES
 
 

@@ -1,7 +1,11 @@
-"""The commands, put together; a new one is a file and a line here."""
+"""The commands, put together.
+
+A new one is a function whose options Typer reads from its signature, and one line: `register(...)`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -17,10 +21,18 @@ from hockeystick.cli.reproduce import reproduce
 from hockeystick.cli.tradeoff import tradeoff
 from hockeystick.cli.verify import verify
 
-__all__ = ["app"]
+__all__ = ["app", "register"]
 
 app = typer.Typer(name="hockeystick", add_completion=False, pretty_exceptions_enable=False)
-COMMANDS = (
+
+
+def register(command: Callable[..., None]) -> Callable[..., None]:
+    """Make a function a command of its name; also usable as a decorator."""
+    return app.command()(command)
+
+
+# In the order in which they are shown.
+for _command in (
     epsilon,
     delta,
     calibrate,
@@ -30,9 +42,8 @@ COMMANDS = (
     tradeoff,
     filters,
     reproduce,
-)
-for command in COMMANDS:
-    app.command()(command)
+):
+    register(_command)
 app.add_typer(ledger, name="ledger")
 
 

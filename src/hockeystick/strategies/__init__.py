@@ -1,9 +1,15 @@
-"""Strategies: how the noise of different steps is correlated."""
+"""Strategies: how the noise of different steps is correlated.
+
+A factorization is a function that returns a `Strategy`. It is known to the command line once it is
+registered, with one line: `register(factorization)`, or `@register` above the function.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
+from hockeystick.errors import InvalidParameter
 from hockeystick.strategies.band_inv_mf import band_inv_mf
 from hockeystick.strategies.band_mf import band_mf
 from hockeystick.strategies.blt import blt
@@ -30,10 +36,45 @@ __all__ = [
     "identity",
     "momentum",
     "prefix_sums",
+    "register",
 ]
 
-FACTORIZATIONS: dict[str, Callable[..., Strategy]] = {
-    factorization.__name__.replace("_", "-"): factorization
-    for factorization in (identity, bsr, bisr, band_mf, band_inv_mf, blt)
-}
+FACTORIZATIONS: dict[str, Callable[..., Strategy]] = {}
 """The factorizations whose parameters are numbers, by their kebab-case name."""
+
+Factorization = TypeVar("Factorization", bound=Callable[..., Strategy])
+
+
+def register(factorization: Factorization) -> Factorization:
+    """Make a factorization known by its name, to the command line and to statements.
+
+    Parameters
+    ----------
+    factorization
+        A function of `steps` and of numbers that returns a strategy. Registering the same one again
+        changes nothing.
+
+    Returns
+    -------
+    Callable
+        The function itself, so that this also works as a decorator.
+
+    Raises
+    ------
+    InvalidParameter
+        If another factorization has the name.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.strategies.register(hs.strategies.bsr) is hs.strategies.FACTORIZATIONS["bsr"]
+    True
+    """
+    name = factorization.__name__.replace("_", "-")
+    if FACTORIZATIONS.setdefault(name, factorization) is not factorization:
+        raise InvalidParameter("factorization", "one whose name is not registered yet", name)
+    return factorization
+
+
+for _factorization in (identity, bsr, bisr, band_mf, band_inv_mf, blt):
+    register(_factorization)
