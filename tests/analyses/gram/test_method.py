@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -40,6 +41,11 @@ def gram_of(plan, noise, *, direction="both", budget=1e6):
     )
 
 
+def one_way(claim, direction):
+    """The same claim in one direction; laws that were computed are shared."""
+    return replace(claim, directions=(direction,))
+
+
 def seen(plan, noise, *, direction, epsilons, seed=1):
     """Bands around delta in one direction; each misses with less than a chance of 1e-7."""
     found = hs.estimate_profile(
@@ -49,18 +55,18 @@ def seen(plan, noise, *, direction, epsilons, seed=1):
     return found[direction]
 
 
-def assert_delta_is_sound(plan, noise, *, direction, budget, seed=1):
+def assert_delta_is_sound(claim, plan, noise, *, direction, seed=1):
     """delta(0.3) from both sides; returns whether the band says anything."""
-    answer = gram_of(plan, noise, direction=direction, budget=budget).answer(epsilon=0.3)
+    answer = one_way(claim, direction).answer(epsilon=0.3)
     (band,) = seen(plan, noise, direction=direction, epsilons=[0.3], seed=seed)
     assert answer.value >= band.low
     assert answer.lower is None or answer.lower <= band.high
     return band.low > 0
 
 
-def assert_epsilon_is_sound(plan, noise, *, direction, budget, seed=1):
+def assert_epsilon_is_sound(claim, plan, noise, *, direction, seed=1):
     """epsilon(0.02) from both sides; returns whether the band says anything."""
-    answer = gram_of(plan, noise, direction=direction, budget=budget).answer(delta=0.02)
+    answer = one_way(claim, direction).answer(delta=0.02)
     lowest = answer.lower or 0.0
     upper, lower = seen(
         plan, noise, direction=direction, epsilons=[answer.value, lowest], seed=seed
@@ -74,14 +80,16 @@ CHECKS = {"delta": assert_delta_is_sound, "epsilon": assert_epsilon_is_sound}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("budget", [1e4, pytest.param(3e5, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("direction", ["remove", "add"])
-@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("budget", [1e4, 3e5])
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_against_simulated_runs(name, check, direction, budget):
-    """Neither bound is on the wrong side of the bands, at coarse budgets as well."""
+def test_against_simulated_runs(name, budget):
+    """Neither bound is on the wrong side of the bands, in both directions, coarse or fine."""
     plan = plan_of(*STRATEGIES[name])
-    assert CHECKS[check](plan, noise_of(plan), direction=direction, budget=budget)
+    noise = noise_of(plan)
+    claim = gram_of(plan, noise, budget=budget)
+    for check in CHECKS.values():
+        for direction in ("remove", "add"):
+            assert check(claim, plan, noise, direction=direction)
 
 
 def random_strategy(rng, steps):
@@ -102,7 +110,9 @@ def random_strategy(rng, steps):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 5))]
+)
 def test_random_plans_against_simulated_runs(seed):
     """Ten plans of 2 to 8 bins, whole epochs or not, both directions, two budgets."""
     rng = np.random.default_rng([7, seed])
@@ -112,9 +122,10 @@ def test_random_plans_against_simulated_runs(seed):
         steps = int(rng.integers(max(2, bins // 2), 2 * bins + 1))
         plan = plan_of(random_strategy(rng, steps), bins)
         noise = noise_of(plan, factor=float(rng.uniform(0.5, 2.0)))
+        claims = [gram_of(plan, noise, budget=budget) for budget in BUDGETS]
         for direction in ("remove", "add"):
-            for budget, check in zip(BUDGETS, rng.permutation(list(CHECKS)), strict=True):
-                told += CHECKS[check](plan, noise, direction=direction, budget=budget, seed=case)
+            for claim, check in zip(claims, rng.permutation(list(CHECKS)), strict=True):
+                told += CHECKS[check](claim, plan, noise, direction=direction, seed=case)
     assert told >= 20
 
 
@@ -129,45 +140,50 @@ SHAPES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("direction", ["remove", "add"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_every_kind_of_majorant(shape, direction):
+def test_every_kind_of_majorant(shape):
     """Rings, arcs and every so-many-th bin: each decides somewhere, and is sound there."""
     strategy, bins, factor = SHAPES[shape]
     plan = plan_of(strategy, bins)
     noise = noise_of(plan, factor=factor)
-    decided = gram_of(plan, noise, direction="remove", budget=1e4).answer(epsilon=0.3)
-    assert decided.details["majorant"] == shape
-    assert assert_delta_is_sound(plan, noise, direction=direction, budget=1e4)
-    assert assert_epsilon_is_sound(plan, noise, direction=direction, budget=1e4)
+    claim = gram_of(plan, noise, budget=1e4)
+    assert one_way(claim, "remove").answer(epsilon=0.3).details["majorant"] == shape
+    for direction in ("remove", "add"):
+        assert assert_delta_is_sound(claim, plan, noise, direction=direction)
+        assert assert_epsilon_is_sound(claim, plan, noise, direction=direction)
 
 
-@pytest.mark.parametrize("direction", ["remove", "add"])
-def test_a_single_far_band(direction):
+def test_a_single_far_band():
     """Bins nine apart share much, all others nothing: the lower bound must not exceed the truth."""
     plan = plan_of(hs.strategies.from_matrix(np.eye(14) + 2.0 * np.eye(14, k=-9)), 14)
-    assert assert_delta_is_sound(plan, noise_of(plan), direction=direction, budget=1e4)
+    assert_both_ways(plan)
 
 
-@pytest.mark.parametrize("direction", ["remove", "add"])
+def assert_both_ways(plan, *, factor=1.0):
+    """delta(0.3) is sound in both directions at a coarse budget."""
+    noise = noise_of(plan, factor=factor)
+    claim = gram_of(plan, noise, budget=1e4)
+    for direction in ("remove", "add"):
+        assert assert_delta_is_sound(claim, plan, noise, direction=direction)
+
+
 @pytest.mark.parametrize("last", [1.0, 0.3])
-def test_all_bins_share_one_row(last, direction):
+def test_all_bins_share_one_row(last):
     """A common part, constant or falling, and nothing else between bins: no chain at all."""
     matrix = 0.5 * np.eye(6)
     matrix[-1] = np.linspace(1.0, last, 6)
-    plan = plan_of(hs.strategies.from_matrix(matrix), 6)
-    assert assert_delta_is_sound(plan, noise_of(plan), direction=direction, budget=1e4)
+    assert_both_ways(plan_of(hs.strategies.from_matrix(matrix), 6))
 
 
-@pytest.mark.parametrize("direction", ["remove", "add"])
-def test_fewer_steps_than_bins(direction):
+def test_fewer_steps_than_bins():
     """Some examples never take part: still an upper bound, and a smaller one than if all did."""
     strategy = hs.strategies.bsr(4, 3)
     plan = plan_of(strategy, 7)
+    assert_both_ways(plan, factor=0.7)
     noise = noise_of(plan, factor=0.7)
-    assert assert_delta_is_sound(plan, noise, direction=direction, budget=1e4)
-    everyone = gram_of(plan_of(strategy, 4), noise, direction=direction, budget=1e4)
-    assert gram_of(plan, noise, direction=direction, budget=1e4).delta(0.3) < everyone.delta(0.3)
+    some, everyone = (gram_of(one, noise, budget=1e4) for one in (plan, plan_of(strategy, 4)))
+    for direction in ("remove", "add"):
+        assert one_way(some, direction).delta(0.3) < one_way(everyone, direction).delta(0.3)
 
 
 @pytest.mark.parametrize("bins", [1, 2, 5])
@@ -189,9 +205,9 @@ def test_the_profile_is_a_bound():
     epsilons = [0.0, 0.1, 0.3, 0.6, 1.0]
     for direction in ("remove", "add"):
         bands = seen(plan, noise, direction=direction, epsilons=epsilons)
-        one_way = claim.profile if direction == "remove" else claim.profile.reverse()
+        profile = claim.profile if direction == "remove" else claim.profile.reverse()
         for epsilon, band in zip(epsilons, bands, strict=True):
-            assert one_way.delta(epsilon) >= band.low
+            assert profile.delta(epsilon) >= band.low
     assert claim.profile.epsilon(1e-3) >= claim.answer(delta=1e-3).lower
 
 
@@ -200,7 +216,7 @@ def test_composition():
     """Two runs together: more than either, at most what adding up gives, above a simulation."""
     plan = plan_of(*STRATEGIES["bsr, two epochs"])
     noise = noise_of(plan, factor=1.5)
-    claim = gram_of(plan, noise)
+    claim = gram_of(plan, noise, budget=1e5)
     both = claim.compose(claim)
     assert both.kind == "proven"
     for delta in (1e-2, 1e-4):
@@ -231,8 +247,8 @@ def test_auto_is_never_worse():
     """With "auto" this method is one of several, and the smallest number is given."""
     plan = plan_of(*STRATEGIES["bisr"])
     noise = noise_of(plan)
-    auto = hs.account(plan, noise_multiplier=noise, budget=1e6)
-    alone = gram_of(plan, noise, budget=1e6)
+    auto = hs.account(plan, noise_multiplier=noise, budget=1e5)
+    alone = gram_of(plan, noise, budget=1e5)
     assert "gram" in hs.methods(plan)
     assert auto.epsilon(1e-4) <= alone.epsilon(1e-4)
     assert auto.delta(0.5) <= alone.delta(0.5)
@@ -241,10 +257,10 @@ def test_auto_is_never_worse():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["bsr", "dense matrix", "band_mf"])
 def test_more_noise_is_better(name):
-    """epsilon falls with the noise, up to one per cent, over two orders of magnitude."""
+    """epsilon decreases with the noise, up to one per cent, from low noise to high noise."""
     plan = plan_of(*STRATEGIES[name])
     noises = [noise_of(plan, factor=0.3 * 1.25**i) for i in range(16)]
-    epsilons = [gram_of(plan, noise, budget=1e5).epsilon(1e-5) for noise in noises]
+    epsilons = [gram_of(plan, noise, budget=3e4).epsilon(1e-5) for noise in noises]
     assert np.all(np.isfinite(epsilons))
     for more, less in itertools.pairwise(epsilons):
         assert less <= 1.01 * more
@@ -265,76 +281,3 @@ def test_other_mechanisms_are_refused():
     plan = hs.Plan(sampling=hs.BallsInBins(bins=3), steps=3, mechanism=own)
     with pytest.raises(hs.errors.UnsupportedPlan, match="Gaussian mechanism"):
         hs.account(plan, method="gram")
-
-
-def integrated(gram, epsilon, *, step=0.02, reach=10.0):
-    """delta of two bins in both directions, by a trapezoidal rule in the plane of the two means."""
-    root = np.linalg.cholesky(gram)
-    z = np.arange(-reach, reach + math.sqrt(gram.max()), step)
-    density = np.exp(-z * z / 2) * step / math.sqrt(2 * math.pi)
-    first, second = (
-        density_ratio(row[0] * z[:, None] + row[1] * z, square)
-        for row, square in zip(root, np.diagonal(gram), strict=True)
-    )
-    ratio = (first + second) / 2
-    remove = density @ np.maximum(ratio - math.exp(epsilon), 0.0) @ density
-    add = density @ np.maximum(1 - math.exp(epsilon) * ratio, 0.0) @ density
-    return {"remove": float(remove), "add": float(add)}
-
-
-def density_ratio(product, square):
-    """Of a shifted normal law to one around 0."""
-    return np.exp(product - square / 2)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("factor", [0.4, 1.0, 3.0])
-@pytest.mark.parametrize("coefficients", [[1.0, 0.1], [1.0, 0.9, 0.8, 0.7], [1.0, 0.0, 0.0, 2.0]])
-def test_two_bins_at_small_deltas(coefficients, factor):
-    """Where no simulation reaches: deltas from 0.1 to 1e-10 between the bounds, both directions."""
-    plan = plan_of(hs.strategies.from_coefficients(coefficients, steps=4), 2)
-    noise = noise_of(plan, factor=factor)
-    gram = plan.strategy.gram(spacing=2) / noise**2
-    for epsilon in (0.5, 2.0, 6.0):
-        for direction, delta in integrated(gram, epsilon).items():
-            if delta < 1e-10:
-                continue
-            answer = gram_of(plan, noise, direction=direction, budget=1e4).answer(epsilon=epsilon)
-            assert answer.lower <= delta * (1 + 1e-3)
-            assert answer.value >= delta * (1 - 1e-3)
-
-
-def many_epochs():
-    """Six bins that take part sixty times: at noise 1 nothing hides the example."""
-    return hs.Plan(
-        sampling=hs.BallsInBins(bins=6), steps=360, strategy=hs.strategies.bsr(360, bands=3)
-    )
-
-
-@pytest.mark.parametrize("noise", [0.5, 1.0])
-@pytest.mark.slow
-@pytest.mark.parametrize("delta", [1e-5, 1e-12])
-def test_low_noise_is_never_worse_than_a_revealed_bin(noise, delta):
-    """Where lattices leave floating point, or lose too much, the bin counts as revealed."""
-    found, known = (
-        hs.account(many_epochs(), noise_multiplier=noise, method=method, budget=1e4).epsilon(delta)
-        for method in ("gram", "gaussian")
-    )
-    assert math.isfinite(found)
-    assert 0.5 * known <= found <= known * (1 + 1e-9)
-
-
-@pytest.mark.slow
-def test_calibration_finds_its_way_from_low_noise():
-    """The search starts at noise 1, far below the answer."""
-    found = hs.calibrate(
-        many_epochs(),
-        epsilon=2.0,
-        delta=1e-5,
-        method="gram",
-        budget=1e5,
-        accuracy=0.01,
-        start=1.0,
-    )
-    assert found.noise_multiplier > 10
-    assert 1.9 <= found.guarantee.epsilon(1e-5) <= 2.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -71,19 +72,22 @@ def assert_not_above(bound, losses, *, present):
         assert bound.delta(epsilon) <= mean + CHANCE * error
 
 
+def assert_sound(plan, noise, *, seed):
+    """Both directions of one claim against all trajectories."""
+    claim = gram_of(plan, noise)
+    kernel = kernel_of(plan.strategy, noise)
+    rows = trajectories(plan.steps, plan.sampling.out_of)
+    for present, direction in ((True, "remove"), (False, "add")):
+        losses = trajectory_losses(kernel, rows, present=present, draws=DRAWS, seed=seed)
+        assert_not_below(replace(claim, directions=(direction,)), losses, present=present)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("present", [True, False])
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_against_all_trajectories(name, present):
+def test_against_all_trajectories(name):
     """Small plans, coarse budget, both directions: no delta is below a simulated one."""
     strategy, out_of = STRATEGIES[name]
-    noise = noise_of(strategy)
-    bound = gram_of(plan_of(strategy, out_of), noise, direction="remove" if present else "add")
-    rows = trajectories(strategy.steps, out_of)
-    losses = trajectory_losses(
-        kernel_of(strategy, noise), rows, present=present, draws=DRAWS, seed=1
-    )
-    assert_not_below(bound, losses, present=present)
+    assert_sound(plan_of(strategy, out_of), noise_of(strategy), seed=1)
 
 
 @pytest.mark.slow
@@ -97,13 +101,7 @@ def test_random_strategies():
         far = np.subtract.outer(np.arange(steps), np.arange(steps)) > rng.integers(1, steps)
         strategy = hs.strategies.from_matrix(np.where(far, 0.0, matrix))
         noise = noise_of(strategy, factor=float(rng.uniform(0.7, 3.0)))
-        rows = trajectories(steps, out_of)
-        for present, direction in ((True, "remove"), (False, "add")):
-            bound = gram_of(plan_of(strategy, out_of), noise, direction=direction)
-            losses = trajectory_losses(
-                kernel_of(strategy, noise), rows, present=present, draws=DRAWS, seed=case
-            )
-            assert_not_below(bound, losses, present=present)
+        assert_sound(plan_of(strategy, out_of), noise, seed=case)
 
 
 def test_the_reference_by_blocks_is_the_sum_over_trajectories():
@@ -120,18 +118,16 @@ def test_the_reference_by_blocks_is_the_sum_over_trajectories():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("present", [True, False])
-def test_a_medium_plan_is_close(present):
+def test_a_medium_plan_is_close():
     """Five blocks of 20 steps: above what is simulated, below it with a tenth more noise."""
     strategy, noise = hs.strategies.bsr(100, 4), 2.0
-    direction = "remove" if present else "add"
-    losses = block_losses(kernel_of(strategy, noise), 20, present=present, draws=DRAWS, seed=2)
-    plan = plan_of(strategy, 20)
-    bound, further = (
-        gram_of(plan, factor * noise, direction=direction, budget=3e6) for factor in (1.0, 1.1)
-    )
-    assert_not_below(bound, losses, present=present)
-    assert_not_above(further, losses, present=present)
+    plan, kernel = plan_of(strategy, 20), kernel_of(strategy, noise)
+    claims = [gram_of(plan, factor * noise, budget=3e6) for factor in (1.0, 1.1)]
+    for present, direction in ((True, "remove"), (False, "add")):
+        losses = block_losses(kernel, 20, present=present, draws=DRAWS, seed=2)
+        bound, further = (replace(claim, directions=(direction,)) for claim in claims)
+        assert_not_below(bound, losses, present=present)
+        assert_not_above(further, losses, present=present)
 
 
 @pytest.mark.slow
@@ -172,8 +168,8 @@ def test_blocks_without_anything_in_common():
     single = hs.strategies.bsr(5, 3)
     matrix = np.kron(np.eye(3), single.to_matrix())
     plan = plan_of(hs.strategies.from_matrix(matrix), 5)
-    whole = gram_of(plan, 3.0, budget=1e5 / SETTINGS.block_work)
-    part = gram_of(plan_of(single, 5), 3.0, budget=1e5)
+    whole = gram_of(plan, 3.0, budget=3e4 / SETTINGS.block_work)
+    part = gram_of(plan_of(single, 5), 3.0, budget=3e4)
     composed = part.compose(part).compose(part)
     assert whole.epsilon(1e-5) == pytest.approx(composed.epsilon(1e-5), rel=1e-3)
 
@@ -194,24 +190,16 @@ def test_what_is_refused():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("present", [True, False])
 @pytest.mark.parametrize("examples", [2, 3])
-def test_a_group_of_examples_in_bins(examples, present):
+def test_a_group_of_examples_in_bins(examples):
     """m examples with bins of their own: m runs with the noise divided by the root of m."""
     strategy, bins, noise = hs.strategies.bsr(8, 3), 4, 6.0
     plan = hs.Plan(sampling=hs.BallsInBins(bins=bins), steps=8, strategy=strategy)
-    one = hs.account(
-        plan,
-        noise_multiplier=noise / examples**0.5,
-        method="gram",
-        direction="remove" if present else "add",
-        budget=1e6,
-    )
+    one = gram_of(plan, noise / examples**0.5, budget=1e5)
     group = one
     for _ in range(examples - 1):
         group = group.compose(one)
-    kernel = strategy.gram(spacing=bins) / noise**2
-    losses = trajectory_losses(
-        kernel, several_bins(bins, examples), present=present, draws=DRAWS, seed=5
-    )
-    assert_not_below(group, losses, present=present)
+    kernel, rows = strategy.gram(spacing=bins) / noise**2, several_bins(bins, examples)
+    for present, direction in ((True, "remove"), (False, "add")):
+        losses = trajectory_losses(kernel, rows, present=present, draws=DRAWS, seed=5)
+        assert_not_below(replace(group, directions=(direction,)), losses, present=present)

@@ -52,6 +52,7 @@ def test_no_counterexample(pair_of):
     assert np.min(scores(pair_of, seed=1, cases=12, draws=3_000)) > -BAND
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("pair_of", ORDERS)
 def test_no_counterexample_in_a_long_search(pair_of):

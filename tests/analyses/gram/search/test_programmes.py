@@ -76,12 +76,13 @@ def test_certified(check, ring, falling, kind):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("targets", [2, pytest.param(8, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("check", CHECKS)
-def test_certified_in_a_long_search(check, kind):
-    """Eight targets of every kind and shape, up to 40 bins, at several noises and tilts."""
+def test_certified_in_a_long_search(check, kind, targets):
+    """Targets of every kind and shape, up to 40 bins, at several noises and tilts."""
     for ring, falling in SHAPES:
-        for seed in range(8):
+        for seed in range(targets):
             rng = np.random.default_rng([2, ring, falling, seed])
             target = random_target(rng, kind=kind, ring=ring, falling=falling, most=40)
             variance, tilt = 10.0 ** rng.uniform(-2, 2), float(rng.choice([0.8, 1.5, 4.0]))
