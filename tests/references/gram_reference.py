@@ -14,7 +14,7 @@ __all__ = [
     "loewner_pair",
     "mixed_pair",
     "random_weights",
-    "underpaid_pair",
+    "undercompensated_pair",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -45,7 +45,7 @@ def hollow(rng: np.random.Generator, size: int) -> FloatArray:
 
 
 def laplacian(rng: np.random.Generator, size: int) -> FloatArray:
-    """Deficits off the diagonal, paid for on it."""
+    """Deficits off the diagonal, compensated on it."""
     deficits = hollow(rng, size)
     return np.diag(deficits.sum(axis=0)) - deficits
 
@@ -79,17 +79,17 @@ def loewner_pair(rng: np.random.Generator) -> Pair:
 
 
 def mixed_pair(rng: np.random.Generator) -> Pair:
-    """Deficits paid for on the diagonal, then some entries raised."""
+    """Deficits compensated on the diagonal, then some entries raised."""
     size = size_of(rng)
     gram = random_gram(rng, size)
-    paid = gram + rng.uniform(0.2, 1.0) * laplacian(rng, size)
+    compensated = gram + rng.uniform(0.2, 1.0) * laplacian(rng, size)
     others = hollow(rng, size)
     others[0, 1] = others[1, 0] = 0.0
-    return gram, raised(paid, others)
+    return gram, raised(compensated, others)
 
 
-def underpaid_pair(rng: np.random.Generator) -> Pair:
-    """Deficits of which the diagonal pays the half only: a wrong claim."""
+def undercompensated_pair(rng: np.random.Generator) -> Pair:
+    """Deficits of which the diagonal compensates one half only: a wrong claim."""
     gram = random_gram(rng, size_of(rng))
     change = laplacian(rng, len(gram))
     change[np.diag_indices(len(gram))] /= 2

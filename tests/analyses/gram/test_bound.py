@@ -93,12 +93,12 @@ def many_epochs():
 @pytest.mark.parametrize("delta", [1e-5, 1e-12])
 def test_low_noise_is_never_worse_than_a_revealed_bin(noise, delta):
     """Where lattices leave floating point, or lose too much, the bin counts as revealed."""
-    found, known = (
+    found, revealed = (
         hs.account(many_epochs(), noise_multiplier=noise, method=method, budget=1e4).epsilon(delta)
         for method in ("gram", "gaussian")
     )
     assert math.isfinite(found)
-    assert 0.5 * known <= found <= known * (1 + 1e-9)
+    assert 0.5 * revealed <= found <= revealed * (1 + 1e-9)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The method `gram`: never below a simulated run, never above from below."""
+"""The method `gram`: never below a simulated run, and its lower bound never above."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def one_way(claim, direction):
     return replace(claim, directions=(direction,))
 
 
-def seen(plan, noise, *, direction, epsilons, seed=1):
+def bands_of(plan, noise, *, direction, epsilons, seed=1):
     """Bands around delta in one direction; each misses with less than a chance of 1e-7."""
     found = hs.estimate_profile(
         plan, noise_multiplier=noise, epsilons=epsilons, direction=direction,
@@ -58,7 +58,7 @@ def seen(plan, noise, *, direction, epsilons, seed=1):
 def assert_delta_is_sound(claim, plan, noise, *, direction, seed=1):
     """delta(0.3) from both sides; returns whether the band says anything."""
     answer = one_way(claim, direction).answer(epsilon=0.3)
-    (band,) = seen(plan, noise, direction=direction, epsilons=[0.3], seed=seed)
+    (band,) = bands_of(plan, noise, direction=direction, epsilons=[0.3], seed=seed)
     assert answer.value >= band.low
     assert answer.lower is None or answer.lower <= band.high
     return band.low > 0
@@ -68,7 +68,7 @@ def assert_epsilon_is_sound(claim, plan, noise, *, direction, seed=1):
     """epsilon(0.02) from both sides; returns whether the band says anything."""
     answer = one_way(claim, direction).answer(delta=0.02)
     lowest = answer.lower or 0.0
-    upper, lower = seen(
+    upper, lower = bands_of(
         plan, noise, direction=direction, epsilons=[answer.value, lowest], seed=seed
     )
     assert upper.low <= 0.02
@@ -116,7 +116,7 @@ def random_strategy(rng, steps):
 def test_random_plans_against_simulated_runs(seed):
     """Ten plans of 2 to 8 bins, whole epochs or not, both directions, two budgets."""
     rng = np.random.default_rng([7, seed])
-    told = 0
+    informative = 0
     for case in range(10):
         bins = int(rng.integers(2, 9))
         steps = int(rng.integers(max(2, bins // 2), 2 * bins + 1))
@@ -125,8 +125,8 @@ def test_random_plans_against_simulated_runs(seed):
         claims = [gram_of(plan, noise, budget=budget) for budget in BUDGETS]
         for direction in ("remove", "add"):
             for claim, check in zip(claims, rng.permutation(list(CHECKS)), strict=True):
-                told += CHECKS[check](claim, plan, noise, direction=direction, seed=case)
-    assert told >= 20
+                informative += CHECKS[check](claim, plan, noise, direction=direction, seed=case)
+    assert informative >= 20
 
 
 # Coefficients, epochs and bins for which each kind of majorant is the best, with a noise factor.
@@ -204,7 +204,7 @@ def test_the_profile_is_a_bound():
     claim = gram_of(plan, noise, budget=1e4)
     epsilons = [0.0, 0.1, 0.3, 0.6, 1.0]
     for direction in ("remove", "add"):
-        bands = seen(plan, noise, direction=direction, epsilons=epsilons)
+        bands = bands_of(plan, noise, direction=direction, epsilons=epsilons)
         profile = claim.profile if direction == "remove" else claim.profile.reverse()
         for epsilon, band in zip(epsilons, bands, strict=True):
             assert profile.delta(epsilon) >= band.low

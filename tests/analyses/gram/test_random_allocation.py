@@ -135,10 +135,10 @@ def test_far_less_noise_than_with_revealed_steps():
     """The only other proven method there is `gaussian`."""
     plan = plan_of(hs.strategies.bsr(60, 3), 20)
     assert set(hs.methods(plan)) == {"gaussian", "gram"}
-    known = hs.account(plan, noise_multiplier=2.0, method="gaussian").epsilon(1e-5)
+    revealed = hs.account(plan, noise_multiplier=2.0, method="gaussian").epsilon(1e-5)
     answer = hs.account(plan, noise_multiplier=2.0, budget=1e6).answer(delta=1e-5)
     assert answer.method == "gram"
-    assert answer.value < 0.5 * known
+    assert answer.value < 0.5 * revealed
 
 
 @pytest.mark.parametrize("out_of", [8, 11])
@@ -156,7 +156,7 @@ def test_a_single_block_is_a_mixture_over_bins(out_of, question):
 
 @pytest.mark.slow
 def test_more_noise_is_more_private():
-    """Epsilon falls, also where a revealed step decides."""
+    """Epsilon decreases, also where a revealed step decides."""
     strategy = hs.strategies.bsr(12, 3)
     found = [gram_of(plan_of(strategy, 4), noise).epsilon(1e-5) for noise in (0.05, 0.7, 3.0)]
     assert all(more > less for more, less in itertools.pairwise(found))

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 
-from hockeystick.analyses.gram.blocks import BlockBound
-from hockeystick.analyses.gram.bound import GramBound
+from hockeystick.analyses.gram.bound import BlockBound, GramBound
 from hockeystick.analyses.method import Method, Request
 from hockeystick.bounds.bound import Bound
 from hockeystick.bounds.profiles import ProfileBound

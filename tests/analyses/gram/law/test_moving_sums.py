@@ -113,7 +113,7 @@ def test_random_ones_agree_with_simulation(remove):
     """Fifteen of them, steps from moderate to absurd: no bound on the wrong side of the band."""
     rng = np.random.default_rng(9)
     draws, which = rng.standard_normal((40_000, 6)), rng.random(40_000)
-    told = 0
+    informative = 0
     for _ in range(15):
         pair = random_moving(rng)
         epsilons = rng.uniform([-1.0, 0.0, 0.5], [0.0, 0.5, 2.0])
@@ -124,8 +124,8 @@ def test_random_ones_agree_with_simulation(remove):
             values = bounds(moving_law, pair, epsilons, remove=remove, fineness=fineness, tail=1e-6)
             assert np.all(values[:, 0] <= high), (pair, fineness)
             assert np.all(values[:, 1] >= low), (pair, fineness)
-        told += int(np.sum(low > 0))
-    assert told > 15
+        informative += int(np.sum(low > 0))
+    assert informative > 15
 
 
 @pytest.mark.slow

@@ -102,7 +102,7 @@ def test_random_pairs_agree_with_simulation(remove):
     """Ten of them on coarse lattices: no bound on the wrong side of the band."""
     rng = np.random.default_rng(11)
     draws, which = rng.standard_normal((40_000, 5)), rng.random(40_000)
-    told = 0
+    informative = 0
     for _ in range(10):
         pair = random_pair(rng)
         epsilons = rng.uniform([-1.0, 0.0, 0.5], [0.0, 0.5, 2.0])
@@ -112,8 +112,8 @@ def test_random_pairs_agree_with_simulation(remove):
         values = bounds(chain_law, pair, epsilons, remove=remove, fineness=fineness, tail=1e-5)
         assert np.all(values[:, 0] <= high), pair
         assert np.all(values[:, 1] >= low), pair
-        told += int(np.sum(low > 0))
-    assert told > 10
+        informative += int(np.sum(low > 0))
+    assert informative > 10
 
 
 @pytest.mark.slow

@@ -14,9 +14,9 @@ from references.gram_certificate import least_form, matrix_of, random_columns
 def random_gram(rng):
     """Non-negative, of any means: some with a falling diagonal, some that close to a ring."""
     bins = int(rng.integers(2, 15))
-    turns = rng.random() < 0.5
+    closes = rng.random() < 0.5
     factor = np.array([np.roll(np.exp(-np.arange(bins)), shift) for shift in range(bins)])
-    factor = factor if turns else np.triu(factor)
+    factor = factor if closes else np.triu(factor)
     factor = factor + 0.1 * rng.random((bins, bins))
     return factor @ factor.T
 

@@ -17,7 +17,7 @@ from references.gram_reference import (
     loewner_pair,
     mixed_pair,
     random_weights,
-    underpaid_pair,
+    undercompensated_pair,
 )
 
 ORDERS = [entrywise_pair, loewner_pair, mixed_pair, congruent_pair, horn_pair]
@@ -25,13 +25,13 @@ ORDERS = [entrywise_pair, loewner_pair, mixed_pair, congruent_pair, horn_pair]
 BAND = 4.0
 
 
-def scores(pair_of, *, seed, cases, draws, turned=False):
-    """The least score of every random pair; `turned` claims the opposite order."""
+def scores(pair_of, *, seed, cases, draws, opposite=False):
+    """The least score of every random pair; `opposite` claims the opposite order."""
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(cases):
         smaller, larger = pair_of(rng)
-        pair = (larger, smaller) if turned else (smaller, larger)
+        pair = (larger, smaller) if opposite else (smaller, larger)
         weights = random_weights(rng, len(smaller))
         found.append(least_score(pair, weights, rng=rng, draws=draws))
     return np.array(found)
@@ -63,7 +63,7 @@ def test_no_counterexample_in_a_long_search(pair_of):
 @pytest.mark.parametrize("pair_of", ORDERS)
 def test_the_search_sees_the_wrong_order(pair_of):
     """Claimed the other way round, nearly every pair is a counterexample."""
-    found = scores(pair_of, seed=1, cases=12, draws=3_000, turned=True)
+    found = scores(pair_of, seed=1, cases=12, draws=3_000, opposite=True)
     assert np.mean(found < -BAND) > 0.9
 
 
@@ -125,9 +125,9 @@ def test_naive_orders_are_refuted(smaller, larger, last_weight):
     assert least_score((smaller, larger), weights, rng=rng, draws=20_000) < -BAND
 
 
-def test_half_the_price_is_not_enough():
-    """Deficits of which the diagonal pays the half are refuted in many cases."""
-    found = scores(underpaid_pair, seed=8, cases=20, draws=3_000)
+def test_half_the_compensation_is_not_enough():
+    """Deficits that the diagonal compensates by half are refuted in many cases."""
+    found = scores(undercompensated_pair, seed=8, cases=20, draws=3_000)
     assert np.mean(found < -BAND) > 0.3
 
 

@@ -12,7 +12,7 @@ from hockeystick._numerics.law import Side
 from hockeystick.analyses.gram.law.task import Task
 from hockeystick.analyses.gram.search.best_first import (
     BestFirstSearch,
-    Estimate,
+    PredictedBound,
     Stage,
     _extrapolated,
 )
@@ -40,12 +40,12 @@ def computed(question, found):
 
 
 @pytest.mark.parametrize("direction", ["remove", "add"])
-@pytest.mark.parametrize("asked", QUESTIONS)
+@pytest.mark.parametrize("request", QUESTIONS)
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("budget", [1e4, 3e5])
-def test_the_result_is_the_bound_of_its_candidate(name, asked, direction, budget):
-    """No estimate, and not of a line in the place of a ring."""
-    question, made = QUESTIONS[asked], candidates(kernel_of(name))
+def test_the_result_is_the_bound_of_its_candidate(name, request, direction, budget):
+    """No prediction, and not of a line in the place of a ring."""
+    question, made = QUESTIONS[request], candidates(kernel_of(name))
     found = GramSearch(made, budget).best(question, direction, 1e-3)
     own = [one for one in (*made, *(one.mirrored for one in made)) if one is not None]
     assert any(found.candidate is one for one in own)
@@ -131,15 +131,15 @@ def test_what_a_first_evaluation_corrects():
     (ring, *_) = candidates(kernel_of("ring"))
     assert ring.mixture.ring
 
-    def estimate(value, candidate, stage):
-        return Estimate(value, candidate, 0.5, 1.2, 0.08, Stage(stage))
+    def predicted(value, candidate, stage):
+        return PredictedBound(value, candidate, 0.5, 1.2, 0.08, Stage(stage))
 
-    pool = [estimate(float(stage + 1), ring, stage) for stage in range(3)]
-    pool.append(estimate(4.0, ring.line, 1))
-    search, before = searched(ring, ring.line), estimate(2.0, ring, 1)
-    once = search._corrected(pool, before, estimate(1.8, ring, 2))
+    pool = [predicted(float(stage + 1), ring, stage) for stage in range(3)]
+    pool.append(predicted(4.0, ring.line, 1))
+    search, before = searched(ring, ring.line), predicted(2.0, ring, 1)
+    once = search._corrected(pool, before, predicted(1.8, ring, 2))
     assert [one.value for one in once] == pytest.approx([0.9, 1.8, 3.0, 4.0])
-    assert search._corrected(once, before, estimate(1.0, ring, 2)) == once
+    assert search._corrected(once, before, predicted(1.0, ring, 2)) == once
     for nothing in (0.0, math.inf):
         assert searched(ring)._corrected(pool, before._replace(value=nothing), before) == pool
 
@@ -157,7 +157,7 @@ def test_bands_do_not_correct_chains():
 
 @pytest.mark.slow
 def test_convergence_rates_of_one_kind_may_differ():
-    """Two arcs have equal estimates on a coarse lattice; one converges twice as fast, to less.
+    """Two arcs have equal predictions on a coarse lattice; one converges twice as fast, to less.
 
     With the rate of the first for both, epsilon was 4.166 here.
     """
@@ -177,7 +177,7 @@ def test_what_a_ring_has_beyond_a_line():
     assert laws.ring_growth(ring.mirrored) == 1.0
 
 
-def test_estimates_do_not_overflow():
+def test_predictions_do_not_overflow():
     """However steep the slope between two lattices was."""
     assert math.isfinite(_extrapolated(1e-6, 2.0, 1e4))
     assert _extrapolated(1e-6, -2.0, 1e4) == 0.0

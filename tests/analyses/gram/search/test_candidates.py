@@ -34,13 +34,13 @@ def plan_of(name):
     return plan, math.sqrt(float(np.diagonal(strategy.gram(spacing=bins)).max()))
 
 
-def answer_of(name, *, budget, direction="both", **asked):
+def answer_of(name, *, budget, direction="both", **request):
     """What the method says."""
     plan, noise = plan_of(name)
     claim = hs.account(
         plan, noise_multiplier=noise, method="gram", budget=budget, direction=direction
     )
-    return claim.answer(**asked)
+    return claim.answer(**request)
 
 
 @pytest.mark.slow
@@ -55,9 +55,9 @@ def test_few_bands_against_simulated_runs(name, direction, budget):
         plan, noise_multiplier=noise, epsilons=[0.3], direction=direction,
         draws=20_000, miss=1e-7, seed=1,
     )  # fmt: skip
-    (seen,) = found[direction]
-    assert 0 < seen.low <= answer.value
-    assert answer.lower <= seen.high
+    (band_,) = found[direction]
+    assert 0 < band_.low <= answer.value
+    assert answer.lower <= band_.high
 
 
 @pytest.mark.slow
@@ -162,10 +162,10 @@ def test_a_second_chain_with_the_smallest_estimate_is_computed(monkeypatch):
     monkeypatch.setattr(Evaluator, "at", noted)
     plain = GramBound(wide_kernel(), 1e6, EAGER)
     optimistic = GramBound(wide_kernel(), 1e6, replace(EAGER, score_worth=1e5))
-    asked = {"directions": ("remove",), "accuracy": 1e-3}
-    upper = optimistic.epsilon(1e-3, **asked).value
+    request = {"directions": ("remove",), "accuracy": 1e-3}
+    upper = optimistic.epsilon(1e-3, **request).value
     assert any(name.endswith("two chains") for name in computed)
-    assert upper <= 1.01 * plain.epsilon(1e-3, **asked).value
+    assert upper <= 1.01 * plain.epsilon(1e-3, **request).value
 
 
 def test_a_second_chain_waits_for_its_budget():

@@ -25,10 +25,10 @@ def test_another_direction_takes_few_evaluations(name):
     assert sum(one != SETTINGS.second_fineness * first for one in finer) <= 1
 
 
-@pytest.mark.parametrize("asked", QUESTIONS)
-def test_another_direction_that_is_no_worse(asked):
+@pytest.mark.parametrize("request", QUESTIONS)
+def test_another_direction_that_is_no_worse(request):
     """Is shown with the same majorant, on a lattice that is not finer; or nothing is."""
-    question, search = QUESTIONS[asked], GramSearch(candidates(kernel_of("arc")), 3e5)
+    question, search = QUESTIONS[request], GramSearch(candidates(kernel_of("arc")), 3e5)
     removed = search.best(question, "remove", 1e-3)
     evaluator = Evaluator(search.laws, question, "add")
     added = no_worse(evaluator, removed)
@@ -43,9 +43,9 @@ def test_another_direction_that_is_no_worse(asked):
     assert search.worst(question, ("remove", "add"), 1e-3) == removed
 
 
-@pytest.mark.parametrize("asked", QUESTIONS)
-def test_nothing_is_no_worse_than_zero(asked):
+@pytest.mark.parametrize("request", QUESTIONS)
+def test_nothing_is_no_worse_than_zero(request):
     """A number of 0 has no logarithm, and no other direction is shown to be below it."""
     (first, *_) = candidates(kernel_of("arc"))
-    evaluator = Evaluator(Laws(), QUESTIONS[asked], "add")
+    evaluator = Evaluator(Laws(), QUESTIONS[request], "add")
     assert no_worse(evaluator, Found(0.0, "remove", first, 1.0)) is None

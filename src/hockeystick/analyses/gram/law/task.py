@@ -145,7 +145,7 @@ class Task(NamedTuple, Generic[M_co]):
         """How the state of bin i is rounded: None keeps its mean, c that of e^(c state).
 
         When adding, V is convex in e^(M x), M the largest exponent of the current and later terms;
-        when removing, in x (docs/gram.md, "What V_i looks like").
+        when removing, in x (docs/gram.md, "Convexity of V_i").
         """
         fastest = float(self.mixture.exponents[i])
         return None if self.remove else fastest if fastest > 0 else 1.0

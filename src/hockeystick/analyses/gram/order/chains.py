@@ -150,8 +150,8 @@ class ChainMixture:
     @property
     def shared(self) -> FloatArray:
         """The covariance of the states by distance, away from mirrors."""
-        turns = self.ring or self.mirrored
-        result: FloatArray = self.chain * correlations(self.rho, self.bins, ring=turns)
+        ring = self.ring or self.mirrored
+        result: FloatArray = self.chain * correlations(self.rho, self.bins, ring=ring)
         return result
 
     @property

@@ -1,10 +1,10 @@
-"""Best-first search: the candidate with the smallest estimate is evaluated next.
+"""Best-first search: the candidate with the smallest predicted bound is evaluated next.
 
-An estimate says about what bound a candidate would give on the finest lattice that is affordable
+A predicted bound is an estimate of what a candidate gives on the finest lattice that is affordable
 for it. It begins with a coarse lattice, on a line in the place of a ring. The stages that follow
 make it more reliable: the measured convergence rate, the ring itself, a finer lattice, and at last
 the bound. What the first evaluation of a stage corrects is expected of all candidates of the same
-kind that have not passed it. The search ends when the smallest estimate is a computed bound.
+kind that have not passed it. The search ends when the smallest prediction is a computed bound.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from hockeystick.analyses.gram.search.candidates import Candidate
 from hockeystick.analyses.gram.search.evaluation import Evaluator, Found
 from hockeystick.analyses.gram.search.settings import Settings
 
-__all__ = ["BestFirstSearch", "Estimate", "Stage"]
+__all__ = ["BestFirstSearch", "PredictedBound", "Stage"]
 
-# What would grow by more is no estimate: e^500 is near the end of floating point.
+# A prediction does not grow by more: e^500 is near the end of floating point.
 LARGEST_EXPONENT = 500.0
 
 
@@ -33,8 +33,8 @@ class Stage(IntEnum):
     FINAL = 4
 
 
-class Estimate(NamedTuple):
-    """About what bound a candidate would give on the finest lattice that is affordable for it.
+class PredictedBound(NamedTuple):
+    """An estimate of what a candidate gives on the finest lattice that is affordable for it.
 
     `rate` is how fast the log of its bounds decreases with the square of the fineness on a line.
     After the final stage `value` is the bound, computed at `fineness`.
@@ -81,8 +81,8 @@ class BestFirstSearch:
         self._corrected_by: set[tuple[object, Stage]] = set()
 
     def best(self) -> Found:
-        """The smallest estimate, once it is a computed bound."""
-        pool = self._coarse_estimates()
+        """The smallest predicted bound, once it is a computed one."""
+        pool = self._coarse_predictions()
         stages = (self._with_rate, self._of_itself, self._refined, self._final)
         taken, doubled = [0] * len(stages), False
         while True:
@@ -104,24 +104,26 @@ class BestFirstSearch:
                 evaluated = stages[stage](best)._replace(stage=following)
                 pool = [*self._corrected(pool, best, evaluated), evaluated]
 
-    def _at_best(self, estimate: Estimate) -> float:
-        """The estimate with the safety factor of its stage."""
-        return self._evaluator.scaled(estimate.value, self._settings.safety[estimate.stage])
+    def _at_best(self, predicted: PredictedBound) -> float:
+        """What the bound may come to at best: the prediction with the optimism of its stage."""
+        return self._evaluator.scaled(predicted.value, self._settings.optimism[predicted.stage])
 
-    def _may_skip(self, estimate: Estimate, others: list[Estimate]) -> bool:
+    def _may_skip(self, predicted: PredictedBound, others: list[PredictedBound]) -> bool:
         """Whether the next stage is not worth its time.
 
         A line has been evaluated itself. Where no other candidate comes near, no closer evaluation
         is needed, and for a ring whose finest lattice is near the first one it takes nearly as long
         as the final one.
         """
-        if estimate.stage is Stage.ITSELF:
+        if predicted.stage is Stage.ITSELF:
             rival = min(map(self._at_best, others), default=math.inf)
-            close = not estimate.coarse > self._settings.far_apart * estimate.finest
-            return estimate.value < rival or (estimate.ring and close)
-        return estimate.stage is Stage.RATE and not estimate.ring
+            close = not predicted.coarse > self._settings.far_apart * predicted.finest
+            return predicted.value < rival or (predicted.ring and close)
+        return predicted.stage is Stage.RATE and not predicted.ring
 
-    def _corrected(self, pool: list[Estimate], before: Estimate, after: Estimate) -> list[Estimate]:
+    def _corrected(
+        self, pool: list[PredictedBound], before: PredictedBound, after: PredictedBound
+    ) -> list[PredictedBound]:
         """What the first evaluation of a stage changed is expected of the others of its kind."""
         kind = before.candidate.kind
         if (kind, before.stage) in self._corrected_by:
@@ -136,113 +138,115 @@ class BestFirstSearch:
             for one in pool
         ]
 
-    def _coarse_estimates(self) -> list[Estimate]:
+    def _coarse_predictions(self) -> list[PredictedBound]:
         """From a coarse lattice for all; the best of each name also as a line between mirrors."""
         coarsest = self._settings.coarsest
         found = [
-            self._coarse_estimate(one)
+            self._coarse_prediction(one)
             for one in self._candidates
             if not one.expensive or self._affordable(one, self._settings.coarse_work) < coarsest
         ]
         leading = {one.candidate.name: one for one in sorted(found, key=_value, reverse=True)}
         mirrored = [one.candidate.mirrored for one in leading.values()]
         share = self._settings.mirror_work
-        return found + [self._coarse_estimate(one, share) for one in mirrored if one is not None]
+        return found + [self._coarse_prediction(one, share) for one in mirrored if one is not None]
 
-    def _coarse_estimate(self, candidate: Candidate, share: float = 1.0) -> Estimate:
+    def _coarse_prediction(self, candidate: Candidate, share: float = 1.0) -> PredictedBound:
         """From a coarse lattice on a line, with what a ring has beyond it."""
         settings = self._settings
         coarse = self._affordable(candidate.on_a_line, settings.coarse_work)
         coarse = max(coarse, settings.first_fineness)
         finest = self._affordable(candidate, share * settings.finest_work)
         rate = self._evaluator.usual_rate
-        return self._from_line(Estimate(math.inf, candidate, finest, coarse, rate), coarse)
+        return self._from_line(PredictedBound(math.inf, candidate, finest, coarse, rate), coarse)
 
-    def _from_line(self, estimate: Estimate, fineness: float) -> Estimate:
+    def _from_line(self, predicted: PredictedBound, fineness: float) -> PredictedBound:
         """From one lattice of the line, extrapolated to the finest one of the candidate."""
-        candidate = estimate.candidate
+        candidate = predicted.candidate
         bound = self._at(candidate.on_a_line, fineness).value
         grown = self._evaluator.scaled(bound, self._evaluator.laws.ring_growth(candidate))
-        finer = self._excess(estimate, estimate.finest) - fineness**2
-        return estimate._replace(value=_extrapolated(grown, finer, estimate.rate))
+        finer = self._excess(predicted, predicted.finest) - fineness**2
+        return predicted._replace(value=_extrapolated(grown, finer, predicted.rate))
 
-    def _with_rate(self, estimate: Estimate) -> Estimate:
+    def _with_rate(self, predicted: PredictedBound) -> PredictedBound:
         """From two lattices on a line, unless there will be no finer one."""
-        second = self._settings.second_fineness * estimate.coarse
-        if estimate.finest >= second:
-            return estimate
-        line = estimate.candidate.on_a_line
-        rate = self._evaluator.rate(self._at(line, estimate.coarse), self._at(line, second))
-        return self._from_line(estimate._replace(rate=rate), second)
+        second = self._settings.second_fineness * predicted.coarse
+        if predicted.finest >= second:
+            return predicted
+        line = predicted.candidate.on_a_line
+        rate = self._evaluator.rate(self._at(line, predicted.coarse), self._at(line, second))
+        return self._from_line(predicted._replace(rate=rate), second)
 
-    def _of_itself(self, estimate: Estimate) -> Estimate:
+    def _of_itself(self, predicted: PredictedBound) -> PredictedBound:
         """From the first lattice of the candidate, not of a line in the place of a ring."""
-        first = estimate.finenesses(self._settings)[0]
-        finer = self._excess(estimate, estimate.finest) - self._excess(estimate, first)
-        bound = self._at(estimate.candidate, first).value
-        return estimate._replace(value=_extrapolated(bound, finer, estimate.rate))
+        first = predicted.finenesses(self._settings)[0]
+        finer = self._excess(predicted, predicted.finest) - self._excess(predicted, first)
+        bound = self._at(predicted.candidate, first).value
+        return predicted._replace(value=_extrapolated(bound, finer, predicted.rate))
 
-    def _refined(self, estimate: Estimate) -> Estimate:
+    def _refined(self, predicted: PredictedBound) -> PredictedBound:
         """From the lattice before the finest one, and the convergence rate until then."""
-        finenesses = estimate.finenesses(self._settings)
+        finenesses = predicted.finenesses(self._settings)
         if len(finenesses) < 3:
-            return estimate
+            return predicted
         first, *_, second, finest = finenesses
-        bounds = self._at(estimate.candidate, first), self._at(estimate.candidate, second)
+        bounds = self._at(predicted.candidate, first), self._at(predicted.candidate, second)
         rate = self._evaluator.rate(*bounds)
         value = _extrapolated(bounds[1].value, finest**2 - second**2, rate)
-        return estimate._replace(value=value)
+        return predicted._replace(value=value)
 
-    def _final(self, estimate: Estimate) -> Estimate:
+    def _final(self, predicted: PredictedBound) -> PredictedBound:
         """The bound: finer lattices until it settles or the budget ends."""
-        first, *finer = estimate.finenesses(self._settings)
-        best = before = self._at(estimate.candidate, first)
-        for fineness in self._worthwhile(estimate, finer, best.value):
-            found = self._at(estimate.candidate, fineness)
+        first, *finer = predicted.finenesses(self._settings)
+        best = before = self._at(predicted.candidate, first)
+        for fineness in self._worthwhile(predicted, finer, best.value):
+            found = self._at(predicted.candidate, fineness)
             ratio = (fineness / before.fineness) ** 2
             still_to_come = (before.value - found.value) * ratio / (1 - ratio)
             best, before = min(best, found, key=lambda one: one.value), found
             scale = self._evaluator.question.scale(found.value)
             if 0 <= still_to_come <= self._accuracy * scale:
                 break
-        return estimate._replace(value=best.value, fineness=best.fineness)
+        return predicted._replace(value=best.value, fineness=best.fineness)
 
-    def _worthwhile(self, estimate: Estimate, finenesses: list[float], value: float) -> list[float]:
+    def _worthwhile(
+        self, predicted: PredictedBound, finenesses: list[float], value: float
+    ) -> list[float]:
         """The finest, and those before it where the bound may settle."""
         scale = self._evaluator.question.scale(value)
         enough = self._settings.may_settle * self._accuracy * scale
         settles = [
             one
             for one in finenesses[:-1]
-            if estimate.rate * self._excess(estimate, one) * value < enough
+            if predicted.rate * self._excess(predicted, one) * value < enough
         ]
         return [*settles, *finenesses[-1:]]
 
-    def _second_chains(self, estimates: list[Estimate]) -> list[Estimate]:
-        """The estimate with two chains, if one is expected to be better than all with one."""
+    def _second_chains(self, predictions: list[PredictedBound]) -> list[PredictedBound]:
+        """The prediction with two chains, if one is expected to be better than all with one."""
         settings = self._settings
-        least = min(one.value for one in estimates)
+        least = min(one.value for one in predictions)
         closer = []
-        for estimate in estimates:
-            close = estimate.stage > Stage.ITSELF and estimate.value < settings.within * least
-            extension = estimate.candidate.second_chain() if close else None
+        for predicted in predictions:
+            close = predicted.stage > Stage.ITSELF and predicted.value < settings.within * least
+            extension = predicted.candidate.second_chain() if close else None
             if extension is None:
                 continue
             candidate, gain = extension
             finest = self._affordable(candidate, settings.finest_work)
             if finest >= settings.coarsest:
                 continue
-            double = estimate._replace(candidate=candidate, finest=finest)
-            finer = self._excess(double, finest) - self._excess(estimate, estimate.finest)
+            double = predicted._replace(candidate=candidate, finest=finest)
+            finer = self._excess(double, finest) - self._excess(predicted, predicted.finest)
             finer -= settings.score_worth * gain
-            value = _extrapolated(estimate.value, finer, self._evaluator.usual_rate)
+            value = _extrapolated(predicted.value, finer, self._evaluator.usual_rate)
             closer.append(double._replace(value=value))
         closer.sort(key=_value)
         return [one for one in closer[:1] if one.value < settings.second_chain_gain * least]
 
-    def _excess(self, estimate: Estimate, fineness: float) -> float:
+    def _excess(self, predicted: PredictedBound, fineness: float) -> float:
         """The square of a fineness, or what loses as much on a line."""
-        return (self._settings.ring_excess if estimate.ring else 1.0) * fineness**2
+        return (self._settings.ring_excess if predicted.ring else 1.0) * fineness**2
 
     def _at(self, candidate: Candidate, fineness: float) -> Found:
         return self._evaluator.at(candidate, fineness)
@@ -256,5 +260,5 @@ def _extrapolated(value: float, finer: float, rate: float) -> float:
     return value * math.exp(min(rate * finer, LARGEST_EXPONENT))
 
 
-def _value(one: Estimate) -> float:
+def _value(one: PredictedBound) -> float:
     return one.value

@@ -103,7 +103,7 @@ class _Comparison:
         opposite = self._evaluator._replace(direction=other.direction)
         ring, line = (opposite.at(one, self._first).value for one in (other.candidate, self._line))
         wanted = other.value * line / ring if 0 < ring < math.inf else other.value
-        wanted = self._evaluator.scaled(wanted, self._settings.line_safety)
+        wanted = self._evaluator.scaled(wanted, self._settings.line_optimism)
         return self.fine_enough(found, wanted)
 
     def fine_enough(self, found: Found, wanted: float) -> float:

@@ -133,14 +133,14 @@ class Settings:
     # == Best-first search
     # At most so many candidates pass each stage: rate, itself, refined, final.
     limits: tuple[int, ...] = (6, 4, 3, 2)
-    # Safety factors: what an estimate after each stage may come to at best, relative to what it
-    # says (measured on the table of docs/gram.md). A final value may be a little above another.
-    safety: tuple[float, ...] = (0.96, 0.98, 0.98, 1.0, 0.997)
+    # Optimism: what a bound may come to at best after each stage, relative to the prediction
+    # (measured on the table of docs/gram.md). A final value may be a little above another.
+    optimism: tuple[float, ...] = (0.96, 0.98, 0.98, 1.0, 0.997)
     # A ring between mirrors takes one run instead of many, and gets this part of the work.
     mirror_work: float = 0.25
-    # Estimates within this factor of the best may be improved by a second chain; what a better
+    # Predictions within this factor of the best may be improved by a second chain; what a better
     # score is worth, in squares of the fineness (measured: a quarter of it in epsilon, about). The
-    # second chain takes as long as everything else, so its estimate has to be smaller by the last
+    # second chain takes as long as everything else, so its prediction has to be smaller by the last
     # factor.
     within: float = 1.05
     score_worth: float = 3.0
@@ -148,11 +148,11 @@ class Settings:
 
     # == The other direction
     # So many lattices are tried before the finest; one that should be fine enough is made a little
-    # finer; what is expected of a ring from its line is reduced by a safety factor; and a number
+    # finer; what is expected of a ring from its line is reduced by `line_optimism`; and a number
     # that is larger by so little is accepted.
     tries: int = 2
     nearly: float = 0.95
-    line_safety: float = 0.98
+    line_optimism: float = 0.98
     hardly_worse: float = 1.003
 
     # == Lower bounds
