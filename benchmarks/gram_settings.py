@@ -3,8 +3,9 @@
     python benchmarks/gram_settings.py                          the usual variations
     python benchmarks/gram_settings.py tilts=3 sum_step=0.7     others, each on its own
 
-Fields of `Settings` or of its `LatticeSettings`. Every line compares with the settings as they are:
-a ratio of epsilon above 1 is a looser bound, a ratio of the CPU time below 1 is saved time.
+Names are fields of `GramSettings` or of its `LatticeSettings`. Every line compares with the
+settings as they are: a ratio of epsilon above 1 is a looser bound, a ratio of the CPU time below 1
+is saved time.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 import hockeystick as hs
 from hockeystick.analyses.gram.bound import GramBound
 from hockeystick.analyses.gram.law.task import LatticeSettings
-from hockeystick.analyses.gram.search.settings import SETTINGS, Settings
+from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 
 BUDGET, DELTA, ACCURACY = 3e6, 1e-5, 1e-3
 # Bins and noise of narrow and wide bands, on a line and on a ring, at low and at high noise.
@@ -54,7 +55,7 @@ VARIATIONS = (
 )
 
 
-def varied(text: str) -> Settings:
+def varied(text: str) -> GramSettings:
     """The settings with one field replaced, of the search or of the lattices."""
     name, value = text.split("=", 1)
     change = {name: ast.literal_eval(value)}
@@ -63,7 +64,7 @@ def varied(text: str) -> Settings:
     return replace(SETTINGS, **change)
 
 
-def measured(settings: Settings) -> Iterator[tuple[float, float]]:
+def measured(settings: GramSettings) -> Iterator[tuple[float, float]]:
     """Epsilon and CPU seconds for every plan."""
     for strategy, bins, noise in PLANS.values():
         kernel = strategy.gram(spacing=bins) / noise**2

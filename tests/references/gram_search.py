@@ -1,15 +1,15 @@
-"""Gram matrices and questions that the tests of the search share."""
+"""Gram matrices and queries that the tests of the search share."""
 
 from __future__ import annotations
 
 import hockeystick as hs
-from hockeystick.analyses.gram.search.evaluation import Question
+from hockeystick.analyses.gram.search.evaluation import GramQuery
 
-__all__ = ["KERNELS", "QUESTIONS", "kernel_of"]
+__all__ = ["KERNELS", "QUERIES", "kernel_of"]
 
-QUESTIONS = {
-    "epsilon": Question(1e-4, None, 1e-10),
-    "delta": Question(None, 0.5, 1e-10),
+QUERIES = {
+    "epsilon": GramQuery(1e-4, None, 1e-10),
+    "delta": GramQuery(None, 0.5, 1e-10),
 }
 KERNELS = {
     "ring": (hs.strategies.bsr(60, 12), 20),

@@ -142,14 +142,13 @@ def test_far_less_noise_than_with_revealed_steps():
 
 
 @pytest.mark.parametrize("out_of", [8, 11])
-@pytest.mark.parametrize("question", [{"delta": 1e-4}, {"epsilon": 0.2}])
-def test_a_single_block_is_a_mixture_over_bins(out_of, question):
+@pytest.mark.parametrize("query", [{"delta": 1e-4}, {"epsilon": 0.2}])
+def test_a_single_block_is_a_mixture_over_bins(out_of, query):
     """The same number as balls-in-bins with one epoch, whole or not, and the same lower bound."""
     strategy = hs.strategies.bsr(8, 3)
     bins = hs.Plan(sampling=hs.BallsInBins(bins=out_of), steps=8, strategy=strategy)
     one, other = (
-        gram_of(plan, 3.0, budget=1e3).answer(**question)
-        for plan in (plan_of(strategy, out_of), bins)
+        gram_of(plan, 3.0, budget=1e3).answer(**query) for plan in (plan_of(strategy, out_of), bins)
     )
     assert one == other
 

@@ -18,9 +18,9 @@ from hockeystick._numerics.mixed_ratio import rate_of_counts
 from hockeystick.analyses.gram.order.blocks import highest_block, separated_blocks
 from hockeystick.analyses.gram.search.candidates import candidates
 from hockeystick.analyses.gram.search.directions import GramSearch
-from hockeystick.analyses.gram.search.evaluation import Found, Question
+from hockeystick.analyses.gram.search.evaluation import Found, GramQuery
 from hockeystick.analyses.gram.search.lower import LowerSearch
-from hockeystick.analyses.gram.search.settings import SETTINGS, Settings
+from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 from hockeystick.bounds.bound import Bound, UpperBound
 from hockeystick.bounds.delta_curve import DeltaCurve, profile_of_deltas
 from hockeystick.bounds.profiles import ProfileBound
@@ -50,7 +50,9 @@ class GramBound(Bound):
         What the search tries; any settings give valid bounds.
     """
 
-    def __init__(self, kernel: FloatArray, budget: float, settings: Settings = SETTINGS) -> None:
+    def __init__(
+        self, kernel: FloatArray, budget: float, settings: GramSettings = SETTINGS
+    ) -> None:
         self._kernel = kernel
         self._settings = settings
         more = max(1.0, kernel.shape[0] / settings.bins_of_budget)
@@ -60,8 +62,8 @@ class GramBound(Bound):
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
     ) -> UpperBound:
         """From the best majorant for this delta."""
-        question = Question(delta, None, self._settings.tail * delta)
-        return self._answer(question, directions, accuracy)
+        query = GramQuery(delta, None, self._settings.tail * delta)
+        return self._answer(query, directions, accuracy)
 
     def delta(
         self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
@@ -69,7 +71,7 @@ class GramBound(Bound):
         """From the best majorant for this epsilon."""
         settings = self._settings
         for tail in settings.tails_of_delta:
-            found = self._answer(Question(None, epsilon, tail), directions, accuracy)
+            found = self._answer(GramQuery(None, epsilon, tail), directions, accuracy)
             if tail <= settings.tail_slack * settings.tail * found.value:
                 break
         return found
@@ -81,20 +83,20 @@ class GramBound(Bound):
         return profile_of_deltas(self._delta_curve("remove"), self._delta_curve("add"))
 
     def _answer(
-        self, question: Question, directions: Sequence[Direction], accuracy: float
+        self, query: GramQuery, directions: Sequence[Direction], accuracy: float
     ) -> UpperBound:
         """The worst direction; never above the bound with a revealed bin."""
         settings, details = self._settings, {"majorant": REVEALED_BIN}
         coarse = settings.profile_accuracy
-        revealed = question.bounds_of(self._revealed_bin, directions, coarse).upper
+        revealed = query.bounds_of(self._revealed_bin, directions, coarse).upper
         if self._low_noise:
             return UpperBound(revealed, details=details, find_lower=lambda: 0.0)
 
         def lower() -> float:
-            tail = settings.tails_of_delta[1] if question.delta is None else question.tail
-            return self._lower.best(question._replace(tail=tail), directions)
+            tail = settings.tails_of_delta[1] if query.delta is None else query.tail
+            return self._lower.best(query._replace(tail=tail), directions)
 
-        worst = self._search.worst(question, directions, accuracy)
+        worst = self._search.worst(query, directions, accuracy)
         if worst.value > revealed:
             return UpperBound(revealed, details=details, find_lower=lower)
         return UpperBound(worst.value, worst.direction, _details(worst), lower)
@@ -122,10 +124,10 @@ class GramBound(Bound):
         """The smallest bounds of the majorants that are best at a few deltas."""
         settings = self._settings
         smallest, accuracy = settings.smallest_delta, settings.profile_accuracy
-        questions = [
-            Question(delta, None, settings.tail * smallest) for delta in settings.profile_deltas
+        queries = [
+            GramQuery(delta, None, settings.tail * smallest) for delta in settings.profile_deltas
         ]
-        readings = [self._search.reading(one, direction, accuracy) for one in questions]
+        readings = [self._search.reading(one, direction, accuracy) for one in queries]
         revealed, ends = self._revealed_bin, [one.epsilon(smallest) for one in readings]
         only: Sequence[Direction] = (direction,)
         last = revealed.epsilon_bounds(smallest, directions=only, accuracy=accuracy)
@@ -161,7 +163,7 @@ class BlockBound(Bound):
     """
 
     def __init__(
-        self, kernel: FloatArray, length: int, budget: float, settings: Settings = SETTINGS
+        self, kernel: FloatArray, length: int, budget: float, settings: GramSettings = SETTINGS
     ) -> None:
         self._kernel = kernel
         self._length = length

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hockeystick.analyses.gram.order.domination import (
-    Family,
+    LagFamily,
     chain_above,
     chain_below,
     chain_shapes,
@@ -51,7 +51,7 @@ def test_any_proposal_is_raised_above_the_target(kind, ring):
     rng = np.random.default_rng([11, ring, KINDS.index(kind)])
     for _ in range(5):
         target = random_target(rng, kind=kind, ring=ring, falling=True)
-        family = Family(target, chain_shapes(0.6))
+        family = LagFamily(target, chain_shapes(0.6))
         amplitudes, extra = parts_of(rng, family)
         certified = family.raised(amplitudes, extra)
         assert np.array_equal(certified[:-1], amplitudes[:-1])
@@ -66,7 +66,7 @@ def test_two_chains_are_raised_above_the_target(ring):
     """The same with one more amplitude."""
     rng = np.random.default_rng([12, ring])
     target = random_target(rng, kind="decaying", ring=ring, falling=False)
-    family = Family(target, chain_shapes(0.3, 0.9))
+    family = LagFamily(target, chain_shapes(0.3, 0.9))
     amplitudes, extra = parts_of(rng, family)
     mixture = two_chains_above(target, (0.3, 0.9), family.raised(amplitudes, extra))
     assert_dominates(mixture.gram(), matrix_of(target, target.values), entries(target, extra))
@@ -80,7 +80,7 @@ def test_any_proposal_is_lowered_below_the_target_or_refused(kind, ring):
     certified = 0
     for factor in (1.0, 0.3, 0.05, 0.005):
         target = random_target(rng, kind=kind, ring=ring, falling=True)
-        family = Family(target, chain_shapes(0.6))
+        family = LagFamily(target, chain_shapes(0.6))
         amplitudes, _ = parts_of(rng, family)
         found = family.lowered(amplitudes, np.zeros(family.lags.size), factor)
         if found is None:

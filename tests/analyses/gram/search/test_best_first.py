@@ -18,49 +18,49 @@ from hockeystick.analyses.gram.search.best_first import (
 )
 from hockeystick.analyses.gram.search.candidates import candidates, chained, tilts
 from hockeystick.analyses.gram.search.directions import GramSearch
-from hockeystick.analyses.gram.search.evaluation import Evaluator, Laws, Question
+from hockeystick.analyses.gram.search.evaluation import GramQuery, LatticeEvaluator, LawCache
 from hockeystick.analyses.gram.search.settings import SETTINGS
-from references.gram_search import KERNELS, QUESTIONS, kernel_of
+from references.gram_search import KERNELS, QUERIES, kernel_of
 
 
-def computed(question, found):
+def computed(query, found):
     """The bound of the candidate that was found, computed anew."""
     remove = found.direction == "remove"
-    task = Task(found.candidate.mixture, remove, Side.UPPER, found.fineness, question.tail)
+    task = Task(found.candidate.mixture, remove, Side.UPPER, found.fineness, query.tail)
     law = found.candidate.recursion.law(task)
-    reading = Laws().reading(
+    reading = LawCache().reading(
         found.candidate,
         found.direction,
         side=Side.UPPER,
         fineness=found.fineness,
-        tail=question.tail,
+        tail=query.tail,
     )
     np.testing.assert_array_equal(reading.law.q, law.q)
-    return question.read(reading)
+    return query.read(reading)
 
 
 @pytest.mark.parametrize("direction", ["remove", "add"])
-@pytest.mark.parametrize("request", QUESTIONS)
+@pytest.mark.parametrize("kind", QUERIES)
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("budget", [1e4, 3e5])
-def test_the_result_is_the_bound_of_its_candidate(name, request, direction, budget):
+def test_the_result_is_the_bound_of_its_candidate(name, kind, direction, budget):
     """No prediction, and not of a line in the place of a ring."""
-    question, made = QUESTIONS[request], candidates(kernel_of(name))
-    found = GramSearch(made, budget).best(question, direction, 1e-3)
+    query, made = QUERIES[kind], candidates(kernel_of(name))
+    found = GramSearch(made, budget).best(query, direction, 1e-3)
     own = [one for one in (*made, *(one.mirrored for one in made)) if one is not None]
     assert any(found.candidate is one for one in own)
     assert found.direction == direction
-    assert found.value == computed(question, found)
+    assert found.value == computed(query, found)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KERNELS)
 def test_no_candidate_is_much_better(name):
     """Than the one that was chosen, each on the finest lattice that it could have had."""
-    question, made, budget = QUESTIONS["epsilon"], candidates(kernel_of(name)), 3e5
+    query, made, budget = QUERIES["epsilon"], candidates(kernel_of(name)), 3e5
     search = GramSearch(made, budget)
-    found = search.best(question, "remove", 1e-3)
-    evaluator = Evaluator(search.laws, question, "remove")
+    found = search.best(query, "remove", 1e-3)
+    evaluator = LatticeEvaluator(search.laws, query, "remove")
     for one in made:
         finest = evaluator.affordable(one, SETTINGS.finest_work * budget)
         assert found.value <= 1.01 * evaluator.at(one, finest).value
@@ -104,25 +104,25 @@ def test_a_candidate_without_rivals_is_evaluated_twice(rivals, accuracy, expecte
 
     Where little accuracy is requested, at the first and in between.
     """
-    question, budget = QUESTIONS["epsilon"], 1e6
+    query, budget = QUERIES["epsilon"], 1e6
     (one, *_) = (one for one in candidates(kernel_of("line")) if one.name == "line")
     equal = [chained(one.name, one.mixture) for _ in range(rivals)]
     search = GramSearch([one, *equal], budget)
-    search.best(question, "remove", accuracy)
+    search.best(query, "remove", accuracy)
     evaluated = {fineness for _, fineness in search.laws.evaluated("remove")}
     (first, *finer) = sorted(evaluated, reverse=True)
     # One more evaluation, of the best of a kind, tells the convergence rate.
     second = SETTINGS.second_fineness * first
     lattices = [first, *(at for at in finer if at != second)]
     assert len(lattices) == expected
-    evaluator = Evaluator(search.laws, question, "remove")
+    evaluator = LatticeEvaluator(search.laws, query, "remove")
     finest = evaluator.affordable(one, SETTINGS.finest_work * budget)
     assert (lattices[-1] > 1.2 * finest) == (accuracy == 1.0)
 
 
 def searched(*made):
     """A search that has not begun."""
-    evaluator = Evaluator(Laws(), QUESTIONS["epsilon"], "remove")
+    evaluator = LatticeEvaluator(LawCache(), QUERIES["epsilon"], "remove")
     return BestFirstSearch(list(made), 1e4, evaluator, 1e-3)
 
 
@@ -149,10 +149,10 @@ def test_bands_do_not_correct_chains():
     """Their lattices are others: with three bands in the search the best chain is found."""
     made = candidates(hs.strategies.bsr(100, 3).gram(spacing=100))
     assert any(one.expensive for one in made)
-    question = Question(1e-5, None, 1e-11)
-    best = GramSearch(made, 1e8).best(question, "remove", 1e-3)
+    query = GramQuery(1e-5, None, 1e-11)
+    best = GramSearch(made, 1e8).best(query, "remove", 1e-3)
     chains = GramSearch([one for one in made if not one.expensive], 1e8)
-    assert best.value <= 1.003 * chains.best(question, "remove", 1e-3).value
+    assert best.value <= 1.003 * chains.best(query, "remove", 1e-3).value
 
 
 @pytest.mark.slow
@@ -163,15 +163,15 @@ def test_convergence_rates_of_one_kind_may_differ():
     """
     gram = hs.strategies.bsr(1_000, 4).gram(spacing=100)
     search = GramSearch(candidates(gram / 2.2213**2), 2e7)
-    question = Question(1e-5, None, 1e-11)
-    assert search.best(question, "remove", 1e-3).value < 4.1
+    query = GramQuery(1e-5, None, 1e-11)
+    assert search.best(query, "remove", 1e-3).value < 4.1
 
 
 def test_what_a_ring_has_beyond_a_line():
     """More at high noise, nothing on a line or between mirrors."""
     (ring, *_) = [one for one in candidates(kernel_of("ring", noise=5.0)) if one.mixture.ring]
     total = math.sqrt(ring.mixture.gram().sum() / ring.line.mixture.gram().sum())
-    laws = Laws()
+    laws = LawCache()
     assert 1 < laws.ring_growth(ring) == pytest.approx(total, rel=0.02)
     assert laws.ring_growth(ring.line) == 1.0
     assert laws.ring_growth(ring.mirrored) == 1.0

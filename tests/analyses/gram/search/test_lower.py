@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hockeystick.analyses.gram.search.lower import LowerSearch, block_lengths
-from references.gram_search import QUESTIONS, kernel_of
+from references.gram_search import QUERIES, kernel_of
 
 
 def test_lengths_reach_from_one_bin_to_all():
@@ -25,6 +25,6 @@ def test_minorants_that_hardly_differ_are_one():
 def test_negative_entries_say_nothing_about_blocks():
     """Blocks leave out what is between them, which is no smaller matrix then."""
     kernel = np.array([[1.0, -0.9, -0.05], [-0.9, 1.0, 0.0], [-0.05, 0.0, 1.0]])
-    question = QUESTIONS["delta"]
-    assert LowerSearch(kernel, 1e5)._of_blocks(question, "remove") == 0.0
-    assert LowerSearch(np.abs(kernel), 1e5)._of_blocks(question, "remove") > 0.01
+    query = QUERIES["delta"]
+    assert LowerSearch(kernel, 1e5)._of_blocks(query, "remove") == 0.0
+    assert LowerSearch(np.abs(kernel), 1e5)._of_blocks(query, "remove") > 0.01

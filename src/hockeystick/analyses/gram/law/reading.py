@@ -21,7 +21,7 @@ from hockeystick._numerics.search import bracket
 from hockeystick._numerics.special import erfcx, log_ndtr
 from hockeystick.profile.refinement import Direction
 
-__all__ = ["Reading", "SumLaw", "add_delta", "mixed_laws", "remove_delta"]
+__all__ = ["LawReading", "SumLaw", "add_delta", "mixed_laws", "remove_delta"]
 
 # Relative width at which the search for epsilon stops, always on the safe side.
 EPSILON_TOLERANCE = 1e-7
@@ -89,7 +89,7 @@ DELTAS: dict[Direction, Callable[..., float]] = {"remove": remove_delta, "add": 
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class LawReading:
     """A law of sums as a bound on delta at every epsilon, and on epsilon at every delta.
 
     One direction and one side: upper bounds from upper laws, lower bounds from lower ones.

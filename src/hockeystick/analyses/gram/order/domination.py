@@ -3,7 +3,7 @@
 K' dominates K if K' - K = S + N with S positive semidefinite and N without negative entries
 (docs/gram.md, "When one Gram matrix dominates another"). Between matrices that depend on the
 distance of the bins alone, S is positive semidefinite if the Fourier transform of its first row, on
-a ring that contains all bins, is not negative. `Family` takes any proposed amplitudes and N,
+a ring that contains all bins, is not negative. `LagFamily` takes any proposed amplitudes and N,
 computes that transform in full, and adds what is lacking to the diagonal, with a margin. Where the
 proposals come from does not matter.
 """
@@ -23,7 +23,7 @@ from hockeystick.analyses.gram.order.moving_average import MovingAverage
 
 __all__ = [
     "MARGIN",
-    "Family",
+    "LagFamily",
     "chain_above",
     "chain_below",
     "chain_shapes",
@@ -60,7 +60,7 @@ def two_band_shapes(d: NDArray[np.int64], period: int) -> list[FloatArray]:
     return [np.where(d == 0, 1.0, np.where(d == 1, 0.5, 0.0))]
 
 
-class Family:
+class LagFamily:
     """The rows K'_d = common + sum_k chain_k shape_k(d) + own [d = 0] beside those of a target.
 
     `rows @ amplitudes` is K'_d for amplitudes (common, chain_1, ..., own), none of them negative.
@@ -113,8 +113,8 @@ class Family:
         return result
 
 
-# From amplitudes of a `Family` to a matrix. The chain and the diagonal are multiplied by A_i A_j, a
-# congruence, which keeps the order. The common part keeps its full size above, where it is larger
+# From amplitudes of a `LagFamily` to a matrix. The chain and the diagonal are multiplied by A_i A_j,
+# a congruence, which keeps the order. The common part keeps its full size above, where it is larger
 # than with the amplitudes; below it has to be reduced to the smallest of them.
 
 

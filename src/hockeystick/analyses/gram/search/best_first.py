@@ -13,9 +13,9 @@ import math
 from enum import IntEnum
 from typing import NamedTuple
 
-from hockeystick.analyses.gram.search.candidates import Candidate
-from hockeystick.analyses.gram.search.evaluation import Evaluator, Found
-from hockeystick.analyses.gram.search.settings import Settings
+from hockeystick.analyses.gram.search.candidates import GramCandidate
+from hockeystick.analyses.gram.search.evaluation import Found, LatticeEvaluator
+from hockeystick.analyses.gram.search.settings import GramSettings
 
 __all__ = ["BestFirstSearch", "PredictedBound", "Stage"]
 
@@ -41,7 +41,7 @@ class PredictedBound(NamedTuple):
     """
 
     value: float
-    candidate: Candidate
+    candidate: GramCandidate
     finest: float
     coarse: float
     rate: float
@@ -53,7 +53,7 @@ class PredictedBound(NamedTuple):
         """Whether it has to be computed as a ring."""
         return self.candidate.mixture.ring
 
-    def finenesses(self, settings: Settings) -> list[float]:
+    def finenesses(self, settings: GramSettings) -> list[float]:
         """From the first one to the finest, in equal ratios near the usual one.
 
         There is one in between, unless they are close: it tells the convergence rate.
@@ -67,10 +67,14 @@ class PredictedBound(NamedTuple):
 
 
 class BestFirstSearch:
-    """The best candidate for one question in one direction."""
+    """The best candidate for one query in one direction."""
 
     def __init__(
-        self, candidates: list[Candidate], budget: float, evaluator: Evaluator, accuracy: float
+        self,
+        candidates: list[GramCandidate],
+        budget: float,
+        evaluator: LatticeEvaluator,
+        accuracy: float,
     ) -> None:
         self._candidates = candidates
         self._budget = budget
@@ -151,7 +155,7 @@ class BestFirstSearch:
         share = self._settings.mirror_work
         return found + [self._coarse_prediction(one, share) for one in mirrored if one is not None]
 
-    def _coarse_prediction(self, candidate: Candidate, share: float = 1.0) -> PredictedBound:
+    def _coarse_prediction(self, candidate: GramCandidate, share: float = 1.0) -> PredictedBound:
         """From a coarse lattice on a line, with what a ring has beyond it."""
         settings = self._settings
         coarse = self._affordable(candidate.on_a_line, settings.coarse_work)
@@ -204,7 +208,7 @@ class BestFirstSearch:
             ratio = (fineness / before.fineness) ** 2
             still_to_come = (before.value - found.value) * ratio / (1 - ratio)
             best, before = min(best, found, key=lambda one: one.value), found
-            scale = self._evaluator.question.scale(found.value)
+            scale = self._evaluator.query.scale(found.value)
             if 0 <= still_to_come <= self._accuracy * scale:
                 break
         return predicted._replace(value=best.value, fineness=best.fineness)
@@ -213,7 +217,7 @@ class BestFirstSearch:
         self, predicted: PredictedBound, finenesses: list[float], value: float
     ) -> list[float]:
         """The finest, and those before it where the bound may settle."""
-        scale = self._evaluator.question.scale(value)
+        scale = self._evaluator.query.scale(value)
         enough = self._settings.may_settle * self._accuracy * scale
         settles = [
             one
@@ -248,10 +252,10 @@ class BestFirstSearch:
         """The square of a fineness, or what loses as much on a line."""
         return (self._settings.ring_excess if predicted.ring else 1.0) * fineness**2
 
-    def _at(self, candidate: Candidate, fineness: float) -> Found:
+    def _at(self, candidate: GramCandidate, fineness: float) -> Found:
         return self._evaluator.at(candidate, fineness)
 
-    def _affordable(self, candidate: Candidate, share: float) -> float:
+    def _affordable(self, candidate: GramCandidate, share: float) -> float:
         return self._evaluator.affordable(candidate, share * self._budget)
 
 

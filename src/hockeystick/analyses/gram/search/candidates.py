@@ -38,9 +38,9 @@ from hockeystick.analyses.gram.search.programmes import (
     two_band_majorant,
     two_chain_majorant,
 )
-from hockeystick.analyses.gram.search.settings import SETTINGS, Settings
+from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 
-__all__ = ["Candidate", "Extension", "banded", "candidates", "chained", "distinct", "tilts"]
+__all__ = ["Extension", "GramCandidate", "banded", "candidates", "chained", "distinct", "tilts"]
 
 
 class Recursion(NamedTuple):
@@ -57,12 +57,12 @@ MOVING_AVERAGES = Recursion(moving_sum_law, moving_work)
 class Extension(NamedTuple):
     """A candidate with a second chain, and by how much its score is better."""
 
-    candidate: Candidate
+    candidate: GramCandidate
     gain: float
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class GramCandidate:
     """A mixture that dominates, or is dominated, with its origin.
 
     `line` is the mixture of a ring cut open: no bound, but close, quick, and in the same order.
@@ -73,14 +73,14 @@ class Candidate:
     name: str
     mixture: Mixture
     recursion: Recursion
-    line: Candidate | None = None
-    mirrored: Candidate | None = None
+    line: GramCandidate | None = None
+    mirrored: GramCandidate | None = None
     between_mirrors: bool = False
     expensive: bool = False
     second_chain: Callable[[], Extension | None] = lambda: None
 
     @property
-    def on_a_line(self) -> Candidate:
+    def on_a_line(self) -> GramCandidate:
         """The candidate itself, or its line if it is a ring."""
         return self if self.line is None else self.line
 
@@ -90,21 +90,21 @@ class Candidate:
         return self.mixture.ring, self.between_mirrors, self.recursion
 
 
-def chained(name: str, mixture: ChainMixture | TwoChains, **others: Any) -> Candidate:
+def chained(name: str, mixture: ChainMixture | TwoChains, **others: Any) -> GramCandidate:
     """A candidate with one chain or two."""
-    line = Candidate(name, mixture.on_a_line(), CHAINS) if mixture.ring else None
-    return Candidate(name, mixture, CHAINS, line=line, **others)
+    line = GramCandidate(name, mixture.on_a_line(), CHAINS) if mixture.ring else None
+    return GramCandidate(name, mixture, CHAINS, line=line, **others)
 
 
-def banded(name: str, mixture: MovingAverage, *, expensive: bool = False) -> Candidate:
+def banded(name: str, mixture: MovingAverage, *, expensive: bool = False) -> GramCandidate:
     """A candidate with few bands."""
-    line = Candidate(name, mixture.on_a_line(), MOVING_AVERAGES) if mixture.ring else None
-    return Candidate(name, mixture, MOVING_AVERAGES, line=line, expensive=expensive)
+    line = GramCandidate(name, mixture.on_a_line(), MOVING_AVERAGES) if mixture.ring else None
+    return GramCandidate(name, mixture, MOVING_AVERAGES, line=line, expensive=expensive)
 
 
-def candidates(kernel: FloatArray, settings: Settings = SETTINGS) -> list[Candidate]:
+def candidates(kernel: FloatArray, settings: GramSettings = SETTINGS) -> list[GramCandidate]:
     """Majorants of all targets, for all tilts."""
-    kept: dict[tuple[object, ...], Candidate] = {}
+    kept: dict[tuple[object, ...], GramCandidate] = {}
     scores: dict[float, float] = {}
     found = _targets(kernel, settings)
     for name, target in found.items():
@@ -121,7 +121,7 @@ def candidates(kernel: FloatArray, settings: Settings = SETTINGS) -> list[Candid
     ]
 
 
-def tilts(kernel: FloatArray, settings: Settings = SETTINGS) -> list[float]:
+def tilts(kernel: FloatArray, settings: GramSettings = SETTINGS) -> list[float]:
     """Tilts of majorants, and minorants, that may be best at some noise and delta.
 
     Powers of a number over the largest entry: a little more noise has the same majorants, only
@@ -135,14 +135,14 @@ def tilts(kernel: FloatArray, settings: Settings = SETTINGS) -> list[float]:
     return [ratio**power / largest for power in range(first, first + settings.tilts)]
 
 
-def distinct(mixture: ChainMixture, target: LagBounds, settings: Settings) -> tuple[float, ...]:
+def distinct(mixture: ChainMixture, target: LagBounds, settings: GramSettings) -> tuple[float, ...]:
     """What mixtures of one target differ in, to a few digits: many tilts have the same one."""
     largest = target.values[0]
     parts = (mixture.rho, mixture.common / largest, mixture.chain / largest)
     return tuple(round(float(part), settings.digits) for part in parts)
 
 
-def _targets(kernel: FloatArray, settings: Settings) -> dict[str, LagBounds]:
+def _targets(kernel: FloatArray, settings: GramSettings) -> dict[str, LagBounds]:
     """By name."""
     whole = _whole(kernel, settings)
     found = {"ring" if whole.ring else "line": whole}
@@ -159,13 +159,13 @@ def _targets(kernel: FloatArray, settings: Settings) -> dict[str, LagBounds]:
     return found
 
 
-def _whole(kernel: FloatArray, settings: Settings) -> LagBounds:
+def _whole(kernel: FloatArray, settings: GramSettings) -> LagBounds:
     """Bounds on all entries; those that lower some of them only if much is gained."""
     plain, compensated = cover(kernel), compensated_cover(kernel)
     return compensated if compensated.total < settings.much_less * plain.total else plain
 
 
-def _correlated_neighbours(values: FloatArray, settings: Settings) -> int:
+def _correlated_neighbours(values: FloatArray, settings: GramSettings) -> int:
     """Up to which distance on a ring bins share more than a negligible amount."""
     half = values[: values.size // 2 + 1]
     far = half > half.min() + settings.negligible * half[0]
@@ -173,8 +173,8 @@ def _correlated_neighbours(values: FloatArray, settings: Settings) -> int:
 
 
 def _with_alternatives(
-    name: str, target: LagBounds, one: ChainMixture, tilt: float, settings: Settings
-) -> Candidate:
+    name: str, target: LagBounds, one: ChainMixture, tilt: float, settings: GramSettings
+) -> GramCandidate:
     """A chain with what may be closer, or quicker: a second chain, mirrors instead of a ring."""
     doubled = cache(partial(_second_chain, target, one, tilt, settings))
     mirrored = None
@@ -190,7 +190,7 @@ def _with_alternatives(
 
 
 def _second_chain(
-    target: LagBounds, single: ChainMixture, tilt: float, settings: Settings
+    target: LagBounds, single: ChainMixture, tilt: float, settings: GramSettings
 ) -> tuple[TwoChains, float] | None:
     """Two chains, and by how much their score is better."""
     found = two_chain_majorant(target, single, tilt, settings)
@@ -216,8 +216,8 @@ def _two_band_candidates(
     kernel: FloatArray,
     targets: dict[str, LagBounds],
     scores: dict[float, float],
-    settings: Settings,
-) -> list[Candidate]:
+    settings: GramSettings,
+) -> list[GramCandidate]:
     """The matrix itself if it has no further bands, and majorants that beat all chains' scores.
 
     Those of all targets, and of the first residue classes that have two bands on their own.
@@ -238,8 +238,8 @@ def _two_band_candidates(
 
 
 def _few_band_candidates(
-    kernel: FloatArray, targets: dict[str, LagBounds], settings: Settings
-) -> list[Candidate]:
+    kernel: FloatArray, targets: dict[str, LagBounds], settings: GramSettings
+) -> list[GramCandidate]:
     """The matrix itself on a line, or on an arc of a ring, if it has few bands but more than two.
 
     Their lattices cost a power of the number of bands, so that chains are ahead unless the budget
@@ -254,7 +254,7 @@ def _few_band_candidates(
     ]
 
 
-def _exact_spacing(whole: LagBounds, settings: Settings) -> int | None:
+def _exact_spacing(whole: LagBounds, settings: GramSettings) -> int | None:
     """Every how-many-th bin shares nothing with the second next one, as few as possible."""
     half = whole.values[: whole.bins // 2 + 1] if whole.ring else whole.values
     # A matrix of equal entries reaches nowhere beyond what all have in common.

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from hockeystick._numerics.law import Side
-from hockeystick.analyses.gram.law.reading import Reading
+from hockeystick.analyses.gram.law.reading import LawReading
 from hockeystick.analyses.gram.search.best_first import BestFirstSearch
-from hockeystick.analyses.gram.search.candidates import Candidate
-from hockeystick.analyses.gram.search.evaluation import Evaluator, Found, Laws, Question
-from hockeystick.analyses.gram.search.settings import SETTINGS, Settings
+from hockeystick.analyses.gram.search.candidates import GramCandidate
+from hockeystick.analyses.gram.search.evaluation import Found, GramQuery, LatticeEvaluator, LawCache
+from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 from hockeystick.profile.refinement import Direction
 
 __all__ = ["GramSearch", "no_worse"]
@@ -20,54 +20,54 @@ __all__ = ["GramSearch", "no_worse"]
 class GramSearch:
     """The best bounds of candidates within a budget; laws and results are kept.
 
-    Which candidate is best depends on the question: at high noise the sum of all entries of the
+    Which candidate is best depends on the query: at high noise the sum of all entries of the
     Gram matrix counts, at low noise its diagonal.
     """
 
     def __init__(
-        self, candidates: list[Candidate], budget: float, settings: Settings = SETTINGS
+        self, candidates: list[GramCandidate], budget: float, settings: GramSettings = SETTINGS
     ) -> None:
         self._candidates = candidates
         self._budget = budget
-        self.laws = Laws(settings)
+        self.laws = LawCache(settings)
         self._found: dict[tuple[object, ...], Found] = {}
 
-    def best(self, question: Question, direction: Direction, accuracy: float) -> Found:
+    def best(self, query: GramQuery, direction: Direction, accuracy: float) -> Found:
         """The smallest bound in one direction."""
-        key = (question, direction, accuracy)
+        key = (query, direction, accuracy)
         if key not in self._found:
-            evaluator = Evaluator(self.laws, question, direction)
+            evaluator = LatticeEvaluator(self.laws, query, direction)
             search = BestFirstSearch(self._candidates, self._budget, evaluator, accuracy)
             self._found[key] = search.best()
         return self._found[key]
 
-    def reading(self, question: Question, direction: Direction, accuracy: float) -> Reading:
+    def reading(self, query: GramQuery, direction: Direction, accuracy: float) -> LawReading:
         """The law behind the smallest bound, as a bound at every epsilon."""
-        found = self.best(question, direction, accuracy)
+        found = self.best(query, direction, accuracy)
         return self.laws.reading(
             found.candidate,
             direction,
             side=Side.UPPER,
             fineness=found.fineness,
-            tail=question.tail,
+            tail=query.tail,
         )
 
-    def worst(self, question: Question, directions: Sequence[Direction], accuracy: float) -> Found:
+    def worst(self, query: GramQuery, directions: Sequence[Direction], accuracy: float) -> Found:
         """The largest over the directions of the smallest bounds; `directions` is not empty.
 
         A direction that one law shows to be hardly worse than another is not searched.
         """
         first, *others = directions
-        worst = self.best(question, first, accuracy)
+        worst = self.best(query, first, accuracy)
         for direction in others:
-            found = no_worse(Evaluator(self.laws, question, direction), worst)
+            found = no_worse(LatticeEvaluator(self.laws, query, direction), worst)
             if found is None:
-                found = self.best(question, direction, accuracy)
+                found = self.best(query, direction, accuracy)
             worst = max(worst, found, key=lambda one: one.value)
         return worst
 
 
-def no_worse(evaluator: Evaluator, other: Found) -> Found | None:
+def no_worse(evaluator: LatticeEvaluator, other: Found) -> Found | None:
     """The majorant of another direction, if it shows that this one is hardly worse.
 
     On a lattice that is as coarse as will do, and not finer than the other one's. With much noise
@@ -88,7 +88,7 @@ def no_worse(evaluator: Evaluator, other: Found) -> Found | None:
 class _Comparison:
     """How coarse a lattice may be to reach another bound, estimated from a line."""
 
-    def __init__(self, evaluator: Evaluator, other: Found) -> None:
+    def __init__(self, evaluator: LatticeEvaluator, other: Found) -> None:
         self._evaluator, self._other = evaluator, other
         self._settings = evaluator.laws.settings
         self._first = max(self._settings.first_fineness, other.fineness)

@@ -1,4 +1,4 @@
-"""Requests, and what candidates give for them; computed laws are kept by `Laws`."""
+"""Requests, and what candidates give for them; computed laws are kept by `LawCache`."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import numpy as np
 
 from hockeystick._numerics.law import Side
 from hockeystick._numerics.search import bracket
-from hockeystick.analyses.gram.law.reading import Reading, SumLaw
+from hockeystick.analyses.gram.law.reading import LawReading, SumLaw
 from hockeystick.analyses.gram.law.task import Mixture, Task
-from hockeystick.analyses.gram.search.candidates import Candidate
-from hockeystick.analyses.gram.search.settings import SETTINGS, Settings
+from hockeystick.analyses.gram.search.candidates import GramCandidate
+from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 from hockeystick.errors import PrecisionError
 from hockeystick.profile import Profile
 from hockeystick.profile.refinement import DELTA_FACTOR, SMALLEST_EPSILON, Bounds, Direction
 
-__all__ = ["Evaluator", "Found", "Laws", "Question"]
+__all__ = ["Found", "GramQuery", "LatticeEvaluator", "LawCache"]
 
 
-class Question(NamedTuple):
+class GramQuery(NamedTuple):
     """The epsilon at a delta, or the delta at an epsilon, with the tail beyond the lattices."""
 
     delta: float | None
     epsilon: float | None
     tail: float
 
-    def read(self, reading: Reading) -> float:
+    def read(self, reading: LawReading) -> float:
         """The number that a law gives."""
         if self.delta is not None:
             return reading.epsilon(self.delta)
@@ -56,47 +56,47 @@ class Found(NamedTuple):
 
     value: float
     direction: Direction
-    candidate: Candidate
+    candidate: GramCandidate
     fineness: float
 
 
 class _Key(NamedTuple):
     """What a law is of; candidates are told apart by identity."""
 
-    candidate: Candidate
+    candidate: GramCandidate
     direction: Direction
     side: Side
     fineness: float
     tail: float
 
 
-class Laws:
+class LawCache:
     """The laws of candidates, each computed once."""
 
-    def __init__(self, settings: Settings = SETTINGS) -> None:
+    def __init__(self, settings: GramSettings = SETTINGS) -> None:
         self.settings = settings
         self._laws: dict[_Key, SumLaw] = {}
-        self._ring_growth: dict[Candidate, float] = {}
+        self._ring_growth: dict[GramCandidate, float] = {}
 
     def reading(
         self,
-        candidate: Candidate,
+        candidate: GramCandidate,
         direction: Direction,
         *,
         side: Side,
         fineness: float,
         tail: float,
-    ) -> Reading:
+    ) -> LawReading:
         """The law at a fineness, as a bound."""
         key = _Key(candidate, direction, side, fineness, tail)
         if key not in self._laws:
             task = self._task(candidate, direction, side, fineness, tail)
             self._laws[key] = candidate.recursion.law(task)
-        return Reading(self._laws[key], candidate.mixture.common, direction, side)
+        return LawReading(self._laws[key], candidate.mixture.common, direction, side)
 
     def affordable(
         self,
-        candidate: Candidate,
+        candidate: GramCandidate,
         direction: Direction,
         *,
         tail: float,
@@ -115,11 +115,11 @@ class Laws:
         tolerance = settings.fineness_tolerance
         return bracket(fits, settings.finest, settings.coarsest, tolerance=tolerance)[1]
 
-    def evaluated(self, direction: Direction) -> list[tuple[Candidate, float]]:
+    def evaluated(self, direction: Direction) -> list[tuple[GramCandidate, float]]:
         """The candidates and finenesses of the laws that were computed, in this order."""
         return [(key.candidate, key.fineness) for key in self._laws if key.direction == direction]
 
-    def ring_growth(self, candidate: Candidate) -> float:
+    def ring_growth(self, candidate: GramCandidate) -> float:
         """By how much epsilon of a ring exceeds that of its line: the root of chi-squared's ratio.
 
         An estimate: it is right at high noise, where the sum of all entries decides, and near 1 at
@@ -135,39 +135,44 @@ class Laws:
         return self._ring_growth[candidate]
 
     def _task(
-        self, candidate: Candidate, direction: Direction, side: Side, fineness: float, tail: float
+        self,
+        candidate: GramCandidate,
+        direction: Direction,
+        side: Side,
+        fineness: float,
+        tail: float,
     ) -> Task[Mixture]:
         remove, lattices = direction == "remove", self.settings.lattices
         return Task(candidate.mixture, remove, side, fineness, tail, lattices)
 
 
-class Evaluator(NamedTuple):
-    """One question in one direction: upper bounds of candidates, and how they converge."""
+class LatticeEvaluator(NamedTuple):
+    """One query in one direction: upper bounds of candidates, and how they converge."""
 
-    laws: Laws
-    question: Question
+    laws: LawCache
+    query: GramQuery
     direction: Direction
 
-    def at(self, candidate: Candidate, fineness: float) -> Found:
+    def at(self, candidate: GramCandidate, fineness: float) -> Found:
         """The bound that a candidate gives on one lattice."""
         reading = self.laws.reading(
             candidate,
             self.direction,
             side=Side.UPPER,
             fineness=fineness,
-            tail=self.question.tail,
+            tail=self.query.tail,
         )
-        return Found(self.question.read(reading), self.direction, candidate, fineness)
+        return Found(self.query.read(reading), self.direction, candidate, fineness)
 
-    def affordable(self, candidate: Candidate, most: float) -> float:
+    def affordable(self, candidate: GramCandidate, most: float) -> float:
         """The smallest fineness that takes at most so many operations."""
-        return self.laws.affordable(candidate, self.direction, tail=self.question.tail, most=most)
+        return self.laws.affordable(candidate, self.direction, tail=self.query.tail, most=most)
 
     @property
     def usual_rate(self) -> float:
         """By how much the log of a bound grows with the square of the fineness, about."""
         settings = self.laws.settings
-        return settings.epsilon_rate if self.question.delta is not None else settings.delta_rate
+        return settings.epsilon_rate if self.query.delta is not None else settings.delta_rate
 
     def rate(self, coarse: Found, fine: Found) -> float:
         """The same, measured from two lattices; where that is not possible, the usual one."""

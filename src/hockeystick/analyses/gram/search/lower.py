@@ -15,15 +15,15 @@ from hockeystick.analyses.gram.order.blocks import block_shifts
 from hockeystick.analyses.gram.order.lag_bounds import floor
 from hockeystick.analyses.gram.order.moving_average import few_bands_below, two_bands
 from hockeystick.analyses.gram.search.candidates import (
-    Candidate,
+    GramCandidate,
     banded,
     chained,
     distinct,
     tilts,
 )
-from hockeystick.analyses.gram.search.evaluation import Laws, Question
+from hockeystick.analyses.gram.search.evaluation import GramQuery, LawCache
 from hockeystick.analyses.gram.search.programmes import best_minorant
-from hockeystick.analyses.gram.search.settings import SETTINGS, Settings
+from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.mechanisms import random_shift
 from hockeystick.profile.refinement import Direction
@@ -34,48 +34,50 @@ __all__ = ["LowerSearch", "block_lengths"]
 class LowerSearch:
     """The largest lower bound; `most_work` is what one law may take, in operations."""
 
-    def __init__(self, kernel: FloatArray, most_work: float, settings: Settings = SETTINGS) -> None:
+    def __init__(
+        self, kernel: FloatArray, most_work: float, settings: GramSettings = SETTINGS
+    ) -> None:
         self._kernel = kernel
         self._most_work = most_work
         self._settings = settings
-        self._laws = Laws(settings)
+        self._laws = LawCache(settings)
         self._profiles: dict[int, Profile] = {}
 
-    def best(self, question: Question, directions: Sequence[Direction]) -> float:
+    def best(self, query: GramQuery, directions: Sequence[Direction]) -> float:
         """Blocks are quick, and tell which direction the others are computed for."""
-        found = {direction: self._of_blocks(question, direction) for direction in directions}
+        found = {direction: self._of_blocks(query, direction) for direction in directions}
         worst = max(found, key=lambda direction: found[direction])
-        return max(found[worst], self._of_bands(question, worst), self._of_chains(question, worst))
+        return max(found[worst], self._of_bands(query, worst), self._of_chains(query, worst))
 
-    def _of_chains(self, question: Question, direction: Direction) -> float:
+    def _of_chains(self, query: GramQuery, direction: Direction) -> float:
         """The one that is best on a coarse lattice; none where the matrix itself has two bands."""
         if self._two_bands:
             return 0.0
         coarse = self._settings.choice_work * self._most_work
-        best = max(self._chains, key=lambda one: self._bound(question, direction, one, coarse))
-        return self._bound(question, direction, best, self._most_work)
+        best = max(self._chains, key=lambda one: self._bound(query, direction, one, coarse))
+        return self._bound(query, direction, best, self._most_work)
 
-    def _of_bands(self, question: Question, direction: Direction) -> float:
+    def _of_bands(self, query: GramQuery, direction: Direction) -> float:
         """From what is nearest to the matrix itself."""
-        found = [self._bound(question, direction, one, self._most_work) for one in self._two_bands]
+        found = [self._bound(query, direction, one, self._most_work) for one in self._two_bands]
         if self._few_bands is not None:
             work = self._settings.band_work * self._most_work
-            found.append(self._bound(question, direction, self._few_bands, work))
+            found.append(self._bound(query, direction, self._few_bands, work))
         return max(found, default=0.0)
 
     def _bound(
-        self, question: Question, direction: Direction, candidate: Candidate, most: float
+        self, query: GramQuery, direction: Direction, candidate: GramCandidate, most: float
     ) -> float:
         """On the finest lattice that is affordable; 0 if there is none."""
-        side, tail = Side.LOWER, question.tail
+        side, tail = Side.LOWER, query.tail
         fineness = self._laws.affordable(candidate, direction, most=most, side=side, tail=tail)
         if fineness >= self._settings.coarsest:
             return 0.0
         reading = self._laws.reading(candidate, direction, fineness=fineness, side=side, tail=tail)
-        return question.read(reading)
+        return query.read(reading)
 
     @cached_property
-    def _two_bands(self) -> list[Candidate]:
+    def _two_bands(self) -> list[GramCandidate]:
         """A ring takes many runs, and may be cut open."""
         exact = two_bands(self._kernel)
         if exact is None:
@@ -85,20 +87,20 @@ class LowerSearch:
         return [banded("two bands", one) for one in opened]
 
     @cached_property
-    def _few_bands(self) -> Candidate | None:
+    def _few_bands(self) -> GramCandidate | None:
         if self._two_bands:
             return None
         below = few_bands_below(self._kernel, self._settings.most_bands)
         return None if below is None else banded("few bands", below)
 
     @cached_property
-    def _chains(self) -> list[Candidate]:
+    def _chains(self) -> list[GramCandidate]:
         lowest, settings = floor(self._kernel), self._settings
         chains = [best_minorant(lowest, one, settings) for one in tilts(self._kernel, settings)]
         different = {distinct(one, lowest, settings): one for one in chains}
         return [chained("minorant", one) for one in different.values()]
 
-    def _of_blocks(self, question: Question, direction: Direction) -> float:
+    def _of_blocks(self, query: GramQuery, direction: Direction) -> float:
         """From single bins, which are independent then, to all of them along one direction.
 
         Entries between blocks are left out, which is a smaller matrix unless some are negative.
@@ -109,7 +111,7 @@ class LowerSearch:
 
         def bound(length: int) -> float:
             accuracy = self._settings.profile_accuracy
-            return question.bounds_of(self._profile(length), (direction,), accuracy).lower
+            return query.bounds_of(self._profile(length), (direction,), accuracy).lower
 
         best = max(block_lengths(bins), key=bound)
         beside = {min(max(round(factor * best), 1), bins) for factor in self._settings.beside}

@@ -19,7 +19,7 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick.analyses.gram.order.chains import ChainMixture, TwoChains
 from hockeystick.analyses.gram.order.domination import (
     MARGIN,
-    Family,
+    LagFamily,
     chain_above,
     chain_below,
     chain_shapes,
@@ -31,7 +31,7 @@ from hockeystick.analyses.gram.order.domination import (
 )
 from hockeystick.analyses.gram.order.lag_bounds import LagBounds
 from hockeystick.analyses.gram.order.moving_average import MovingAverage
-from hockeystick.analyses.gram.search.settings import SETTINGS, Settings
+from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 
 __all__ = [
     "best_majorant",
@@ -51,7 +51,7 @@ class Programme:
     At high noise only the sum of all entries matters, at low noise only the diagonal.
     """
 
-    def __init__(self, family: Family, tilt: float, settings: Settings) -> None:
+    def __init__(self, family: LagFamily, tilt: float, settings: GramSettings) -> None:
         self.family = family
         self._tilt = tilt
         self._settings = settings
@@ -128,7 +128,9 @@ class Programme:
         return hats
 
 
-def best_majorant(target: LagBounds, tilt: float, settings: Settings = SETTINGS) -> ChainMixture:
+def best_majorant(
+    target: LagBounds, tilt: float, settings: GramSettings = SETTINGS
+) -> ChainMixture:
     """The chain above the target with the smallest score; some 14 linear programmes."""
     rho, amplitudes = _best_length(target, tilt, settings, Programme.above, 1.0)
     if amplitudes is None:
@@ -136,7 +138,9 @@ def best_majorant(target: LagBounds, tilt: float, settings: Settings = SETTINGS)
     return chain_above(target, rho, amplitudes)
 
 
-def best_minorant(target: LagBounds, tilt: float, settings: Settings = SETTINGS) -> ChainMixture:
+def best_minorant(
+    target: LagBounds, tilt: float, settings: GramSettings = SETTINGS
+) -> ChainMixture:
     """The chain below the target with the largest score; some 14 linear programmes."""
     rho, amplitudes = _best_length(target, tilt, settings, Programme.below, -1.0)
     if amplitudes is None:
@@ -147,7 +151,7 @@ def best_minorant(target: LagBounds, tilt: float, settings: Settings = SETTINGS)
 def _best_length(
     target: LagBounds,
     tilt: float,
-    settings: Settings,
+    settings: GramSettings,
     solve: Callable[[Programme], FloatArray | None],
     sign: float,
 ) -> tuple[float, FloatArray | None]:
@@ -155,7 +159,7 @@ def _best_length(
 
     @cache
     def fitted(length: float) -> tuple[float, FloatArray | None]:
-        programme = Programme(Family(target, chain_shapes(_rho(length))), tilt, settings)
+        programme = Programme(LagFamily(target, chain_shapes(_rho(length))), tilt, settings)
         amplitudes = solve(programme)
         if amplitudes is None:
             return math.inf, None
@@ -178,15 +182,15 @@ def _rho(length: float) -> float:
 
 
 def score_of_chain(
-    target: LagBounds, chain: ChainMixture, tilt: float, settings: Settings = SETTINGS
+    target: LagBounds, chain: ChainMixture, tilt: float, settings: GramSettings = SETTINGS
 ) -> float:
     """The score of a majorant with a single chain."""
-    programme = Programme(Family(target, chain_shapes(chain.rho)), tilt, settings)
+    programme = Programme(LagFamily(target, chain_shapes(chain.rho)), tilt, settings)
     return programme.score(np.array([chain.common, chain.chain, chain.own]))
 
 
 def two_chain_majorant(
-    target: LagBounds, single: ChainMixture, tilt: float, settings: Settings = SETTINGS
+    target: LagBounds, single: ChainMixture, tilt: float, settings: GramSettings = SETTINGS
 ) -> tuple[TwoChains, float] | None:
     """Two chains around the best single one, and their score; some twelve linear programmes.
 
@@ -198,7 +202,7 @@ def two_chain_majorant(
     def fitted(short: float, long: float) -> tuple[float, FloatArray | None]:
         if not settings.shortest <= short < long <= settings.longest:
             return math.inf, None
-        family = Family(target, chain_shapes(_rho(short), _rho(long)))
+        family = LagFamily(target, chain_shapes(_rho(short), _rho(long)))
         programme = Programme(family, tilt, settings)
         amplitudes = programme.above()
         if amplitudes is None:
@@ -223,10 +227,10 @@ def two_chain_majorant(
 
 
 def two_band_majorant(
-    target: LagBounds, tilt: float, settings: Settings = SETTINGS
+    target: LagBounds, tilt: float, settings: GramSettings = SETTINGS
 ) -> tuple[MovingAverage, float] | None:
     """A common part and two bands, and their score; one linear programme."""
-    programme = Programme(Family(target, two_band_shapes), tilt, settings)
+    programme = Programme(LagFamily(target, two_band_shapes), tilt, settings)
     amplitudes = programme.above()
     if amplitudes is None:
         return None

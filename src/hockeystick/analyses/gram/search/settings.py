@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from hockeystick.analyses.gram.law.task import LATTICES, LatticeSettings
 
-__all__ = ["SETTINGS", "Settings"]
+__all__ = ["SETTINGS", "GramSettings"]
 
 
 @dataclass(frozen=True)
-class Settings:
+class GramSettings:
     """What the search tries, and how much work it gives to it.
 
     `benchmarks/gram_settings.py` measures what a change of a setting does to epsilon and to the
@@ -163,4 +163,4 @@ class Settings:
     beside: tuple[float, ...] = (0.75, 1.5)
 
 
-SETTINGS = Settings()
+SETTINGS = GramSettings()
