@@ -113,7 +113,7 @@ class LagFamily:
         return result
 
 
-# From amplitudes of a `LagFamily` to a matrix. The chain and the diagonal are multiplied by A_i A_j,
+# From amplitudes of a `LagFamily` to a matrix. Chain and diagonal are multiplied by A_i A_j,
 # a congruence, which keeps the order. The common part keeps its full size above, where it is larger
 # than with the amplitudes; below it has to be reduced to the smallest of them.
 
