@@ -5,29 +5,61 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields, is_dataclass
-from functools import wraps
+from functools import update_wrapper
 from typing import Any, TypeVar, get_type_hints
 
 import typer
 
-__all__ = ["gathered", "options_of", "taken_from"]
+__all__ = ["Command", "gathered", "options_of", "taken_from"]
 
 Group = TypeVar("Group")
 
 
-def gathered(command: Callable[..., None]) -> Callable[..., None]:
+class Command:
+    """A command for Typer whose options are worked out when Typer reads its signature.
+
+    Schemes and strategies that are registered until then have theirs. The command has the name and
+    the help of the function `original`.
+    """
+
+    __name__: str
+
+    def __init__(
+        self,
+        original: Callable[..., None],
+        call: Callable[..., None],
+        parameters: Callable[[], list[inspect.Parameter]],
+    ) -> None:
+        update_wrapper(self, original, ("__module__", "__name__", "__qualname__", "__doc__"), ())
+        self._call = call
+        self._parameters = parameters
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.Signature(self._parameters())
+
+    @property
+    def __annotations__(self) -> dict[str, Any]:  # type: ignore[override]
+        # Annotated types are evaluated already, so there is nothing left to look up by name.
+        return {parameter.name: parameter.annotation for parameter in self._parameters()}
+
+    def __call__(self, **options: Any) -> None:
+        """Run it with one value for each option."""
+        self._call(**options)
+
+
+def gathered(command: Callable[..., None]) -> Command:
     """The command with each parameter that is a dataclass replaced by the dataclass's fields.
 
-    Typer reads options from the signature of a function. The returned function has one keyword for
-    each field, gathers them into the dataclasses again and calls the command. A field whose
-    metadata has "spread" stands for several options: it is the dictionary of the parameters that
-    the function under that key returns.
+    Typer reads options from a signature. The returned command has one keyword for each field,
+    gathers them into the dataclasses again and calls the function. A field whose metadata has
+    "spread" stands for several options: it is the dictionary of the parameters that the function
+    under that key returns.
     """
     hints = get_type_hints(command, include_extras=True)
-    groups = {n: inspect.signature(command).parameters[n] for n in hints if is_dataclass(hints[n])}
+    groups = [name for name, hint in hints.items() if is_dataclass(hint)]
 
-    @wraps(command)
-    def spread(**options: Any) -> None:
+    def call(**options: Any) -> None:
         for name in groups:
             options[name] = taken_from(options, hints[name])
         try:
@@ -38,17 +70,17 @@ def gathered(command: Callable[..., None]) -> Callable[..., None]:
                 typer.echo(f"interrupted: {interruption}", err=True)
             raise
 
-    parameters: list[inspect.Parameter] = []
-    for name, parameter in inspect.signature(command).parameters.items():
-        if name in groups:
-            parameters += options_of(hints[name])
-        else:
-            changed = parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints[name])
-            parameters.append(changed)
-    # Annotated types are evaluated already, so there is nothing left to look up by name.
-    spread.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    spread.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return spread
+    def parameters() -> list[inspect.Parameter]:
+        found: list[inspect.Parameter] = []
+        for name, parameter in inspect.signature(command).parameters.items():
+            if name in groups:
+                found += options_of(hints[name])
+            else:
+                changed = parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints[name])
+                found.append(changed)
+        return found
+
+    return Command(command, call, parameters)
 
 
 def options_of(group: type[Any]) -> list[inspect.Parameter]:

@@ -85,14 +85,6 @@ class PlanOptions:
         ),
     ]
     steps: Annotated[int, typer.Option(help="Number of updates.", rich_help_panel=RUN)]
-    warm_start: Annotated[
-        bool | None,
-        typer.Option(
-            "--warm-start/--cold-start",
-            help="min-sep: begin in the stationary law (as by default), or with all allowed.",
-            rich_help_panel=RUN,
-        ),
-    ] = None
     batch_size: Annotated[
         float | None,
         typer.Option(

@@ -23,8 +23,9 @@ PLAIN = (bool, int, float, str)
 def further_options(known: Iterable[str], *, panel: str) -> list[inspect.Parameter]:
     """Options for what registered schemes and strategies take besides the known names.
 
-    All fields of a scheme, and what a strategy cannot do without, if their types are plain. The
-    help is what the docstring says about the parameter, up to the first full stop.
+    All fields of a scheme, and what a strategy cannot do without, if their types are plain; None
+    stands for an option that is left out. The help is what the docstring says about the parameter,
+    up to the first full stop. A field may spell its flags: `metadata={"flags": "--this/--that"}`.
     """
     found: dict[str, inspect.Parameter] = {}
     for owner, names in _owners():
@@ -33,15 +34,13 @@ def further_options(known: Iterable[str], *, panel: str) -> list[inspect.Paramet
             kind = _plain(hints[name])
             if name not in (*known, *found) and kind is not None:
                 option = typer.Option(
-                    *([f"--{name.replace('_', '-')}"] if kind is bool else []),
-                    help=_described(owner, name),
-                    rich_help_panel=panel,
+                    *_flags(owner, name, kind), help=_described(owner, name), rich_help_panel=panel
                 )
                 found[name] = inspect.Parameter(
                     name,
                     inspect.Parameter.KEYWORD_ONLY,
-                    default=False if kind is bool else None,
-                    annotation=Annotated[bool if kind is bool else kind | None, option],
+                    default=None,
+                    annotation=Annotated[kind | None, option],
                 )
     return list(found.values())
 
@@ -63,6 +62,14 @@ def _needed(factorization: Callable[..., Any]) -> list[str]:
     """The parameters without a default, beside the number of steps."""
     parameters = inspect.signature(factorization).parameters.values()
     return [p.name for p in parameters if p.default is p.empty and p.name != "steps"]
+
+
+def _flags(owner: Callable[..., Any], name: str, kind: type) -> list[str]:
+    """How the option is spelled, where Typer would spell it otherwise: no switch has a --no."""
+    field = getattr(owner, "__dataclass_fields__", {}).get(name)
+    if field is not None and "flags" in field.metadata:
+        return [str(field.metadata["flags"])]
+    return [f"--{name.replace('_', '-')}"] if kind is bool else []
 
 
 def _plain(hint: Any) -> type | None:

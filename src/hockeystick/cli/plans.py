@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 from hockeystick.cli.options import PlanOptions
@@ -82,11 +82,9 @@ def described(plan: Plan, options: PlanOptions) -> dict[str, Any]:
 
 
 def _given(options: PlanOptions) -> dict[str, Any]:
-    """The parameters on the command line: everything that differs from what stands for absence."""
-    defaults = {field.name: field.default for field in fields(options)}
-    values = asdict(options).items()
-    known = {n: v for n, v in values if n not in OF_THE_PLAN and v is not defaults[n]}
-    return known | {n: v for n, v in options.further.items() if v is not None and v is not False}
+    """The parameters that are not left out."""
+    known = {n: v for n, v in asdict(options).items() if n not in OF_THE_PLAN}
+    return {n: v for n, v in (known | options.further).items() if v is not None}
 
 
 def _check(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +14,7 @@ from rich.table import Table
 from hockeystick._text import escaped
 from hockeystick.cli.answers import MethodAnswer
 from hockeystick.cli.draw_plans import show_draw_plans
-from hockeystick.cli.gather import gathered
+from hockeystick.cli.gather import Command, gathered
 from hockeystick.cli.options import (
     AccountingOptions,
     Delta,
@@ -51,34 +50,37 @@ StatementFile = Annotated[
 ]
 
 
-def or_statement(command: Callable[..., None]) -> Callable[..., None]:
+def or_statement(command: Callable[..., None]) -> Command:
     """The command with a file as an argument that takes the place of all its options.
 
     Options that the command requires are then required only without the file.
     """
-    known = inspect.signature(command).parameters
-    required = [name for name, one in known.items() if one.default is one.empty]
-    absent = {name: None if name in required else one.default for name, one in known.items()}
 
-    @wraps(command)
-    def either(**options: Any) -> None:
+    def call(**options: Any) -> None:
         path = options.pop(FILE)
+        known = inspect.signature(command).parameters
         if path is None:
-            _require(required, options)
+            _require([name for name, one in known.items() if one.default is one.empty], options)
             command(**options)
             return
         for name, value in options.items():
-            if name != "json" and value != absent[name]:
+            if name != "json" and value != _absent(known[name]):
                 raise InvalidParameter(name, "left out with a statement", value)
         recheck_file(path, json=options["json"])
 
-    argument = inspect.Parameter(
-        FILE, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=StatementFile
-    )
-    options = [one.replace(default=absent[name]) for name, one in known.items()]
-    either.__annotations__ = {one.name: one.annotation for one in (argument, *options)}
-    either.__signature__ = inspect.Signature([argument, *options])  # type: ignore[attr-defined]
-    return either
+    def parameters() -> list[inspect.Parameter]:
+        argument = inspect.Parameter(
+            FILE, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=StatementFile
+        )
+        known = inspect.signature(command).parameters.values()
+        return [argument, *(one.replace(default=_absent(one)) for one in known)]
+
+    return Command(command, call, parameters)
+
+
+def _absent(parameter: inspect.Parameter) -> Any:
+    """What stands for an option that is left out."""
+    return None if parameter.default is parameter.empty else parameter.default
 
 
 def recheck_file(path: Path, *, json: bool) -> None:
