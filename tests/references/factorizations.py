@@ -16,10 +16,10 @@ from hockeystick.strategies.normals import fill_normal
 __all__ = [
     "dense",
     "drawn",
+    "error_times_sensitivity",
     "generic_minimum",
     "patterns",
     "prefix_root",
-    "priced",
     "row_errors",
     "worst_length",
 ]
@@ -60,7 +60,7 @@ def worst_length(C: Array, separation: int, participations: int | None) -> float
     )
 
 
-def priced(C: Array, workload: Array, error: str, steps: list[int]) -> float:
+def error_times_sensitivity(C: Array, workload: Array, error: str, steps: list[int]) -> float:
     """Squared error times the squared length of the sum of these columns."""
     rows = row_errors(C, workload)
     worst = rows.mean() if error == "mean" else rows.max()

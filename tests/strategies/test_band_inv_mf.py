@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 from hockeystick import strategies
-from references.factorizations import dense, priced, worst_length
+from references.factorizations import dense, error_times_sensitivity, worst_length
 
 # Steps, bands of the inverse, separation, participations.
 PATTERNS = [
@@ -42,7 +42,7 @@ def test_a_generic_optimiser_finds_nothing_better(n, bands, decay, error):
     strategy = strategies.band_inv_mf(n, bands, error=error, workload=workload)
 
     def value(a):
-        return priced(np.linalg.inv(dense([1.0, *-a], n)), workload, error, [0])
+        return error_times_sensitivity(np.linalg.inv(dense([1.0, *-a], n)), workload, error, [0])
 
     rng = np.random.default_rng(n)
     found = [

@@ -12,7 +12,7 @@ from hockeystick.strategies.band_mf import _objective as banded_objective
 from hockeystick.strategies.blt import _objective as buffered_objective
 from hockeystick.strategies.blt import _start
 from hockeystick.strategies.objective import error_weights, participation_series
-from references.factorizations import dense, priced
+from references.factorizations import dense, error_times_sensitivity
 
 N = 11
 CASES = pytest.mark.parametrize("error", ["mean", "max"])
@@ -59,7 +59,7 @@ def test_banded(error, decay):
     target = strategies.momentum(N, decay=decay)
     weights = error_weights(error, N)
     assert_gradient(lambda x: banded_objective(x, target, weights), c)
-    expected = priced(dense(c, N), target, error, [0])
+    expected = error_times_sensitivity(dense(c, N), target, error, [0])
     assert banded_objective(c, target, weights)[0] == pytest.approx(expected, rel=1e-12)
 
 
@@ -81,7 +81,9 @@ def test_inverse(error, decay, participation):
     assert_gradient(lambda x: inverse_objective(x, **arguments), d)
     assert_gradient(in_fractions, fractions)
     steps = np.flatnonzero(arguments["pattern"])
-    expected = priced(np.linalg.inv(dense(d, N)), arguments["target"], error, steps)
+    expected = error_times_sensitivity(
+        np.linalg.inv(dense(d, N)), arguments["target"], error, steps
+    )
     assert in_fractions(fractions)[0] == pytest.approx(expected, rel=1e-12)
 
 
@@ -108,5 +110,5 @@ def test_buffered(error, decay, participation, buffers):
     decays, weights = 1 / (1 + np.exp(-x[:buffers])), np.exp(x[buffers:])
     c = [1.0, *(weights @ decays[:, None] ** np.arange(N - 1))]
     steps = np.flatnonzero(arguments["pattern"])
-    expected = priced(dense(c, N), arguments["target"], error, steps)
+    expected = error_times_sensitivity(dense(c, N), arguments["target"], error, steps)
     assert buffered_objective(x, **arguments)[0] == pytest.approx(expected, rel=1e-12)

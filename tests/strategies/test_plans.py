@@ -136,7 +136,7 @@ def test_other_schemes_reveal_the_participation():
 
 
 def test_poisson_with_correlated_noise():
-    """Columns that meet are priced by steps that dominate them, better than known participation."""
+    """Overlapping columns: steps that dominate them are better than known participation."""
     plan = hs.Plan(sampling=hs.Poisson(rate=0.02), steps=40, strategy=strategies.bsr(40, 4))
     kinds = hs.methods(plan)
     assert [name for name in kinds if kinds[name] == "proven"] == ["gaussian", "poisson-reduction"]

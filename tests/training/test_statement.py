@@ -45,7 +45,7 @@ def through_json(value):
 
 
 def test_early_stopping_buys_nothing():
-    """The price is that of the planned steps, however many were taken; the text says so."""
+    """Epsilon is that of the planned steps, however many were taken; the text says so."""
     early, all_of_them = (statement(record(taken_steps=n), delta=1e-5) for n in (10, STEPS))
     wanted = hs.account(PLAN, noise_multiplier=1.1).epsilon(1e-5)
     assert early.epsilon == all_of_them.epsilon == wanted
