@@ -93,9 +93,9 @@ def test_the_name_stands_for_the_defaults():
 
 
 def test_what_is_not_simulated():
-    """A scheme without a simulation, with the schemes that have one."""
+    """A scheme without a simulation, with the methods that apply to it."""
     plan = hs.Plan(sampling=hs.FullBatch(), steps=8)
-    with pytest.raises(UnsupportedPlan, match="min-sep"):
+    with pytest.raises(UnsupportedPlan, match="not simulated; methods that do: gaussian"):
         bounded(plan)
 
 
