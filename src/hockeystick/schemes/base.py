@@ -182,11 +182,14 @@ class Sampling(ABC):
 
     def rate_for_filters(self, run: Run) -> float | Missing:
         """The rate at which each step alone is Poisson sampled: filters charge step by step."""
-        sampling = self.independent_sampling(run)
-        exact = not isinstance(sampling, Missing) and sampling.exact and sampling.most is None
-        if isinstance(sampling, Missing) or not exact or sampling.copies > 1:
-            return Missing(f"the steps of {self.name} are not independent", always=True)
-        return sampling.rate
+        sampling, reason = (
+            self.independent_sampling(run),
+            f"the steps of {self.name} are not independent and alike",
+        )
+        if isinstance(sampling, Missing):
+            return Missing(reason, always=sampling.always)
+        alike = sampling.exact and sampling.most is None and sampling.copies == 1
+        return sampling.rate if alike else Missing(reason)
 
     def simulation(self, run: Run) -> Simulator | Missing:
         """How privacy losses of the run are drawn, for Monte Carlo."""
