@@ -17,7 +17,7 @@ import numpy as np
 import hockeystick as hs
 from curves import Drawing, curve, run
 from hockeystick.accounting.baselines import BASELINES
-from hockeystick.profile.refinement import BOTH
+from hockeystick.profile.resolution import BOTH
 from printed_analyses import orders_up_to, theorem_3_2, theorem_4_1
 
 DELTA = 1e-10

@@ -25,7 +25,7 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.search import bracket
 from hockeystick.analyses.conditional.bound import ConditionalBound
 from hockeystick.analyses.conditional.posterior_tails import Tails, posterior_tails
-from hockeystick.profile.refinement import Direction
+from hockeystick.profile.resolution import Direction
 
 __all__ = [
     "Rule",

@@ -12,7 +12,7 @@ from hockeystick.bounds.analysis import KINDS, Analysis, Evaluated, Kind, Query,
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.errors import InvalidParameter
 from hockeystick.profile import DEFAULT_ACCURACY, Profile
-from hockeystick.profile.refinement import BOTH, Direction
+from hockeystick.profile.resolution import BOTH, Direction
 
 __all__ = ["ADJACENCY", "KINDS", "Analysis", "Answer", "Guarantee", "Kind", "directions_for"]
 

@@ -6,7 +6,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.accounting.baselines import BASELINES
-from hockeystick.profile.refinement import BOTH
+from hockeystick.profile.resolution import BOTH
 
 ONE_BLOCK = hs.Plan(sampling=hs.RandomAllocation(picks=1, out_of=1000), steps=1000)
 

@@ -8,7 +8,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.bounds.profiles import ProfileBound, UpperLaws, upper_side
-from hockeystick.profile.refinement import BOTH
+from hockeystick.profile.resolution import BOTH
 
 PROFILES = {
     "poisson": hs.Profile.gaussian(noise_multiplier=1.0).subsample(0.02).self_compose(300),

@@ -7,7 +7,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.bounds.subsampled import SubsampledBound, subsampled
-from hockeystick.profile.refinement import BOTH
+from hockeystick.profile.resolution import BOTH
 
 STEP = hs.Profile.gaussian(noise_multiplier=0.8)
 FULL = ProfileBound(STEP)

@@ -16,7 +16,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.accounting.baselines import BASELINES
-from hockeystick.profile.refinement import BOTH
+from hockeystick.profile.resolution import BOTH
 
 Pair = tuple[Any, Any]
 

@@ -10,7 +10,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.analyses.conditional.bound import ConditionalBound
-from hockeystick.profile.refinement import BOTH
+from hockeystick.profile.resolution import BOTH
 
 PROVEN = ("gaussian", "renyi", "conditional")
 

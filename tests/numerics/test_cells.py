@@ -8,7 +8,7 @@ import pytest
 from hockeystick._numerics.cells import law_from_cells, mixture
 from hockeystick._numerics.gaussian import gaussian_cells
 from hockeystick._numerics.law import Law, Resolution, Side
-from hockeystick.profile.expressions.mechanisms import Gaussian, Laplace
+from hockeystick.profile.expressions.mechanisms import GaussianPair, Laplace
 from references.gaussian import gaussian_delta
 from references.laws import measure, p_mass, q_mass
 from references.outcomes import hockey_stick, reverse
@@ -49,13 +49,13 @@ def test_outer_cells_are_charged_in_full():
     assert lower.p_infinite == 0.0
 
 
-@pytest.mark.parametrize("expression", [Gaussian(1.5), Laplace(0.7), Laplace(20.0)])
+@pytest.mark.parametrize("expression", [GaussianPair(1.5), Laplace(0.7), Laplace(20.0)])
 @pytest.mark.parametrize("step", [0.5, 0.1, 0.02])
 def test_laws_of_mechanisms_enclose_their_closed_forms(expression, step):
     """At every step and epsilon, in both directions."""
     resolution = Resolution(step, 1e-12, 10.0)
     lower, upper = (measure(expression.law(side, resolution)) for side in (Side.LOWER, Side.UPPER))
-    reach = 3.0 if isinstance(expression, Gaussian) else 1 / expression.scale
+    reach = 3.0 if isinstance(expression, GaussianPair) else 1 / expression.scale
     for epsilon in np.linspace(-1.2, 1.2, 13) * reach:
         for forward in (True, False):
             value = expression.closed_form(epsilon, reverse=not forward)

@@ -11,7 +11,7 @@ from hockeystick._numerics.envelope import deltas, dominates, maximum, minimum
 from hockeystick._numerics.law import Law, Resolution, Side, subsample
 from hockeystick.profile.expressions.composed import compose
 from hockeystick.profile.expressions.discrete import randomized_response
-from hockeystick.profile.expressions.mechanisms import Gaussian, Laplace
+from hockeystick.profile.expressions.mechanisms import GaussianPair, Laplace
 from hypothesis_strategies import law_of, narrow_pairs, pairs, quick
 from references import kernels as slow
 from references import outcomes as plain
@@ -114,7 +114,7 @@ def test_corners_that_differ_by_rounding(pair, noise, envelope):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("envelope", [maximum, minimum])
-@pytest.mark.parametrize("expression", [Gaussian(0.7), Laplace(1.3), Laplace(83.0)])
+@pytest.mark.parametrize("expression", [GaussianPair(0.7), Laplace(1.3), Laplace(83.0)])
 @pytest.mark.parametrize("side", list(Side))
 def test_symmetric_laws_are_their_own_envelopes(envelope, expression, side):
     """A symmetric pair and its mirror image differ by rounding only."""
@@ -171,7 +171,7 @@ def test_domination_looks_at_the_ends():
 def test_envelopes_of_grids_and_lattices(noise, rate, epsilon, *, count, step, side, envelope):
     """Laws with losses next to 0 and next to each other: no mass appears, none is lost."""
     resolution = Resolution(step, 1e-15, 12.0)
-    sampled = subsample(Gaussian(1 / noise).law(side, resolution), rate)
+    sampled = subsample(GaussianPair(1 / noise).law(side, resolution), rate)
     response = compose([(randomized_response(epsilon, 3), count)]).law(side, resolution)
     result = envelope(sampled, response)
     assert result.p.sum() + result.p_infinite == pytest.approx(1.0, rel=1e-9)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hockeystick._numerics.gaussian import gaussian_cells, gaussian_delta, quantile_of_tail
-from hockeystick.profile.expressions.mechanisms import Gaussian
+from hockeystick.profile.expressions.mechanisms import GaussianPair
 from references.gaussian import gaussian_delta as exact_delta
 from references.outcomes import exact, number
 
@@ -19,7 +19,7 @@ def test_delta_within_its_stated_error(sigma, deviations):
     epsilon = mu * (mu / 2 + deviations)
     value = exact_delta(mu, epsilon)
     error = abs(gaussian_delta(mu, epsilon) / value - 1)
-    assert error <= Gaussian(mu).closed_form_error
+    assert error <= GaussianPair(mu).closed_form_error
 
 
 @pytest.mark.parametrize("mu", [1e-3, 0.1, 1.0, 7.0, 30.0])

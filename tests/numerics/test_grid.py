@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hockeystick._numerics.grid import matched_grid
 from hockeystick._numerics.law import Resolution, Side, moments
 from hockeystick.profile.expressions.discrete import from_pmfs
-from hockeystick.profile.expressions.mechanisms import Gaussian
+from hockeystick.profile.expressions.mechanisms import GaussianPair
 from hypothesis_strategies import law_of, pairs, quick
 
 
@@ -36,7 +36,7 @@ def test_nodes_increase_and_cover(pair, step, tail, nats, beyond):
 @pytest.mark.parametrize("step", [0.2, 0.05, 0.01])
 def test_spacing_follows_the_standard_deviation(step):
     """At the centre of a Gaussian law the nodes are at most about `step` deviations apart."""
-    law = Gaussian(2.0).law(Side.UPPER, Resolution(step, 1e-15, 10.0))
+    law = GaussianPair(2.0).law(Side.UPPER, Resolution(step, 1e-15, 10.0))
     nodes = matched_grid(law, law.loss[0], law.loss[-1], Resolution(step, 1e-15, 10.0))
     spread = moments(law)
     for mean in (spread.mean_q, spread.mean_p):

@@ -17,7 +17,7 @@ from hockeystick._numerics.law import Resolution, Side, reverse
 from hockeystick._numerics.moments import moments_of_law
 from hockeystick.profile.expressions.base import Reversed
 from hockeystick.profile.expressions.discrete import from_pmfs
-from hockeystick.profile.expressions.mechanisms import Gaussian
+from hockeystick.profile.expressions.mechanisms import GaussianPair
 from hockeystick.profile.expressions.sampled import Allocated, Averaged, drawn_uniformly
 from hypothesis_strategies import brief, pairs
 from references import outcomes as plain
@@ -125,7 +125,7 @@ def integral(means, weights, epsilon, *, backwards):
 @pytest.mark.parametrize("means", [(1.0, math.sqrt(2)), (0.3, 2.0), (0.5, 0.4)])
 def test_two_gaussians_against_an_integral(means, backwards):
     """Laws of every resolution around the integral, and a profile that is as close as asked."""
-    pair = Averaged(tuple((Gaussian(mean), 1) for mean in means))
+    pair = Averaged(tuple((GaussianPair(mean), 1) for mean in means))
     for epsilon in (0.0, 0.2, 0.6):
         truth = integral(means, (0.5, 0.5), epsilon, backwards=backwards)
         for step in (0.2, 0.05, 0.01):
@@ -142,7 +142,7 @@ def test_two_gaussians_against_an_integral(means, backwards):
 @pytest.mark.parametrize("backwards", [False, True])
 def test_many_gaussians_against_simulation(backwards):
     """Three of one kind and four of another, at six standard errors."""
-    pair = Averaged(((Gaussian(1.0), 3), (Gaussian(1.4), 4)))
+    pair = Averaged(((GaussianPair(1.0), 3), (GaussianPair(1.4), 4)))
     means = np.array([1.0] * 3 + [1.4] * 4)
     z = np.random.default_rng(11).standard_normal((300_000, 7))
     ratio = np.exp(means * z - means**2 / 2).mean(axis=1)
@@ -159,7 +159,7 @@ def test_many_gaussians_against_simulation(backwards):
 @pytest.mark.parametrize("backwards", [False, True])
 def test_moments_agree_with_the_law(backwards):
     """The upper law has moments that are not smaller, and hardly larger."""
-    pair = Averaged(((Gaussian(0.8), 2), (Gaussian(1.1), 3)))
+    pair = Averaged(((GaussianPair(0.8), 2), (GaussianPair(1.1), 3)))
     fine = Resolution(0.01, 1e-30, 24.0)
     found = pair.power_moments(5, reverse=backwards, resolution=fine).log
     upper, lower = (pair.law(side, fine) for side in (Side.UPPER, Side.LOWER))
@@ -173,7 +173,7 @@ def test_moments_agree_with_the_law(backwards):
 
 def test_equal_members_are_one_allocation():
     """The average over copies of one mechanism, split in two, is what it was."""
-    once = Gaussian(0.9)
+    once = GaussianPair(0.9)
     split, whole = Averaged(((once, 3), (once, 5))), once.allocate(8)
     for m in range(2, 9):
         logs = [
@@ -189,7 +189,7 @@ def test_equal_members_are_one_allocation():
 
 def test_normal_forms():
     """Equal members are counted; pairs that are all exchanged are averaged first."""
-    a, b = Gaussian(1.0), Gaussian(2.0)
+    a, b = GaussianPair(1.0), GaussianPair(2.0)
     assert drawn_uniformly([(a, 2), (a, 3)]) == Allocated(a, 5)
     assert drawn_uniformly([(a, 1)]) == a
     assert drawn_uniformly([(a, 2), (b, 1), (a, 1)]) == Averaged(((a, 3), (b, 1)))

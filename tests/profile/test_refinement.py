@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from hockeystick.errors import PrecisionError
-from hockeystick.profile.expressions.mechanisms import Gaussian
-from hockeystick.profile.refinement import Bounds, Evaluator, Question
+from hockeystick.profile.expressions.mechanisms import GaussianPair
+from hockeystick.profile.refinement import Bounds, Evaluator, Quantity
 
 
 def question(lower, upper):
     """A question whose answer does not depend on the laws."""
-    return Question(
+    return Quantity(
         name="a number",
         read=lambda laws: Bounds(lower, upper),
         gap=lambda bounds: (bounds.upper - bounds.lower) / 1e-3,
@@ -24,10 +24,10 @@ def question(lower, upper):
 def test_crossed_bounds_are_not_accurate():
     """A lower bound far above the upper one is refused, and the larger number is what is shown."""
     with pytest.raises(PrecisionError) as caught:
-        Evaluator(Gaussian(1.0)).answer(question(2.0, 1.0))
+        Evaluator(GaussianPair(1.0)).answer(question(2.0, 1.0))
     assert (caught.value.lower, caught.value.upper) == (1.0, 2.0)
 
 
 def test_bounds_that_cross_by_rounding_give_the_larger():
     """Within the accuracy the larger of the two is the upper bound."""
-    assert Evaluator(Gaussian(1.0)).answer(question(1.0 + 1e-9, 1.0)).upper == 1.0 + 1e-9
+    assert Evaluator(GaussianPair(1.0)).answer(question(1.0 + 1e-9, 1.0)).upper == 1.0 + 1e-9

@@ -12,7 +12,7 @@ from hockeystick import Profile
 from hockeystick._numerics.divergence import delta_from_law
 from hockeystick._numerics.law import Resolution, Side, reverse
 from hockeystick._numerics.moments import moments_of_law
-from hockeystick.profile.expressions.mechanisms import Gaussian, Shifts, random_shift
+from hockeystick.profile.expressions.mechanisms import GaussianPair, Shifts, random_shift
 from hockeystick.profile.expressions.sampled import Subsampled
 from references.outcomes import exact, number
 
@@ -160,10 +160,10 @@ def test_moments_of_one_level_are_those_of_a_gaussian():
 def test_normal_forms():
     """Equal shifts joined, weights scaled, what has no weight left out, known pairs recognised."""
     assert random_shift([2.0, 0.5, 2.0], [1.0, 2.0, 1.0]) == Shifts((0.5, 2.0), (0.5, 0.5))
-    assert random_shift([1.0, 0.3, 0.0], [0.2, 0.0, 0.8]) == Gaussian(1.0).subsample(0.2)
-    assert random_shift([0.4, 0.4], [0.3, 0.7]) == Gaussian(0.4)
-    assert random_shift([0.4, 9.0], [1.0, 0.0]) == Gaussian(0.4)
-    assert random_shift([0.0, 1.0], [0.0, 1.0]) == Gaussian(1.0)
+    assert random_shift([1.0, 0.3, 0.0], [0.2, 0.0, 0.8]) == GaussianPair(1.0).subsample(0.2)
+    assert random_shift([0.4, 0.4], [0.3, 0.7]) == GaussianPair(0.4)
+    assert random_shift([0.4, 9.0], [1.0, 0.0]) == GaussianPair(0.4)
+    assert random_shift([0.0, 1.0], [0.0, 1.0]) == GaussianPair(1.0)
     three = random_shift([0.0, 1.0, 2.0], [3.0, 2.0, 1.0])
     assert isinstance(three, Shifts)
     assert math.fsum(three.weights) == pytest.approx(1.0, rel=1e-15)
@@ -174,7 +174,7 @@ def test_normal_forms():
 def test_two_levels_agree_with_the_sampled_gaussian(weights):
     """Zero or one level: the same pair as Poisson sampling, through the other formula."""
     pair = Shifts((0.0, 1.5), weights)
-    sampled = Profile(Gaussian(1.5).subsample(weights[1]))
+    sampled = Profile(GaussianPair(1.5).subsample(weights[1]))
     for profile, other in ((Profile(pair), sampled), (Profile(pair).reverse(), sampled.reverse())):
         for delta in (1e-2, 1e-8):
             low, high = profile.epsilon_bounds(delta)

@@ -31,7 +31,7 @@ from hockeystick._numerics.search import bracket, minimize_on_interval
 from hockeystick._numerics.special import binomial_above, binomial_masses, binomial_up_to
 from hockeystick.bounds.bound import Bound, UpperBound
 from hockeystick.profile import Profile
-from hockeystick.profile.refinement import BOTH, Direction
+from hockeystick.profile.resolution import BOTH, Direction
 
 __all__ = ["ShufflingBound", "clones_delta"]
 

@@ -16,7 +16,7 @@ from hockeystick.errors import PrecisionError
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
-from hockeystick.profile.expressions.mechanisms import Gaussian
+from hockeystick.profile.expressions.mechanisms import GaussianPair
 from hockeystick.schemes import Missing
 from hockeystick.schemes.capabilities import offered
 
@@ -54,7 +54,7 @@ def _analyse(request: Request) -> Analysis:
             lower=0.0,
             upper=math.inf,
         )
-    limit = ProfileBound(Profile(Gaussian(max(mu, SMALLEST_MU))), details={"warning": WARNING})
+    limit = ProfileBound(Profile(GaussianPair(max(mu, SMALLEST_MU))), details={"warning": WARNING})
     return Analysis(METHOD.name, METHOD.kind, limit)
 
 

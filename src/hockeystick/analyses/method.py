@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hockeystick.guarantee import Analysis, Kind
 from hockeystick.plan import Plan
-from hockeystick.profile.refinement import BOTH, Direction
+from hockeystick.profile.resolution import BOTH, Direction
 
 __all__ = ["Method", "Request"]
 

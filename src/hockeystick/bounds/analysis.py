@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from hockeystick.bounds.bound import Bound, UpperBound
 from hockeystick.errors import PrecisionError
-from hockeystick.profile.refinement import Direction
+from hockeystick.profile.resolution import Direction
 
 __all__ = ["KINDS", "Analysis", "Evaluated", "Kind", "Query", "evaluate"]
 

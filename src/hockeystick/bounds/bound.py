@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from hockeystick.profile import Profile
-from hockeystick.profile.refinement import Direction
+from hockeystick.profile.resolution import Direction
 
 __all__ = ["Bound", "UpperBound", "largest"]
 

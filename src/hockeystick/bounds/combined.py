@@ -12,7 +12,7 @@ import numpy as np
 from hockeystick.bounds.bound import Bound, UpperBound, largest
 from hockeystick.bounds.delta_curve import DeltaCurve, profile_of_deltas
 from hockeystick.profile import Profile
-from hockeystick.profile.refinement import Direction
+from hockeystick.profile.resolution import Direction
 
 __all__ = ["BestOf", "ByDirection"]
 

@@ -18,22 +18,22 @@ from hockeystick.bounds.bound import Bound, UpperBound
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.base import Expression
 from hockeystick.profile.expressions.discrete import Atoms
-from hockeystick.profile.refinement import (
+from hockeystick.profile.refinement import Bounds
+from hockeystick.profile.resolution import (
+    COARSE_ACCURACY,
+    COARSE_TAILS,
     DELTA_FACTOR,
     DELTA_NATS,
     EPSILON_NATS,
     EPSILON_ROUNDING,
-    FIRST_LOOK,
-    FIRST_LOOK_TAILS,
-    NOTHING_LEFT,
+    NEGLIGIBLE_DELTA,
     SMALLEST_EPSILON,
     TAIL_BELOW_DELTA,
-    Bounds,
     Direction,
-    as_seen,
     beyond_all_losses,
     finest_step,
     first_step,
+    oriented,
     tail_below,
 )
 
@@ -119,7 +119,7 @@ class UpperLaws(Bound):
 
         def read(law: Law) -> float:
             worst = max(
-                epsilon_from_law(as_seen(law, d), delta / (1 + ROUNDING)) for d in directions
+                epsilon_from_law(oriented(law, d), delta / (1 + ROUNDING)) for d in directions
             )
             return worst * (1 + EPSILON_ROUNDING)
 
@@ -139,7 +139,7 @@ class UpperLaws(Bound):
         def read(law: Law) -> float:
             # Losses are rounded too, which next to an atom may be all of delta.
             at = epsilon - EPSILON_ROUNDING * abs(epsilon) if math.isfinite(epsilon) else epsilon
-            worst = max(delta_from_law(as_seen(law, d), at) for d in directions)
+            worst = max(delta_from_law(oriented(law, d), at) for d in directions)
             return min(1.0, worst * (1 + ROUNDING))
 
         def allowed(value: float) -> float:
@@ -147,10 +147,10 @@ class UpperLaws(Bound):
 
         last = tail_below(self._negligible)
         value = 1.0
-        for tail in (*(tail for tail in FIRST_LOOK_TAILS if tail > last), last):
+        for tail in (*(tail for tail in COARSE_TAILS if tail > last), last):
             # A coarse law shows whether the tail matters, before finer ones are computed.
-            value = min(value, read(self._law(first_step(self._expression, FIRST_LOOK), tail)))
-            if value <= NOTHING_LEFT:
+            value = min(value, read(self._law(first_step(self._expression, COARSE_ACCURACY), tail)))
+            if value <= NEGLIGIBLE_DELTA:
                 break
             if tail > max(last, TAIL_BELOW_DELTA * max(value, self._negligible)):
                 continue
@@ -172,7 +172,7 @@ class UpperLaws(Bound):
         accuracy: float,
     ) -> float:
         """The smallest number that was read when refining stopped."""
-        coarse = first_step(self._expression, FIRST_LOOK)
+        coarse = first_step(self._expression, COARSE_ACCURACY)
         finest = finest_step(self._law(coarse, tail, nats), coarse)
         step = max(first_step(self._expression, accuracy), finest)
         best = read(self._law(step, tail, nats))

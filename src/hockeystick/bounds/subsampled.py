@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from hockeystick._numerics.mixed_ratio import argument_growth, mixed_loss, unmixed_loss
 from hockeystick.bounds.bound import Bound, UpperBound, largest
 from hockeystick.profile import Profile
-from hockeystick.profile.refinement import Direction
+from hockeystick.profile.resolution import Direction
 
 __all__ = ["SubsampledBound", "subsampled"]
 

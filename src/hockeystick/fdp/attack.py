@@ -13,7 +13,8 @@ from hockeystick.errors import InvalidParameter
 from hockeystick.fdp.gaussian import GaussianTradeOff
 from hockeystick.fdp.trade_off import TradeOff
 from hockeystick.profile import DEFAULT_ACCURACY, Profile
-from hockeystick.profile.refinement import Bounds, Laws, Question, tail_below
+from hockeystick.profile.refinement import Bounds, Laws, Quantity
+from hockeystick.profile.resolution import tail_below
 
 __all__ = ["true_positive_rate"]
 
@@ -99,7 +100,7 @@ def _of_profile(profile: Profile, levels: FloatArray, accuracy: float) -> FloatA
         return Bounds(0.0, float(np.max(np.abs(upper - lower) / scale, initial=0.0)))
 
     profile.evaluator.answer(
-        Question(
+        Quantity(
             name="the true positive rate",
             read=read,
             gap=lambda bounds: bounds.upper / accuracy,

@@ -15,7 +15,7 @@ from hockeystick._numerics.special import ndtr
 from hockeystick.errors import InvalidParameter
 from hockeystick.fdp.trade_off import TradeOff
 from hockeystick.profile import Profile
-from hockeystick.profile.refinement import tail_below
+from hockeystick.profile.resolution import tail_below
 
 __all__ = ["GaussianTradeOff", "TightestMu", "gaussian_height", "gdp", "tightest_mu"]
 

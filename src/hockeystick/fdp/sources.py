@@ -16,7 +16,7 @@ from hockeystick.fdp.polygons import Nodes, law_of_nodes, lower_hull
 from hockeystick.fdp.trade_off import TradeOff
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions import discrete
-from hockeystick.profile.refinement import Bounds, Laws, Question
+from hockeystick.profile.refinement import Bounds, Laws, Quantity
 
 __all__ = [
     "TradeOffEstimate",
@@ -70,7 +70,7 @@ def from_profile(profile: Profile, *, accuracy: float = 1e-4) -> TradeOff:
         return Bounds(0.0, float(np.max(np.abs(gap))))
 
     profile.evaluator.answer(
-        Question(
+        Quantity(
             name="the trade-off function",
             read=read,
             gap=lambda bounds: bounds.upper / accuracy,

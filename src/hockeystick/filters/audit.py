@@ -11,7 +11,7 @@ from hockeystick.filters.request import as_number
 from hockeystick.guarantee import Guarantee, directions_for
 from hockeystick.ledger.store import Entry
 from hockeystick.profile import DEFAULT_ACCURACY, Profile
-from hockeystick.profile.refinement import Direction
+from hockeystick.profile.resolution import Direction
 
 __all__ = ["DIAGNOSTIC", "Audit", "AuditPoint", "audit_of"]
 

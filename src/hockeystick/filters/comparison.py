@@ -13,7 +13,7 @@ from hockeystick.filters.base import Filter
 from hockeystick.filters.registry import registered
 from hockeystick.filters.request import Expected, checked_expected
 from hockeystick.guarantee import Kind
-from hockeystick.profile.refinement import BOTH
+from hockeystick.profile.resolution import BOTH
 
 __all__ = ["AllowedSteps", "allowed_steps"]
 

@@ -18,7 +18,7 @@ from hockeystick.fdp.schedule import (
     recorded_steps,
 )
 from hockeystick.ledger.records import BudgetRecord, EntryRecord, read_damaged
-from hockeystick.profile.refinement import BOTH
+from hockeystick.profile.resolution import BOTH
 
 __all__ = ["BudgetAudit", "OpenEntry", "Realised", "audit"]
 

@@ -16,7 +16,7 @@ from hockeystick.montecarlo.drawing import check_simulated, open_drawer
 from hockeystick.montecarlo.draws import Job, Payoff
 from hockeystick.montecarlo.settings import Execution
 from hockeystick.plan import Plan
-from hockeystick.profile.refinement import Direction
+from hockeystick.profile.resolution import Direction
 from hockeystick.randomness import RandomSource, generator
 from hockeystick.schemes.simulation import runs_of
 

@@ -17,7 +17,7 @@ from hockeystick.montecarlo.trials import tightest_run
 from hockeystick.montecarlo.verifier import ROUNDING, Claim
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
-from hockeystick.profile.refinement import BOTH, Direction
+from hockeystick.profile.resolution import BOTH, Direction
 from hockeystick.schemes.simulation import simulation_remark
 
 __all__ = ["ClaimedPoint", "ConfidencePoint", "confidence_bound"]

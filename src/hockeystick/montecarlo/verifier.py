@@ -18,7 +18,7 @@ from hockeystick.montecarlo.draws import Job, Sums
 from hockeystick.montecarlo.pilot import Pilot, run_pilot
 from hockeystick.montecarlo.trials import Design, Trial, cheapest_design
 from hockeystick.plan import Plan
-from hockeystick.profile.refinement import Direction
+from hockeystick.profile.resolution import Direction
 from hockeystick.schemes.simulation import Simulation, runs_of
 
 __all__ = ["ROUNDING", "Claim", "DrawPlan", "Outcome", "PlannedTrial", "Verifier"]

@@ -11,7 +11,8 @@ from hockeystick._numerics.divergence import tradeoff_from_law
 from hockeystick._numerics.envelope import dominates
 from hockeystick._numerics.law import FloatArray, Resolution
 from hockeystick.profile.expressions.base import Expression
-from hockeystick.profile.refinement import Bounds, Evaluator, Laws, Question, smallest_tail
+from hockeystick.profile.refinement import Bounds, Evaluator, Laws, Quantity
+from hockeystick.profile.resolution import smallest_tail
 
 __all__ = ["FINE", "Side", "proves_domination", "renyi_divergences", "tradeoff_curve"]
 
@@ -58,7 +59,7 @@ def tradeoff_curve(
         return Bounds(0.0, float(np.max(np.abs(curves["lower"] - curves["upper"]), initial=0.0)))
 
     evaluator.answer(
-        Question(
+        Quantity(
             name="the trade-off function",
             read=read,
             gap=lambda bounds: bounds.upper / accuracy,

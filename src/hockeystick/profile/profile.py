@@ -20,8 +20,9 @@ from hockeystick.profile.expressions import discrete
 from hockeystick.profile.expressions.base import Expression
 from hockeystick.profile.expressions.composed import compose
 from hockeystick.profile.expressions.envelope import Maximum, Minimum
-from hockeystick.profile.expressions.mechanisms import Gaussian, Laplace
-from hockeystick.profile.refinement import Bounds, Direction, Evaluator
+from hockeystick.profile.expressions.mechanisms import GaussianPair, Laplace
+from hockeystick.profile.refinement import Bounds, Evaluator
+from hockeystick.profile.resolution import Direction
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -74,7 +75,7 @@ class Profile:
     def gaussian(cls, *, noise_multiplier: float, bound: Side = "upper") -> Profile:
         """The Gaussian mechanism: N(1, noise_multiplier^2) against N(0, noise_multiplier^2)."""
         return cls(
-            Gaussian(1 / check.noise_scale("noise_multiplier", noise_multiplier)), bound=bound
+            GaussianPair(1 / check.noise_scale("noise_multiplier", noise_multiplier)), bound=bound
         )
 
     @classmethod

@@ -1,7 +1,7 @@
 """Numbers from expressions, refined until the upper and the lower bound agree.
 
 The excess of a bound over the truth falls with the square of the grid's step, so after one
-evaluation the step that will reach the requested accuracy is known: most questions take one or two.
+evaluation the step that will reach the requested accuracy is known: most requests take one or two.
 """
 
 from __future__ import annotations
@@ -11,62 +11,36 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from hockeystick._numerics.divergence import ROUNDING, delta_from_law, epsilon_from_law
-from hockeystick._numerics.law import Law, Resolution, Side, reverse
+from hockeystick._numerics.law import Law, Resolution, Side
 from hockeystick._numerics.search import smallest_argument
 from hockeystick.errors import PrecisionError
 from hockeystick.profile.expressions.base import Expression
+from hockeystick.profile.resolution import (
+    COARSE_ACCURACY,
+    COARSE_TAILS,
+    DELTA_FACTOR,
+    DELTA_NATS,
+    EPSILON_NATS,
+    EPSILON_ROUNDING,
+    NEGLIGIBLE_DELTA,
+    SMALLEST_EPSILON,
+    TAIL_BELOW_DELTA,
+    Direction,
+    beyond_all_losses,
+    finest_step,
+    first_step,
+    oriented,
+    tail_below,
+)
 
-__all__ = [
-    "BOTH",
-    "DELTA_FACTOR",
-    "DELTA_NATS",
-    "EPSILON_NATS",
-    "EPSILON_ROUNDING",
-    "FIRST_LOOK",
-    "FIRST_LOOK_TAILS",
-    "NOTHING_LEFT",
-    "SMALLEST_EPSILON",
-    "TAIL_BELOW_DELTA",
-    "Bounds",
-    "Direction",
-    "Evaluator",
-    "Laws",
-    "Question",
-    "as_seen",
-    "beyond_all_losses",
-    "finest_step",
-    "first_step",
-    "smallest_tail",
-    "tail_below",
-]
+__all__ = ["Bounds", "Evaluator", "Laws", "Quantity"]
 
-Direction = Literal["remove", "add"]
-BOTH: tuple[Direction, ...] = ("remove", "add")
 
-# The gap of two bounds after L roundings at a given step is about this times L step**2.
-GAP_PER_LEVEL = 0.15
-COARSEST_STEP, FINEST_STEP = 0.1, 0.0012
-# Below this epsilon accuracy is absolute: nobody needs 0.1 % of 1e-5.
-SMALLEST_EPSILON = 1e-3
-# epsilon is moved outwards too: at the end of a bounded loss delta changes within a few ulps of it.
-EPSILON_ROUNDING = 1e-12
-# delta moves faster than epsilon: its relative accuracy is this multiple of the one asked for.
-DELTA_FACTOR = 5.0
-# How much tail may be cut; the first one far enough below delta is used.
-TAILS = (1e-10, 1e-12, 1e-15, 1e-20, 1e-27, 1e-40, 1e-60, 1e-90, 1e-140, 1e-200, 1e-280)
-TAIL_BELOW_DELTA = 1e-5
-# A delta that is not above this is mostly tail, and no finer law would change that.
-NOTHING_LEFT = 1e3 * TAILS[-1]
-# A first look at an unknown delta takes this accuracy and these tails.
-FIRST_LOOK, FIRST_LOOK_TAILS = 0.2, (1e-20, 1e-60, 1e-280)
-# For epsilon the grid may thin out in the tails, where delta itself would need it finer.
-EPSILON_NATS, DELTA_NATS = 24.0, 6.0
+# Laws that are remembered: the steps of one refinement, for two requests.
 CACHED_LAWS = 6
-# Laws never get finer than this; wide ones need logarithmic arithmetic, which is slower.
-MOST_ATOMS, MOST_ATOMS_OF_WIDE_LAWS, WIDE_LAW = 10_000, 6_000, 600.0
 
 
 class Bounds(NamedTuple):
@@ -84,11 +58,25 @@ class Laws(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Question:
-    """What is asked of a pair of laws, and when the answer is good enough.
+class Quantity:
+    """What is read from a pair of laws, and when it is accurate enough.
 
-    `gap` is in units of what is allowed: at most 1 is good. `last_resort` may accept the finest
-    laws when the gap is still above 1.
+    Attributes
+    ----------
+    name
+        For error messages.
+    read
+        The bounds that two laws give.
+    gap
+        Their distance in units of what is allowed: at most 1 is accurate enough.
+    tail, nats, accuracy
+        The tail that may be cut, how far out the grid is fine, and the requested accuracy.
+    last_resort
+        Whether the finest laws are acceptable although the gap is above 1.
+    refine
+        Whether finer laws might help.
+    outwards
+        What is answered, if it has to be wider than what is compared.
     """
 
     name: str
@@ -98,14 +86,12 @@ class Question:
     nats: float
     accuracy: float
     last_resort: Callable[[Laws], bool] = lambda laws: False
-    # Whether finer laws might help.
     refine: bool = True
-    # What is answered, if it has to be wider than what is compared.
     outwards: Callable[[Laws], Bounds] | None = None
 
 
 class Evaluator:
-    """Answers questions about one expression and remembers its laws."""
+    """Bounds on the numbers of one expression; its laws are remembered."""
 
     def __init__(self, expression: Expression) -> None:
         self.expression = expression
@@ -118,8 +104,8 @@ class Evaluator:
 
         def read(laws: Laws) -> Bounds:
             more, less = delta * (1 + ROUNDING), delta / (1 + ROUNDING)
-            lower = max(epsilon_from_law(as_seen(laws.lower, d), more) for d in directions)
-            upper = max(epsilon_from_law(as_seen(laws.upper, d), less) for d in directions)
+            lower = max(epsilon_from_law(oriented(laws.lower, d), more) for d in directions)
+            upper = max(epsilon_from_law(oriented(laws.upper, d), less) for d in directions)
             return Bounds(lower * (1 - EPSILON_ROUNDING), upper * (1 + EPSILON_ROUNDING))
 
         def gap(bounds: Bounds) -> float:
@@ -129,7 +115,7 @@ class Evaluator:
         tail = tail_below(delta)
         # Below the smallest tail, and next to 1, there is nothing to gain from finer laws.
         refine = tail < delta < 1 - 10 * ROUNDING
-        return self.answer(Question(name, read, gap, tail, EPSILON_NATS, accuracy, refine=refine))
+        return self.answer(Quantity(name, read, gap, tail, EPSILON_NATS, accuracy, refine=refine))
 
     def delta(self, epsilon: float, directions: Sequence[Direction], accuracy: float) -> Bounds:
         """Bounds on the largest H at e^epsilon over the given directions."""
@@ -139,7 +125,7 @@ class Evaluator:
             return Bounds(0.0, 0.0)
 
         def worst(law: Law, at: float) -> float:
-            return max(delta_from_law(as_seen(law, d), at) for d in directions)
+            return max(delta_from_law(oriented(law, d), at) for d in directions)
 
         def read(laws: Laws, move: float = 0.0) -> Bounds:
             upper = min(1.0, worst(laws.upper, epsilon - move) * (1 + ROUNDING))
@@ -156,36 +142,36 @@ class Evaluator:
             shift = accuracy * max(abs(epsilon), SMALLEST_EPSILON)
             return worst(laws.upper, epsilon) <= worst(laws.lower, epsilon - shift)
 
-        seen = self._first_look(outwards)
-        if seen <= NOTHING_LEFT:
-            return Bounds(0.0, seen)
-        name, tail = f"delta at epsilon = {epsilon:g}", tail_below(seen)
+        coarse = self._coarse_delta(outwards)
+        if coarse <= NEGLIGIBLE_DELTA:
+            return Bounds(0.0, coarse)
+        name, tail = f"delta at epsilon = {epsilon:g}", tail_below(coarse)
         return self.answer(
-            Question(
+            Quantity(
                 name, read, gap, tail, DELTA_NATS, accuracy, accurate_in_epsilon, outwards=outwards
             )
         )
 
-    def answer(self, question: Question) -> Bounds:
+    def answer(self, quantity: Quantity) -> Bounds:
         """Evaluate at finer steps until the answer is good enough."""
-        step = first_step(self.expression, question.accuracy)
+        step = first_step(self.expression, quantity.accuracy)
         while True:
-            laws = self.laws(Resolution(step, question.tail, question.nats))
+            laws = self.laws(Resolution(step, quantity.tail, quantity.nats))
             # Bounds that cross are no bounds: the larger number is the one that may be claimed, and
             # their distance counts as inaccuracy.
-            bounds = Bounds(*sorted(question.read(laws)))
-            excess = question.gap(bounds)
-            if question.outwards is not None:
-                bounds = Bounds(*sorted(question.outwards(laws)))
+            bounds = Bounds(*sorted(quantity.read(laws)))
+            excess = quantity.gap(bounds)
+            if quantity.outwards is not None:
+                bounds = Bounds(*sorted(quantity.outwards(laws)))
             if excess <= 1.0:
                 return bounds
             finest = min(finest_step(laws.upper, step), step)
-            if step <= finest or not question.refine:
-                if question.last_resort(laws):
+            if step <= finest or not quantity.refine:
+                if quantity.last_resort(laws):
                     return bounds
                 raise PrecisionError(
-                    f"{question.name} is only known to lie between {bounds.lower:g} and "
-                    f"{bounds.upper:g}; the requested accuracy {question.accuracy:g} "
+                    f"{quantity.name} is only known to lie between {bounds.lower:g} and "
+                    f"{bounds.upper:g}; the requested accuracy {quantity.accuracy:g} "
                     "was not reached.",
                     lower=bounds.lower,
                     upper=bounds.upper,
@@ -211,11 +197,11 @@ class Evaluator:
             upper = law(Side.UPPER, resolution)
             return Laws(lower.result(), upper)
 
-    def _first_look(self, read: Callable[[Laws], Bounds]) -> float:
-        """A rough upper bound on delta, seen through a tail that is small compared with it."""
+    def _coarse_delta(self, read: Callable[[Laws], Bounds]) -> float:
+        """A rough upper bound on delta, with a tail that is small compared with it."""
         upper = 1.0
-        for tail in FIRST_LOOK_TAILS:
-            step = first_step(self.expression, FIRST_LOOK)
+        for tail in COARSE_TAILS:
+            step = first_step(self.expression, COARSE_ACCURACY)
             upper = read(self.laws(Resolution(step, tail, DELTA_NATS))).upper
             if tail <= TAIL_BELOW_DELTA * upper:
                 break
@@ -250,47 +236,6 @@ class Evaluator:
         shift = self.expression.argument_error
         lower, upper = solve(delta * (1 + error))[0], solve(delta / (1 + error))[1]
         return Bounds(lower * (1 - shift), upper * (1 + shift))
-
-
-def first_step(expression: Expression, accuracy: float) -> float:
-    """The step at which the bounds should be as close as is asked for."""
-    wanted = math.sqrt(0.7 * accuracy / (GAP_PER_LEVEL * (expression.levels() + 1)))
-    return min(max(wanted, FINEST_STEP), COARSEST_STEP)
-
-
-def beyond_all_losses(
-    expression: Expression, epsilon: float, directions: Sequence[Direction]
-) -> bool:
-    """Whether no loss exceeds epsilon, so that delta is 0."""
-    largest = max(expression.largest_loss(reverse=d == "add") for d in directions)
-    return epsilon > largest * (1 + EPSILON_ROUNDING)
-
-
-def finest_step(law: Law, step: float) -> float:
-    """The finest step that is worth its time: the cost grows with the square of the atoms.
-
-    `law` was computed at the given step. Within a few per cent of the limit there is nothing to
-    gain.
-    """
-    wide = law.loss[-1] - law.loss[0] >= WIDE_LAW
-    most = MOST_ATOMS_OF_WIDE_LAWS if wide else MOST_ATOMS
-    return max(FINEST_STEP, step * 1.05 * law.loss.size / most)
-
-
-def tail_below(delta: float) -> float:
-    """A tail that does not matter beside delta, nor beside what it leaves of 1."""
-    small = TAIL_BELOW_DELTA * min(delta, 1 - delta)
-    return next((tail for tail in TAILS if tail <= small), TAILS[-1])
-
-
-def smallest_tail() -> float:
-    """The smallest tail that floating point allows."""
-    return TAILS[-1]
-
-
-def as_seen(law: Law, direction: Direction) -> Law:
-    """The law as the direction sees it."""
-    return law if direction == "remove" else reverse(law)
 
 
 def _ratio(bounds: Bounds, allowed: float) -> float:

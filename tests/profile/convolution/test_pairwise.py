@@ -13,7 +13,7 @@ from hockeystick._numerics.law import Law, Resolution, Side, subsample
 from hockeystick.profile.convolution import pairwise
 from hockeystick.profile.convolution.pairwise import average, compress, product
 from hockeystick.profile.expressions.discrete import randomized_response
-from hockeystick.profile.expressions.mechanisms import Gaussian
+from hockeystick.profile.expressions.mechanisms import GaussianPair
 from hypothesis_strategies import law_of, narrow_pairs, pairs, quick, thorough, wild_pairs
 from references import outcomes as plain
 from references.laws import measure
@@ -155,7 +155,7 @@ def test_nodes_that_nearly_hit_zero(shift):
 @pytest.mark.parametrize("tail", [1e-3, 1e-12, 1e-60])
 def test_compression_is_a_sandwich(step, tail):
     """A law of many atoms on a coarser grid of its own."""
-    fine = subsample(Gaussian(1.0).law(Side.UPPER, Resolution(0.05, 1e-40, 8.0)), 0.1)
+    fine = subsample(GaussianPair(1.0).law(Side.UPPER, Resolution(0.05, 1e-40, 8.0)), 0.1)
     resolution = Resolution(step, tail, 10.0)
     lower, upper = both_sides(lambda side: compress(fine, resolution, side))
     assert step < 0.1 or upper.loss.size < fine.loss.size

@@ -25,7 +25,7 @@ from hockeystick.profile import Profile
 from hockeystick.profile.expressions.base import Expression, Factor
 from hockeystick.profile.expressions.composed import compose
 from hockeystick.profile.expressions.mechanisms import random_shift
-from hockeystick.profile.refinement import Direction
+from hockeystick.profile.resolution import Direction
 
 __all__ = ["ConditionalBound", "ConditionalSearch", "Segment"]
 

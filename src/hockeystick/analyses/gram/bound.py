@@ -25,8 +25,8 @@ from hockeystick.bounds.bound import Bound, UpperBound
 from hockeystick.bounds.delta_curve import DeltaCurve, profile_of_deltas
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.profile import Profile
-from hockeystick.profile.expressions.mechanisms import Gaussian
-from hockeystick.profile.refinement import Direction
+from hockeystick.profile.expressions.mechanisms import GaussianPair
+from hockeystick.profile.resolution import Direction
 
 __all__ = ["BlockBound", "GramBound"]
 
@@ -104,7 +104,7 @@ class GramBound(Bound):
     @cached_property
     def _revealed_bin(self) -> Profile:
         """The Gaussian mechanism of the longest mean: dominates whichever bin it is."""
-        return Profile(Gaussian(math.sqrt(float(np.diagonal(self._kernel).max()))))
+        return Profile(GaussianPair(math.sqrt(float(np.diagonal(self._kernel).max()))))
 
     @property
     def _low_noise(self) -> bool:

@@ -23,7 +23,7 @@ from hockeystick._numerics.moments import PowerMoments, rounded_up
 from hockeystick._numerics.special import erfcx, log_ndtr
 from hockeystick.analyses.known_participation.counts import count_law
 from hockeystick.profile.expressions.base import Expression
-from hockeystick.profile.expressions.mechanisms import Gaussian
+from hockeystick.profile.expressions.mechanisms import GaussianPair
 from hockeystick.schemes.capabilities import Participant
 
 __all__ = ["RevealedCounts"]
@@ -60,7 +60,7 @@ class RevealedCounts(Expression):
         staying_out, shifts, weights = self._members()
         levels = max(1, math.ceil(math.log2(shifts[-1] / shifts[0])) + 1)
         typical = np.geomspace(shifts[0], shifts[-1], levels)
-        laws = [Gaussian(float(mu)).law(side, resolution) for mu in typical]
+        laws = [GaussianPair(float(mu)).law(side, resolution) for mu in typical]
         nodes = np.unique(np.concatenate([law.loss for law in laws]))
         log_p = np.full(nodes.size + 1, -np.inf)
         log_q = log_p.copy()

@@ -43,7 +43,7 @@ from hockeystick.bounds.bound import Bound, UpperBound
 from hockeystick.bounds.profiles import upper_side
 from hockeystick.guarantee import REFERENCE_DELTA
 from hockeystick.profile import Profile
-from hockeystick.profile.refinement import BOTH, Direction
+from hockeystick.profile.resolution import BOTH, Direction
 from hockeystick.schemes import Allocation
 
 __all__ = ["ReductionBound", "ReductionSearch", "excess_at_failure"]

@@ -75,7 +75,7 @@ class AddSearch:
 SEARCH = AddSearch()
 
 
-class Mixture(Protocol):
+class _Mixture(Protocol):
     """A uniform mixture of Gaussians; its K = Gram / variance is computed when it is needed."""
 
     @property
@@ -86,7 +86,7 @@ class Mixture(Protocol):
 class BinMoments:
     """Moments by order for one mixture."""
 
-    def __init__(self, mixture: Mixture, budget: float) -> None:
+    def __init__(self, mixture: _Mixture, budget: float) -> None:
         self._mixture = mixture
         self._budget = budget
 

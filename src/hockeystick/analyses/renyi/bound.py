@@ -26,7 +26,7 @@ from hockeystick.bounds.bound import Bound, UpperBound
 from hockeystick.bounds.delta_curve import DeltaCurve, profile_of_deltas
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.base import Expression
-from hockeystick.profile.refinement import EPSILON_NATS, Direction, tail_below
+from hockeystick.profile.resolution import EPSILON_NATS, Direction, tail_below
 
 __all__ = [
     "Converted",

@@ -17,7 +17,7 @@ from hockeystick.filters.levy.pair import LevyPair
 from hockeystick.filters.levy.process import LevyProcess
 from hockeystick.profile.expressions.base import Expression
 from hockeystick.profile.expressions.composed import compose
-from hockeystick.profile.expressions.mechanisms import Gaussian
+from hockeystick.profile.expressions.mechanisms import GaussianPair
 
 __all__ = [
     "LARGEST_NOISE",
@@ -160,7 +160,7 @@ def rounded_up(rate: float, noise: float) -> tuple[float, float]:
 
 def block_of(rate: float, noise: float, steps: int) -> Expression:
     """The pair of `steps` steps of the sampled Gaussian."""
-    return compose([(Gaussian(1 / noise).subsample(rate), steps)])
+    return compose([(GaussianPair(1 / noise).subsample(rate), steps)])
 
 
 def block_variance(rate: float, noise: float, steps: int) -> float:
@@ -178,7 +178,7 @@ def beside_catalyst(mechanism: Expression, *, catalyst: float, variance: float, 
     """The upper law of the mechanism, together with a Gaussian pair of variance `catalyst`."""
     factors = [(mechanism, 1)]
     if catalyst > 0:
-        factors.append((Gaussian(math.sqrt(catalyst)), 1))
+        factors.append((GaussianPair(math.sqrt(catalyst)), 1))
     allowed = math.sqrt(6 * ROUNDING_SHARE / (1 + catalyst / variance))
     step = min(max(allowed, FINEST_STEP), COARSEST_STEP)
     resolution = Resolution(step, max(tail, SMALLEST_TAIL), NATS)

@@ -18,7 +18,7 @@ from hockeystick._numerics.envelope import law_of_deltas
 from hockeystick.bounds.bound import Bound, UpperBound
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.discrete import Atoms
-from hockeystick.profile.refinement import Direction
+from hockeystick.profile.resolution import Direction
 
 __all__ = ["OneOrder", "budget_at_order", "epsilon_at_order", "log_delta_at_order"]
 

@@ -23,18 +23,22 @@ from hockeystick._numerics.moments import PowerMoments, rounded_up
 from hockeystick._numerics.special import ndtr
 from hockeystick.profile.expressions.base import Expression, Factor
 
-__all__ = ["Gaussian", "Laplace", "Shifts", "random_shift"]
+__all__ = ["GaussianPair", "Laplace", "Shifts", "random_shift"]
 
 # Losses of up to mu^2 / 2 are then known to a few hundredths.
 LARGEST_MU = 1e7
 
 
-@dataclass(frozen=True)
-class Gaussian(Expression):
+@dataclass(frozen=True, repr=False)
+class GaussianPair(Expression):
     """N(mu, 1) against N(0, 1): the Gaussian mechanism with noise multiplier 1/mu."""
 
     mu: float
     family = "gaussian"
+
+    def __repr__(self) -> str:
+        # The name by which ledgers know it.
+        return f"Gaussian(mu={self.mu!r})"
 
     @property
     def closed_form_error(self) -> float:
@@ -54,7 +58,9 @@ class Gaussian(Expression):
         """
         if self.mu > LARGEST_MU:
             upper = side is Side.UPPER
-            return without_atoms(1.0, 1.0) if upper else Gaussian(LARGEST_MU).law(side, resolution)
+            return (
+                without_atoms(1.0, 1.0) if upper else GaussianPair(LARGEST_MU).law(side, resolution)
+            )
         reach = quantile_of_tail(resolution.tail)
         # Far apart, P and Q leave next to nothing between them: two cells that meet at loss 0.
         near = min(reach, self.mu / 2)
@@ -79,7 +85,7 @@ class Gaussian(Expression):
 
     def fuse(self, factors: Sequence[Factor]) -> Expression:
         """Squares of mu add."""
-        return Gaussian(math.sqrt(sum(float(n) * member.order() ** 2 for member, n in factors)))
+        return GaussianPair(math.sqrt(sum(float(n) * member.order() ** 2 for member, n in factors)))
 
     def order(self) -> float:
         """The pair with the larger mu dominates."""
@@ -247,10 +253,10 @@ def random_shift(shifts: Sequence[float], weights: Sequence[float]) -> Expressio
     masses = np.bincount(where, weights=np.asarray(weights, dtype=float), minlength=values.size)
     values, masses = values[masses > 0], masses[masses > 0] / masses.sum()
     if values.size == 1:
-        return Gaussian(float(values[0]))
+        return GaussianPair(float(values[0]))
     if values.size == 2 and values[0] == 0 and values[1] <= LARGEST_SHIFT:
         rate = float(masses[1])
         # Not rounded down: 1 - rate is the smallest likelihood ratio.
         rate = rate if 1 - rate <= masses[0] else math.nextafter(rate, math.inf)
-        return Gaussian(float(values[1])).subsample(rate)
+        return GaussianPair(float(values[1])).subsample(rate)
     return Shifts(tuple(values.tolist()), tuple(masses.tolist()))

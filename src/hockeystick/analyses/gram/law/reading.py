@@ -19,7 +19,7 @@ from hockeystick._numerics.gaussian import SMALL_MU as SMALL
 from hockeystick._numerics.law import FloatArray, Side
 from hockeystick._numerics.search import bracket
 from hockeystick._numerics.special import erfcx, log_ndtr
-from hockeystick.profile.refinement import Direction
+from hockeystick.profile.resolution import Direction
 
 __all__ = ["LawReading", "SumLaw", "add_delta", "mixed_laws", "remove_delta"]
 

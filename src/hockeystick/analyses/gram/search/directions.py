@@ -12,7 +12,7 @@ from hockeystick.analyses.gram.search.best_first import BestFirstSearch
 from hockeystick.analyses.gram.search.candidates import GramCandidate
 from hockeystick.analyses.gram.search.evaluation import Found, GramQuery, LatticeEvaluator, LawCache
 from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
-from hockeystick.profile.refinement import Direction
+from hockeystick.profile.resolution import Direction
 
 __all__ = ["GramSearch", "no_worse"]
 

@@ -16,7 +16,8 @@ from hockeystick.analyses.gram.search.candidates import GramCandidate
 from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 from hockeystick.errors import PrecisionError
 from hockeystick.profile import Profile
-from hockeystick.profile.refinement import DELTA_FACTOR, SMALLEST_EPSILON, Bounds, Direction
+from hockeystick.profile.refinement import Bounds
+from hockeystick.profile.resolution import DELTA_FACTOR, SMALLEST_EPSILON, Direction
 
 __all__ = ["Found", "GramQuery", "LatticeEvaluator", "LawCache"]
 

@@ -26,7 +26,7 @@ from hockeystick.analyses.gram.search.programmes import best_minorant
 from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.mechanisms import random_shift
-from hockeystick.profile.refinement import Direction
+from hockeystick.profile.resolution import Direction
 
 __all__ = ["LowerSearch", "block_lengths"]
 
