@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
-import pytest
-from hypothesis import settings
-from hypothesis.internal.conjecture import providers
+# Tests run side by side, one process a core: threads of linear algebra would wait for each other,
+# and the CPU time of what is measured would depend on them. Before NumPy is loaded.
+for _library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
-from hypothesis_strategies import TIMES, examples
+import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
+from hypothesis.internal.conjecture import providers  # noqa: E402
+
+from hypothesis_strategies import TIMES, examples  # noqa: E402
 
 # Property tests that do not say how many examples they draw.
 settings.register_profile("suite", examples(40))
