@@ -47,6 +47,10 @@ class Answer(NamedTuple):
     details: Mapping[str, object] = {}
 
 
+def _nothing() -> None:
+    """There is no note."""
+
+
 @dataclass(frozen=True, eq=False)
 class Guarantee:
     """Privacy of a run, for any epsilon or delta.
@@ -66,8 +70,8 @@ class Guarantee:
         The neighbouring relation, and whether it is about an example or a user.
     plans
         Descriptions of the runs, as plain values.
-    note
-        Something to know about every answer.
+    find_note
+        Finds something to know about every answer, or None; called when it is read.
     reserve
         Makes more analyses, which are asked only where the others miss their accuracy.
 
@@ -88,7 +92,7 @@ class Guarantee:
     adjacency: str = ADJACENCY
     unit: str = "example"
     plans: tuple[dict[str, object], ...] = field(default=())
-    note: str | None = None
+    find_note: Callable[[], str | None] = _nothing
     reserve: Callable[[], Sequence[Analysis]] = tuple
     # Everything that was computed, the last request at the end.
     _answers: dict[Query, Evaluated] = field(default_factory=dict, init=False, repr=False)
@@ -175,6 +179,11 @@ class Guarantee:
             details["note"] = self.note
         return Answer(bound.value, found.lower, analysis.method, analysis.kind, details)
 
+    @cached_property
+    def note(self) -> str | None:
+        """Something to know about every answer, or None."""
+        return self.find_note()
+
     @property
     def kind(self) -> Kind:
         """How far the claim is established; the weakest of the analyses that take part."""
@@ -244,7 +253,7 @@ class Guarantee:
             analyses=(analysis,),
             accuracy=min(self.accuracy, other.accuracy),
             plans=self.plans + other.plans,
-            note=FAILURES_ADD_UP if kind == "confidence" else None,
+            find_note=lambda: FAILURES_ADD_UP if kind == "confidence" else None,
             reserve=tuple,
         )
 

@@ -113,7 +113,7 @@ def account(
         accuracy=accuracy,
         unit=plan.sampling.unit,
         plans=(described,),
-        note=_note(plan, analyses) if method == AUTO else None,
+        find_note=lambda: _note(plan, analyses) if method == AUTO else None,
         reserve=lambda: [one.analyse(request) for one in reserve],
     )
 

@@ -258,7 +258,7 @@ class ApproximateGaussian(Filter):
         """mu-GDP as if the limit were reached: kind "asymptotic"."""
         bound = ProfileBound(Profile.gaussian(noise_multiplier=1 / self.mu))
         analysis = Analysis("approximate gaussian filter", self.kind, bound)
-        return Guarantee((analysis,), note=UNDER_REPORTS)
+        return Guarantee((analysis,), find_note=lambda: UNDER_REPORTS)
 
     def _charge_of_step(self, step: GaussianStep) -> float:
         require_admitted(self._regime, step.rate)

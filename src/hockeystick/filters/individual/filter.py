@@ -237,7 +237,7 @@ class Individual(Uncopied):
         method = f"individual {self.rule.name} filter"
         note = UNDER_REPORTS if self.kind == "asymptotic" else None
         analysis = Analysis(method, self.kind, self.rule.bound)
-        return Guarantee((analysis,), note=note)
+        return Guarantee((analysis,), find_note=lambda: note)
 
     def save(self, path: str | Path) -> None:
         """Keep the state in a file, which is replaced in one piece.
