@@ -129,5 +129,5 @@ class _UnsoundBound(ConditionalBound):
 
 def unsound_epsilon(levels: FloatArray, *, delta: float, accuracy: float = 0.01) -> float:
     """What the unsound rule would claim for epsilon(delta), half of delta for the bad event."""
-    bound = _UnsoundBound(levels)
+    bound = _UnsoundBound(lambda: levels)
     return max(bound.epsilon_at(delta / 2, delta, d, accuracy) for d in ("remove", "add"))
