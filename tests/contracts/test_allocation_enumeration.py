@@ -71,11 +71,11 @@ def allocation(step: Pair, picks: int, out_of: int, steps: int) -> Pair:
 
 
 def capped(step: Pair, rate: float, most: int, steps: int) -> Pair:
-    """P and Q of Poisson sampling that stops: the sum over all outcomes of all coins."""
+    """P and Q of Poisson sampling that stops: the sum over all outcomes of all draws."""
     p = np.zeros(len(step[0]) ** steps)
-    for coins in itertools.product((0, 1), repeat=steps):
-        chance = math.prod(rate if coin else 1 - rate for coin in coins)
-        joined = tuple(i for i in range(steps) if coins[i])[:most]
+    for draws in itertools.product((0, 1), repeat=steps):
+        chance = math.prod(rate if drawn else 1 - rate for drawn in draws)
+        joined = tuple(i for i in range(steps) if draws[i])[:most]
         p += chance * run_given(step, joined, steps)
     return p, run_given(step, (), steps)
 

@@ -36,7 +36,7 @@ CASES = [
 ]
 
 
-def price(scheme, method, *, noise=1.0, steps=40, direction="both", delta=1e-5):
+def epsilon_of(scheme, method, *, noise=1.0, steps=40, direction="both", delta=1e-5):
     """Epsilon of a small run."""
     plan = hs.Plan(sampling=scheme, steps=steps)
     return hs.account(plan, noise_multiplier=noise, method=method, direction=direction).epsilon(
@@ -47,7 +47,7 @@ def price(scheme, method, *, noise=1.0, steps=40, direction="both", delta=1e-5):
 @pytest.mark.parametrize(("scheme", "method"), CASES)
 def test_more_noise_is_more_private(scheme, method):
     """Epsilon falls with the noise."""
-    values = [price(scheme, method, noise=noise) for noise in (0.6, 1.0, 2.0, 5.0)]
+    values = [epsilon_of(scheme, method, noise=noise) for noise in (0.6, 1.0, 2.0, 5.0)]
     assert values == sorted(values, reverse=True)
     assert values[0] > values[-1] > 0
 
@@ -55,7 +55,7 @@ def test_more_noise_is_more_private(scheme, method):
 @pytest.mark.parametrize(("scheme", "method"), CASES)
 def test_more_steps_are_less_private(scheme, method):
     """Epsilon grows with the number of steps."""
-    values = [price(scheme, method, steps=steps) for steps in (40, 100, 200)]
+    values = [epsilon_of(scheme, method, steps=steps) for steps in (40, 100, 200)]
     assert values == sorted(values)
     stops = scheme.most_participations(40) == scheme.most_participations(200)
     assert values[0] < values[-1] or (stops and method == "gaussian")
@@ -65,7 +65,7 @@ def test_more_steps_are_less_private(scheme, method):
 def test_both_directions_are_covered(scheme, method):
     """The two-sided epsilon is the larger of the two directions, up to the accuracy."""
     both, add, remove = (
-        price(scheme, method, direction=direction) for direction in ("both", "add", "remove")
+        epsilon_of(scheme, method, direction=direction) for direction in ("both", "add", "remove")
     )
     assert both == pytest.approx(max(add, remove), rel=1e-3)
     assert both >= max(add, remove) * (1 - 1e-3)
@@ -127,7 +127,7 @@ def test_methods_agree(scheme):
 )
 def test_special_cases_coincide(amplified, plain):
     """Schemes that describe the same batches have the same epsilon."""
-    assert price(amplified, "profile") == pytest.approx(price(plain, "profile"), rel=1e-9)
+    assert epsilon_of(amplified, "profile") == pytest.approx(epsilon_of(plain, "profile"), rel=1e-9)
 
 
 def test_composition_of_runs_is_one_longer_run():

@@ -1,4 +1,4 @@
-"""Bounds on b-min-sep sampling that compute: coins and replicas against all patterns."""
+"""Computed bounds on b-min-sep sampling: independent draws and replicas, against all patterns."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ CASES = {
         MinSep(rate=0.3, separation=2),
         min_sep_patterns(2, rate=0.3, separation=2, warm=True),
     ),
-    "short rest": (MinSep(rate=0.3, separation=1), min_sep_patterns(2, rate=0.3, separation=1)),
+    "no exclusion": (MinSep(rate=0.3, separation=1), min_sep_patterns(2, rate=0.3, separation=1)),
     "stops": (
         MinSep(rate=0.3, separation=1, max_participations=1),
         without_patterns_beyond(min_sep_patterns(2, rate=0.3, separation=1), participations=1),
@@ -119,7 +119,7 @@ CASES = {
         UserMinSep(rate=0.3, separation=2, examples_per_user=2),
         user_patterns(2, rate=0.3, separation=2, examples=1),
     ),
-    "user without rest": (
+    "user without exclusion": (
         UserMinSep(rate=0.3, separation=1, examples_per_user=2),
         user_patterns(2, rate=0.3, separation=1, examples=2),
     ),
@@ -156,8 +156,8 @@ def test_renyi_is_the_moments_of_the_run():
     remove, add, both = (
         account(plan, 1.5, method="renyi", direction=d) for d in ("remove", "add", "both")
     )
-    coins = account(plan, 1.5, method="poisson-reduction", direction="add")
-    assert add.epsilon(1e-5) == coins.epsilon(1e-5)
+    sampled = account(plan, 1.5, method="poisson-reduction", direction="add")
+    assert add.epsilon(1e-5) == sampled.epsilon(1e-5)
     assert both.epsilon(1e-5) == max(remove.epsilon(1e-5), add.epsilon(1e-5))
     found = remove.answer(delta=1e-5)
     assert found.details["direction"] == "remove"

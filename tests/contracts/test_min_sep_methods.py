@@ -222,7 +222,7 @@ def test_objections(scheme, method, reason):
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.8, 12.0])
 def test_auto_takes_the_best(noise):
-    """The smallest of all proven numbers: moments at low noise, coins at high noise."""
+    """The smallest of all proven numbers: moments at low noise, independent draws at high noise."""
     strategy = strategies.bsr(300, bands=4)
     plan = hs.Plan(sampling=MinSep(rate=0.01, separation=4), steps=300, strategy=strategy)
     values = {method: account(plan, noise, method=method).epsilon(1e-5) for method in proven(plan)}

@@ -58,10 +58,10 @@ def heights(p: np.ndarray, q: np.ndarray) -> tuple[float, float]:
 
 
 def pair_of_the_theorem() -> tuple[float, float]:
-    """b_min_sep, Theorem 6.1: one user with k_u = 2 examples and nobody else, by integration."""
+    """[DongGanesh26, Theorem 6.1]: one user with k_u = 2 examples, nobody else, by integration."""
     outputs = np.arange(-9.0, 12.0, GRID)
     chances = stats.binom.pmf(range(3), 2, RATE)
-    # A draw in the first step makes the user rest in the second.
+    # A draw in the first step excludes the user from the second.
     p = sum(
         chances[first]
         * chances[second]

@@ -1,4 +1,4 @@
-"""Users with several examples and no rest: binomial mixtures, composed exactly."""
+"""Users with several examples and no exclusion: binomial mixtures, composed exactly."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 
 def plan(rate, copies, *, steps, **options):
-    """Users who never rest, independent noise."""
+    """Users who are never excluded, independent noise."""
     sampling = UserMinSep(rate=rate, separation=1, examples_per_user=copies, **options)
     return hs.Plan(sampling=sampling, steps=steps)
 

@@ -1,6 +1,6 @@
 """All ways in which one example, or one user, can take part, with their probabilities.
 
-Written as walks over every sequence of coins, so that they share nothing with what they check. The
+Written as walks over every sequence of draws, so that they share nothing with what they check. The
 number of patterns grows exponentially: at most about ten steps.
 """
 
@@ -28,23 +28,23 @@ Patterns = list[tuple[float, tuple[int, ...]]]
 
 
 def min_sep_patterns(steps: int, *, rate: float, separation: int, warm: bool = False) -> Patterns:
-    """(probability, zeros and ones) of `MinSep`: coins of a resting example do not count.
+    """(probability, zeros and ones) of `MinSep`: draws of an excluded example do not count.
 
-    A warm start rests for 1, ..., separation - 1 more steps, each with the probability
+    After a warm start it is excluded for 1, ..., separation - 1 more steps, each with probability
     rate / (1 + (separation - 1) rate), and otherwise not at all.
     """
     each = rate / (1 + (separation - 1) * rate) if warm else 0.0
-    starts = [(1 - (separation - 1) * each, 0), *((each, rest) for rest in range(1, separation))]
+    starts = [(1 - (separation - 1) * each, 0), *((each, left) for left in range(1, separation))]
 
-    def turn(rest: int, joins: int) -> tuple[int, int]:
-        if rest > 0:
-            return rest - 1, 0
+    def move(left: int, joins: int) -> tuple[int, int]:
+        if left > 0:
+            return left - 1, 0
         return (separation - 1 if joins else 0), joins
 
     found: dict[tuple[int, ...], float] = {}
-    for chance, rest in starts:
+    for chance, left in starts:
         if chance > 0:
-            _walk(found, steps, [1 - rate, rate], start=(chance, rest), turn=turn)
+            _walk(found, steps, [1 - rate, rate], start=(chance, left), move=move)
     return _listed(found)
 
 
@@ -52,13 +52,13 @@ def cyclic_patterns(steps: int, *, rate: float, groups: int) -> Patterns:
     """(probability, zeros and ones) of `CyclicPoisson` with a secret group for the example."""
     found: dict[tuple[int, ...], float] = {}
     for phase in range(groups):
-        turns = range(phase, steps, groups)
-        for coins in itertools.product((0, 1), repeat=len(turns)):
+        own = range(phase, steps, groups)
+        for draws in itertools.product((0, 1), repeat=len(own)):
             counts = [0] * steps
-            for turn, coin in zip(turns, coins, strict=True):
-                counts[turn] = coin
-            joined = sum(coins)
-            chance = rate**joined * (1 - rate) ** (len(turns) - joined) / groups
+            for step, drawn in zip(own, draws, strict=True):
+                counts[step] = drawn
+            joined = sum(draws)
+            chance = rate**joined * (1 - rate) ** (len(own) - joined) / groups
             if chance > 0:
                 found[tuple(counts)] = found.get(tuple(counts), 0.0) + chance
     return _listed(found)
@@ -80,7 +80,7 @@ def user_patterns(
 ) -> Patterns:
     """(probability, how many of the user's examples join) for a user with so many examples.
 
-    `by_draws` (Algorithm 3): examples drawn while the user rests make it rest anew. Otherwise
+    `by_draws` (Algorithm 3): a draw while the user is excluded begins the exclusion anew. Otherwise
     (participation-based exclusion) they have no effect. Nobody else's examples are shared. The
     first `warm_up` steps are drawn and forgotten.
     """
@@ -88,13 +88,13 @@ def user_patterns(
         math.comb(examples, j) * rate**j * (1 - rate) ** (examples - j) for j in range(examples + 1)
     ]
 
-    def turn(rest: int, drawn: int) -> tuple[int, int]:
-        if rest > 0:
-            return (separation - 1 if drawn and by_draws else rest - 1), 0
+    def move(left: int, drawn: int) -> tuple[int, int]:
+        if left > 0:
+            return (separation - 1 if drawn and by_draws else left - 1), 0
         return (separation - 1 if drawn else 0), drawn
 
     whole: dict[tuple[int, ...], float] = {}
-    _walk(whole, warm_up + steps, law, start=(1.0, 0), turn=turn)
+    _walk(whole, warm_up + steps, law, start=(1.0, 0), move=move)
     found: dict[tuple[int, ...], float] = {}
     for counts, chance in whole.items():
         found[counts[warm_up:]] = found.get(counts[warm_up:], 0.0) + chance
@@ -150,16 +150,16 @@ def _walk(
     law: list[float],
     *,
     start: tuple[float, int],
-    turn: Callable[[int, int], tuple[int, int]],
+    move: Callable[[int, int], tuple[int, int]],
 ) -> None:
-    """Every sequence of draws from `law`; `turn` gives the next state and the participation."""
+    """Every sequence of draws from `law`; `move` gives the next state and the participation."""
     reached: dict[Hashable, tuple[float, int, tuple[int, ...]]] = {(): (start[0], start[1], ())}
     for _ in range(steps):
         after: dict[Hashable, tuple[float, int, tuple[int, ...]]] = {}
         for chance, state, counts in reached.values():
             for drawn, probability in enumerate(law):
                 if probability > 0:
-                    following, joins = turn(state, drawn)
+                    following, joins = move(state, drawn)
                     key = (following, (*counts, joins))
                     before = after[key][0] if key in after else 0.0
                     after[key] = (before + chance * probability, *key)

@@ -38,15 +38,15 @@ def patterns(scheme: Poisson, *, examples: int, steps: int, seed: int) -> np.nda
 
 
 def pattern_law(rate: float, most: int, steps: int) -> np.ndarray[Any, Any]:
-    """The chance of each bit mask: coins are tossed until `most` have come up heads."""
+    """The chance of each bit mask: draws are made until `most` have succeeded."""
     law = np.zeros(1 << steps)
-    for pattern, coins in enumerate(itertools.product((0, 1), repeat=steps)):
-        if sum(coins) > most:
+    for pattern, draws in enumerate(itertools.product((0, 1), repeat=steps)):
+        if sum(draws) > most:
             continue
         tossed = steps
-        if sum(coins) == most:
-            tossed = max(i for i in range(steps) if coins[i]) + 1
-        law[pattern] = rate ** sum(coins) * (1 - rate) ** (tossed - sum(coins))
+        if sum(draws) == most:
+            tossed = max(i for i in range(steps) if draws[i]) + 1
+        law[pattern] = rate ** sum(draws) * (1 - rate) ** (tossed - sum(draws))
     return law
 
 
@@ -69,7 +69,7 @@ def test_no_example_exceeds_the_cap(
     ("rate", "most", "steps"), [(0.4, 1, 3), (0.4, 2, 4), (0.8, 1, 4), (0.15, 3, 4)]
 )
 def test_law_of_the_participations(rate: float, most: int, steps: int) -> None:
-    """Every pattern of steps comes up as often as tossing coins until the cap says."""
+    """Every pattern of steps comes up as often as the law of draws up to the cap says."""
     law = pattern_law(rate, most, steps)
     assert math.isclose(law.sum(), 1.0, rel_tol=1e-12)
     scheme = Poisson(rate=rate, max_participations=most)

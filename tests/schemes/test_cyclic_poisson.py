@@ -1,4 +1,4 @@
-"""CyclicPoisson: groups take turns, each sampled independently at the rate."""
+"""CyclicPoisson: groups alternate, each sampled independently at the rate."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def test_members_of_a_group_are_independent(group: int) -> None:
 
 
 def test_turns_are_independent() -> None:
-    """The joint law of one example in two successive turns of its group is the product law."""
+    """The joint law of one example in two successive steps of its group is the product law."""
     batches = list(CyclicPoisson(rate=0.4, groups=2).batches(examples=2, steps=40_000, rng=2))
-    turns = np.array([len(batch) for batch in batches[::2]]).reshape(-1, 2)
-    observed = np.bincount(2 * turns[:, 0] + turns[:, 1], minlength=4)
+    pairs = np.array([len(batch) for batch in batches[::2]]).reshape(-1, 2)
+    observed = np.bincount(2 * pairs[:, 0] + pairs[:, 1], minlength=4)
     law = np.outer([0.6, 0.4], [0.6, 0.4]).ravel()
-    assert stats.chisquare(observed, len(turns) * law).pvalue > ALARM
+    assert stats.chisquare(observed, len(pairs) * law).pvalue > ALARM
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_random_phase_hides_the_turns() -> None:
 
 
 def test_members_of_a_random_group_join_at_the_rate() -> None:
-    """Given its group, an example joins each turn independently."""
+    """Given its group, an example joins each step of the group independently."""
     scheme = CyclicPoisson(rate=0.4, groups=2, random_phase=True)
     joined = np.zeros((20_000, 4), dtype=np.int64)
     for step, batch in enumerate(scheme.batches(examples=20_000, steps=4, rng=6)):

@@ -1,4 +1,4 @@
-"""MinSep: Poisson sampling with a rest after each participation."""
+"""MinSep: Poisson sampling with an exclusion period after each participation."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def participations(scheme: MinSep, *, examples: int, steps: int, rng: int) -> np
 
 
 def pattern_law(rate: float, separation: int, steps: int, *, warm: bool) -> dict[Any, float]:
-    """The probability of each pattern of participations, by walking all outcomes of all coins."""
+    """The probability of each pattern of participations, over all outcomes of all draws."""
     free = 1 / (1 + (separation - 1) * rate) if warm else 1.0
     start = {0: free} | {r: free * rate for r in range(1, separation) if warm}
     law: dict[Any, float] = {}
-    for (rest, weight), coins in itertools.product(
+    for (excluded, weight), draws in itertools.product(
         start.items(), itertools.product([0, 1], repeat=steps)
     ):
-        left, pattern = rest, []
-        for coin in coins:
-            joins = coin == 1 and left == 0
+        left, pattern = excluded, []
+        for drawn in draws:
+            joins = drawn == 1 and left == 0
             left = separation - 1 if joins else max(left - 1, 0)
             pattern.append(int(joins))
-        odds = math.prod(rate if coin else 1 - rate for coin in coins)
+        odds = math.prod(rate if drawn else 1 - rate for drawn in draws)
         law[tuple(pattern)] = law.get(tuple(pattern), 0.0) + weight * odds
     return law
 
@@ -132,7 +132,7 @@ def test_rate_one_from_a_cold_start_is_known() -> None:
 
 @given(rates, st.integers(1, 60), st.integers(1, 40), st.integers(0, 2**64))
 def test_separation_one_is_poisson(rate: float, examples: int, steps: int, seed: int) -> None:
-    """Without a rest the batches are those of Poisson sampling, draw for draw."""
+    """Without exclusion the batches are those of Poisson sampling, draw for draw."""
     arguments: dict[str, Any] = {"examples": examples, "steps": steps, "rng": seed}
     rested = MinSep(rate=rate, separation=1).batches(**arguments)
     plain = Poisson(rate=rate).batches(**arguments)

@@ -1,4 +1,4 @@
-"""UserMinSep and ConjecturedUserMinSep: users rest, whoever's examples they share."""
+"""UserMinSep and ConjecturedUserMinSep: exclusion of users, whoever's examples they share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scipy import stats
 import hockeystick
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
-from hockeystick.schemes import Attribution, ConjecturedUserMinSep, MinSep, Poisson, UserMinSep
+from hockeystick.schemes import Attribution, ConjecturedUserMinSep, Poisson, UserMinSep
 from hockeystick.schemes.user_min_sep.sampler import user_walk
 from references.user_min_sep import user_batches
 
@@ -136,7 +136,7 @@ def test_batches_are_those_of_the_paper(
     assert [set(batch.tolist()) for batch in walked] == expected
 
 
-def test_a_draw_while_resting_prolongs_the_rest_in_one_algorithm_only() -> None:
+def test_a_draw_while_excluded_prolongs_the_exclusion_in_one_algorithm_only() -> None:
     """Drawn in every step with separation 3: once ever, or in every third step."""
     graph = Attribution.one_user_each(1)
     sizes = {}
@@ -179,83 +179,9 @@ def test_the_first_steps_follow_the_enumerated_law(cls: Scheme) -> None:
     assert stats.chisquare(list(observed.values()), expected).pvalue > ALARM
 
 
-def test_the_warm_up_settles_the_batch_size() -> None:
-    """After separation - 1 rounds the first batches are as large as late ones, exactly."""
-    graph = random_graph(0, examples=40_000, users=60_000)
-    scheme = UserMinSep(
-        rate=0.05, separation=6, examples_per_user=10, warm_up=5, shared_examples=True
-    )
-    expected = scheme.expected_batch_size(graph)
-    error = 2 * math.sqrt(expected)  # neighbours make sizes vary a little more than Poisson
-    sizes = [batch.size for batch in scheme.batches(examples=graph, steps=20, rng=4)]
-    assert abs(sizes[0] - expected) < 5 * error
-    assert abs(np.mean(sizes) - expected) < 5 * error / math.sqrt(20)
-    cold = UserMinSep(rate=0.05, separation=6, examples_per_user=10, shared_examples=True)
-    first = next(iter(cold.batches(examples=graph, steps=20, rng=4)))
-    assert first.size > expected + 10 * error
-
-
-@both
-def test_the_expected_size_is_what_is_drawn_on_a_graph(cls: Scheme) -> None:
-    """The mean of 2,000 late batches, within two percent."""
-    graph = random_graph(1, examples=300, users=400)
-    most = graph.most_examples_per_user
-    scheme = cls(rate=0.05, separation=5, examples_per_user=most, warm_up=100, shared_examples=True)
-    sizes = [batch.size for batch in scheme.batches(examples=graph, steps=2_000, rng=6)]
-    assert math.isclose(np.mean(sizes), scheme.expected_batch_size(graph), rel_tol=0.02)
-
-
-@pytest.mark.slow
-@both
-@pytest.mark.parametrize("separation", [1, 4])
-def test_for_batch_size_inverts_the_expectation_on_a_graph(cls: Scheme, separation: int) -> None:
-    """Exactly for Algorithm 3, and to the accuracy of its simulation for Algorithm 4."""
-    graph = random_graph(2, examples=300, users=500)
-    scheme = cls.for_batch_size(10, examples=graph, separation=separation)
-    assert scheme.examples_per_user == graph.most_examples_per_user
-    accuracy = 1e-12 if cls is UserMinSep else 0.02
-    assert math.isclose(scheme.expected_batch_size(graph), 10, rel_tol=accuracy)
-
-
-@given(st.floats(1e-9, 1), st.integers(1, 30), st.integers(1, 1000))
-def test_for_batch_size_takes_the_smaller_of_two_rates(
-    share: float, separation: int, examples: int
-) -> None:
-    """For examples of their own, rate (1 - rate)^(separation - 1), which peaks at 1/separation."""
-    peak = examples / separation * (1 - 1 / separation) ** (separation - 1)
-    wanted = share * peak * (1 - 1e-9)
-    scheme = UserMinSep.for_batch_size(wanted, examples=examples, separation=separation)
-    assert scheme.rate <= 1 / separation * (1 + 1e-6)
-    assert scheme.examples_per_user == 1
-    size = scheme.rate * (1 - scheme.rate) ** (separation - 1) * examples
-    assert math.isclose(size, wanted, rel_tol=1e-9)
-
-
-def test_a_batch_that_no_rate_gives_is_refused() -> None:
-    """The error says which is the largest: 100/4 * (3/4)^3, beyond which draws only block."""
-    largest = 25 * 0.75**3
-    with pytest.raises(InvalidParameter, match=rf"batch_size must be in \(0, {largest:.6g}\], the"):
-        UserMinSep.for_batch_size(largest * 1.001, examples=100, separation=4)
-    scheme = UserMinSep.for_batch_size(largest * (1 - 1e-9), examples=100, separation=4)
-    assert math.isclose(scheme.rate, 0.25, rel_tol=1e-3)
-    with pytest.raises(InvalidParameter, match=r"examples/separation=25"):
-        ConjecturedUserMinSep.for_batch_size(25.1, examples=100, separation=4)
-
-
-def test_alone_algorithm_four_is_min_sep() -> None:
-    """Examples that share no users: the same law, and with a cold start the same batches."""
-    options: dict[str, Any] = {"examples": 50, "steps": 30, "rng": 8}
-    users = ConjecturedUserMinSep(rate=0.2, separation=4, examples_per_user=1)
-    alone = MinSep(rate=0.2, separation=4, warm_start=False)
-    assert [b.tolist() for b in users.batches(**options)] == [
-        b.tolist() for b in alone.batches(**options)
-    ]
-    assert users.expected_batch_size(50) == alone.expected_batch_size(50)
-
-
 @both
 def test_separation_one_is_poisson_on_any_graph(cls: Scheme) -> None:
-    """Nobody rests, so the graph does not matter, draw for draw."""
+    """Nobody is excluded, so the graph does not matter, draw for draw."""
     graph = random_graph(3, examples=50, users=20)
     scheme = cls(
         rate=0.2, separation=1, examples_per_user=graph.most_examples_per_user, shared_examples=True
@@ -340,7 +266,7 @@ def test_shared_examples_must_be_declared(cls: Scheme) -> None:
 def test_when_others_are_independent(
     cls: Scheme, options: dict[str, Any], independent: bool
 ) -> None:
-    """A draw that makes other users rest, or uses up their participations, has traces."""
+    """A draw that excludes other users, or uses up their participations, has traces."""
     scheme = cls(rate=0.1, examples_per_user=2, **options)
     assert scheme.others_are_independent is independent
     proven = set(hockeystick.methods(Plan(sampling=scheme, steps=4)))

@@ -1,7 +1,7 @@
 """`asymptotic-gdp`: Poisson sampling as one Gaussian mechanism, in the limit of many steps.
 
 The privacy loss of many sampled Gaussian steps tends to that of a Gaussian mechanism with
-mu^2 = steps rate^2 (e^(1/sigma^2) - 1) (Bu, Dong, Long & Su 2020; fdp_filters, Theorem 4.1). The
+mu^2 = steps rate^2 (e^(1/sigma^2) - 1) ([Bu20]; [Tran26, Theorem 4.1]). The
 limit has no proven error at a finite number of steps and usually reports too little (docs/errata),
 hence the kind "asymptotic", which "auto" never takes.
 """

@@ -1,4 +1,4 @@
-"""`decomposition`: Poisson sampling as a mixture of allocations (random_allocation, Theorem 4.1).
+"""`decomposition`: Poisson sampling as a mixture of allocations [FeldmanShenfeld25, Theorem 4.1].
 
 Poisson sampling over t steps, given that the example takes part at all, is a mixture of k-out-of-t
 allocations with k >= 1. One pick is never worse: if a random set of steps always contains another,

@@ -182,10 +182,8 @@ class Sampling(ABC):
 
     def rate_for_filters(self, run: Run) -> float | Missing:
         """The rate at which each step alone is Poisson sampled: filters charge step by step."""
-        sampling, reason = (
-            self.independent_sampling(run),
-            f"the steps of {self.name} are not independent and alike",
-        )
+        sampling = self.independent_sampling(run)
+        reason = f"the steps of {self.name} are not independent and alike"
         if isinstance(sampling, Missing):
             return Missing(reason, always=sampling.always)
         alike = sampling.exact and sampling.most is None and sampling.copies == 1

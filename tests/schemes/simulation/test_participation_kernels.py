@@ -45,7 +45,7 @@ def test_resting_in_logarithms(starts):
 
 @pytest.mark.parametrize("ages", [[1.0], [0.0, 0.0, 1.0], [0.2, 0.15, 0.1, 0.55]])
 def test_users_in_logarithms(ages):
-    """Also where nobody rests and where the last draw was before the start."""
+    """Also where nobody is excluded and where the last draw was before the start."""
     ages, none = np.array(ages), 0.93
     plain, logs = np.empty((2, ROWS))
     user_ratios(np.exp(LOG_TERMS), none, ages, plain)

@@ -7,7 +7,7 @@ bin i let B be the bins with a strictly smaller a_j. With mu_j the earlier coord
     X_i = sum_(j in B) p(x | j) / p(x | i)
 
 is one over the odds of i against B. Bins of B with mu_j = mu_i add exactly 1 each, whatever x is
-(sampling_free_matrix_allocation, Remark D.11, without its loss). To the others Jensen's inequality
+([SchuchardtKalinin26, Remark D.11], without its loss). To the others Jensen's inequality
 applies: for any weights w on them, with H(w) their entropy,
 
     log of their sum >= sum_j w_j (x^T (mu_j - mu_i) + (|mu_i|^2 - |mu_j|^2)/2) + H(w),

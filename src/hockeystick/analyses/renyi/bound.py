@@ -74,7 +74,7 @@ def useful_orders(moments: PowerMoments, epsilon: float) -> bool:
 
     For delta below 1/(e a) the bound of order a is at least the Renyi divergence of order a, which
     grows with a: once it exceeds an epsilon that is known, larger orders are of no use
-    (random_allocation, Claim C.1). For larger delta this is a rule of thumb; only tightness
+    [FeldmanShenfeld25, Claim C.1]. For larger delta this is a rule of thumb; only tightness
     depends on it.
     """
     largest = moments.log.size - 1

@@ -1,13 +1,13 @@
 """`renyi`: moments of the likelihood ratio, converted with the best order.
 
 Where the plan's dominating pair is known as a profile, its moments: for random allocation those of
-Theorem 4.6 of the random allocation paper, by a recurrence that gives all orders in one pass, for
-any mechanism. The theorem covers the remove direction; moments of the add direction,
+[FeldmanShenfeld25, Theorem 4.6], by a recurrence that gives all orders in one pass, for any
+mechanism. The theorem covers the remove direction; moments of the add direction,
 E_Q[LR^(1 - a)], come from the law of the likelihood ratio, rounded up (x^(1 - a) is convex). Never
 tighter than `profile`, which knows the whole law of the same pair: a second, independent opinion.
 
-For balls-in-bins with correlated noise, Algorithms 1 to 3 of the sampling-free paper with their
-errata: the remove direction by dynamic programmes over the bins (bins.py), the add direction
+For balls-in-bins with correlated noise, [SchuchardtKalinin26, Algorithms 1 to 3] with their errata:
+the remove direction by dynamic programmes over the bins (bins.py), the add direction
 by a variational bound with optimised weights or by bins that are far apart.
 
 For b-min-sep sampling with at most as many bands as the separation, replicas of the example
