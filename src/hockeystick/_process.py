@@ -73,16 +73,16 @@ class Uncopied:
     refused_as: ClassVar[type[HockeystickError]] = HockeystickError
 
     def __reduce_ex__(self, _: Any) -> NoReturn:
-        """What `copy`, `deepcopy` and `pickle` ask for."""
+        """Called by `copy`, `deepcopy` and `pickle`."""
         raise self.refused_as(
             f"{self.what} cannot be copied or pickled, because {self.because}: {self.instead}."
         )
 
 
 class SingleUse(Uncopied):
-    """An object that hands out batches or noise, each of them once.
+    """An object that draws batches or noise, each of them once.
 
-    A fork, `copy` and `pickle` make a second object that would hand out the same batches or the
+    A fork, `copy` and `pickle` make a second object that would draw the same batches or the
     same noise, and two releases with one noise are not what was accounted. `check_here` refuses
     every process but the one that made the object; copying and pickling are refused altogether.
     """

@@ -58,7 +58,7 @@ def test_a_saved_state_goes_on_with_the_same_batches(scheme, examples):
 
 
 def test_a_second_pass_goes_on_and_never_repeats():
-    """Every batch is handed out once, whatever the number of passes."""
+    """Every batch is drawn once, whatever the number of passes."""
     sampler = BatchSampler(plan_of(hs.Poisson(rate=0.3)), examples=30, rng=2)
     together = [batch for _, batch in zip(range(4), sampler, strict=False)]
     assert len(sampler) == 8

@@ -25,7 +25,7 @@ def loss(model, batch):
 @pytest.mark.parametrize("clipping", ["per-sample", "ghost"])
 @pytest.mark.parametrize("most", [None, 16])
 def test_the_budget_ends_the_loader_and_shortens_the_last_step(runs, clipping, most):
-    """mu² = 3.25 / noise² suffices for three steps and a quarter: half of the clip norm in the fourth."""
+    """mu² = 3.25 / noise² suffices for three steps, and the fourth at half of the clip norm."""
     mu = float(np.sqrt(3.25)) / runs.NOISE
     privacy_filter = hs.filters.Gaussian(mu=mu)
     run = full(runs, filter=privacy_filter, clipping=clipping, physical_batch_size=most)

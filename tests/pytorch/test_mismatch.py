@@ -115,7 +115,7 @@ def test_the_original_optimizer_may_not_step(runs):
 
 
 def test_another_optimizer_is_noticed_at_the_next_batch(runs):
-    """A batch was handed out and the run's optimizer took no step."""
+    """A batch was loaded and the run's optimizer took no step."""
     run = runs.private(runs.banded())
     other = torch.optim.SGD(run.model.parameters(), lr=1.0)
     batches = iter(run.loader)

@@ -215,7 +215,7 @@ def test_streams_of_tensors_belong_to_their_process(make):
 
 
 def test_a_run_takes_no_step_in_a_child(runs):
-    """Neither a new pass nor the batch that was handed out before the fork."""
+    """Neither a new pass nor the batch that was loaded before the fork."""
     run = runs.private(runs.banded(), rng=None)
     model, optimizer, loader = run
     points, _ = next(iter(loader))

@@ -54,7 +54,7 @@ def test_the_state_of_the_optimizer_is_enough(runs, clipping, rng):
 
 
 def test_saving_in_the_middle_of_a_logical_batch(runs):
-    """The state is that of the last whole step, whose successor is handed out again in full."""
+    """The state is that of the last whole step, whose successor is loaded again in full."""
     whole = runs.train(runs.private(runs.banded(), physical_batch_size=2))
     run = runs.private(runs.banded(), physical_batch_size=2)
     model, optimizer, loader = run
@@ -74,7 +74,7 @@ def test_saving_in_the_middle_of_a_logical_batch(runs):
 
 
 def test_a_pass_that_was_left_goes_on_in_the_next(runs):
-    """The batch whose step was not taken is handed out again; none is lost or repeated."""
+    """The batch whose step was not taken is loaded again; none is lost or repeated."""
     whole = runs.train(runs.private(runs.banded()))
     run = runs.private(runs.banded())
     parts = [runs.train(run, until=3)]

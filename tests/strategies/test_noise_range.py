@@ -85,7 +85,7 @@ def collect(stream, rows):
 def test_a_row_without_anything_new_is_refused(dtype):
     """Where C^-1 grows, rounding takes the new part of a row long before it is infinite.
 
-    Two neighbouring numbers at the largest entry that is handed out are closer than 1/10 of the
+    Two neighbouring numbers at the largest entry that a stream returns are closer than 1/10 of the
     deviation of the new part, and than 1/500 of it in the wider types.
     """
     stream = strategies.from_coefficients([1.0, 2.0], 400).noise(D, dtype=dtype, rng=2)

@@ -34,7 +34,7 @@ def stated(*, taken_steps=STEPS, delta=1e-5, **options):
 
 
 def governed(governing):
-    """The statement of a run that a filter governed."""
+    """The statement of a run with a filter."""
     plan = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=STEPS)
     record = RunRecord(plan=plan, taken_steps=3, filter=describe_filter(governing), **NOISE)
     return statement(record, delta=1e-5)

@@ -129,7 +129,7 @@ class NoiseStream(SingleUse, Iterator[npt.NDArray[Any]]):
 
     @property
     def step(self) -> int:
-        """How many rows were handed out."""
+        """How many rows were drawn."""
         return self._step
 
     @property

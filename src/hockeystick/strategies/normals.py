@@ -64,6 +64,7 @@ _EDGES = _edges()
 _HALF_CELL = (_EDGES[1:] / (2.0 * CELLS)).astype(np.float32)
 # Cells below this one lie under the curve at every height.
 _ACCEPTED = np.floor(_EDGES[:-1] / _EDGES[1:] * CELLS).astype(np.int32)
+# Of the density at the edges; the tail goes down to zero.
 _HEIGHTS = np.array([_density(edge) for edge in _EDGES[:-1]] + [0.0])
 
 

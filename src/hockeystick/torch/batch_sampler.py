@@ -191,7 +191,7 @@ def _own_generator(rng: RandomSource) -> np.random.Generator:
     """A generator that nothing else draws from."""
     if not isinstance(rng, (np.random.Generator, np.random.BitGenerator)):
         return generator(rng)
-    # Its stream goes on elsewhere, so only a seed is taken from it.
+    # Others may draw from it too, so only a seed is taken from it.
     words = generator(rng).integers(2**32, size=8, dtype=np.uint64).tolist()
     return generator(np.random.SeedSequence(words, pool_size=8))
 

@@ -132,7 +132,7 @@ class Progress:
         """Announce the next batch; False if the filter does not permit another step."""
         if self._current is not None:
             raise PlanMismatch(
-                f"The batch of step {self._current.step + 1} was handed out, but the run's "
+                f"The batch of step {self._current.step + 1} was loaded, but the run's "
                 "optimizer did not take a step with it; use the optimizer that make_private "
                 "returned, and call its step() once for every batch of the loader."
             )

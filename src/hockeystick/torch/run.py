@@ -129,7 +129,7 @@ class TorchRun(SingleUse):
 
     @property
     def stopped_by(self) -> str | None:
-        """What ended the run: "plan", "filter", or None while it may go on."""
+        """What ended the run: "plan", "filter", or None while steps may follow."""
         if self._progress.exhausted:
             return "filter"
         return "plan" if self._progress.finished else None

@@ -25,7 +25,7 @@ def describe_filter(privacy_filter: AnyFilter) -> dict[str, object]:
     ----------
     privacy_filter
         A filter or individual budgets. One whose budget is a profile is refused, because plain
-        values do not describe it; ask before the run.
+        values do not describe it; call this before the run.
 
     Returns
     -------

@@ -68,7 +68,7 @@ class _FixedClipping:
 
 @dataclass(frozen=True)
 class _FilteredClipping:
-    """A filter is asked before each step, and may shorten the clip norm."""
+    """A filter's permit is requested before each step; it may shorten the clip norm."""
 
     filter: Filter
     clip: float

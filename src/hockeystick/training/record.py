@@ -217,7 +217,7 @@ def guarantee_of(
             accuracy=accuracy,
         )
     if method != "auto":
-        raise InvalidParameter("method", "left out for a run that a filter governed", method)
+        raise InvalidParameter("method", "left out for a run with a filter", method)
     rate_for_filters(record.plan)
     return filter_guarantee(record.filter)
 
@@ -228,10 +228,10 @@ def _check_about(guarantee: Guarantee, record: RunRecord) -> None:
         raise InvalidParameter("guarantee", "a Guarantee", guarantee)
     require_gaussian(record.plan)
     if record.filter is not None:
-        raise InvalidParameter("guarantee", "None for a run that a filter governed", guarantee)
+        raise InvalidParameter("guarantee", "None for a run with a filter", guarantee)
     drawn = all(one.method == MonteCarlo.name for one in guarantee.analyses)
     if not drawn or guarantee.kind == "confidence":
-        allowed = "None unless a claim was verified by draws; `account` is asked here"
+        allowed = "None unless a claim was verified by draws; everything else is accounted here"
         raise InvalidParameter("guarantee", allowed, guarantee)
     described: dict[str, Any] = record.plan.describe()
     # A description by name and parameters has to determine the matrix.
