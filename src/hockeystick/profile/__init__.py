@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from hockeystick.profile.profile import DEFAULT_ACCURACY, Profile
+from hockeystick.profile.values import DEFAULT_ACCURACY
+from hockeystick.profile.profile import Profile
 
 __all__ = ["DEFAULT_ACCURACY", "Profile"]
