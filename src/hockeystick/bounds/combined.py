@@ -10,7 +10,7 @@ from functools import reduce
 import numpy as np
 
 from hockeystick.bounds.bound import Bound, UpperBound, largest
-from hockeystick.bounds.delta_curve import DeltaCurve, profile_of_deltas
+from hockeystick.bounds.profiles import DeltaCurve, profile_of_deltas
 from hockeystick.profile import Profile
 from hockeystick.profile.resolution import Direction
 

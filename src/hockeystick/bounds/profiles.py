@@ -1,8 +1,9 @@
-"""Bounds from a profile: `ProfileBound` from both of its sides, `UpperLaws` from the upper one.
+"""Bounds from a profile, `ProfileBound` and `UpperLaws`, and a profile from bounds on delta.
 
-The excess of an upper law over its limit falls with the square of the grid step, so two steps show
-how much is left: the grid is refined until that is less than the accuracy. Every number is valid
-whether or not it is reached.
+`ProfileBound` computes both sides of a profile. `UpperLaws` computes the upper side alone: its
+excess over the limit falls with the square of the grid step, so two steps show how much is left,
+and the grid is refined until that is less than the accuracy. Every number is valid whether or not
+that is reached.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from hockeystick import _validate as check
 from hockeystick._numerics.divergence import ROUNDING, delta_from_law, epsilon_from_law
-from hockeystick._numerics.law import Law, Resolution, Side
+from hockeystick._numerics.envelope import law_of_deltas
+from hockeystick._numerics.law import FloatArray, Law, Resolution, Side
 from hockeystick.bounds.bound import Bound, UpperBound
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.base import Expression
@@ -37,11 +41,15 @@ from hockeystick.profile.resolution import (
     tail_below,
 )
 
-__all__ = ["ProfileBound", "UpperLaws", "upper_side"]
+__all__ = ["DeltaCurve", "ProfileBound", "UpperLaws", "profile_of_deltas", "upper_side"]
 
-# The resolution of the law that stands for all requests.
+# Losses from 0 up, and a bound on delta at each of them.
+DeltaCurve = tuple[FloatArray, FloatArray]
+
+# The resolution of the law that stands for all requests: each rounding adds step^2/6 = 2e-5 of the
+# variance, and the tail is below every delta of interest.
 AS_PROFILE = Resolution(0.01, 1e-40, 12.0)
-# Each law is this much finer than the one before, and there are at most so many.
+# Each law is this much finer than the one before, so twice the work; there are at most so many.
 REFINEMENT, MOST_LAWS = 0.7, 4
 # Of the difference between two laws, so much is still to come: r^2 / (1 - r^2).
 STILL_TO_COME = REFINEMENT**2 / (1 - REFINEMENT**2)
@@ -197,3 +205,11 @@ class UpperLaws(Bound):
         if self._known is None or self._known[0] != resolution:
             self._known = resolution, self._expression.law(Side.UPPER, resolution)
         return self._known[1]
+
+
+def profile_of_deltas(remove: DeltaCurve, add: DeltaCurve) -> Profile:
+    """The pair with the largest convex profile below all bounds; that of the run lies below it."""
+    loss = np.concatenate((-add[0][:0:-1], remove[0]))
+    centre = min(remove[1][0], add[1][0])
+    delta = np.concatenate((add[1][:0:-1], [centre], remove[1][1:]))
+    return Profile(Atoms(law_of_deltas(loss, np.minimum(delta, 1.0))))

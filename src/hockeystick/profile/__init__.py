@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hockeystick.profile.values import DEFAULT_ACCURACY
 from hockeystick.profile.profile import Profile
+from hockeystick.profile.values import DEFAULT_ACCURACY
 
 __all__ = ["DEFAULT_ACCURACY", "Profile"]

@@ -18,8 +18,7 @@ from hockeystick._numerics.search import bracket, minimize_around_grid, minimize
 from hockeystick.analyses.conditional.odds import FAMILIES, dominating_levels
 from hockeystick.analyses.conditional.posterior_tails import Tails, posterior_tails
 from hockeystick.bounds.bound import Bound, UpperBound, largest
-from hockeystick.bounds.delta_curve import DeltaCurve, profile_of_deltas
-from hockeystick.bounds.profiles import upper_side
+from hockeystick.bounds.profiles import DeltaCurve, profile_of_deltas, upper_side
 from hockeystick.guarantee import REFERENCE_DELTA
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.base import Expression, Factor

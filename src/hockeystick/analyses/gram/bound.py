@@ -22,8 +22,7 @@ from hockeystick.analyses.gram.search.evaluation import Found, GramQuery
 from hockeystick.analyses.gram.search.lower import LowerSearch
 from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 from hockeystick.bounds.bound import Bound, UpperBound
-from hockeystick.bounds.delta_curve import DeltaCurve, profile_of_deltas
-from hockeystick.bounds.profiles import ProfileBound
+from hockeystick.bounds.profiles import DeltaCurve, ProfileBound, profile_of_deltas
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.mechanisms import GaussianPair
 from hockeystick.profile.resolution import Direction

@@ -23,7 +23,7 @@ from hockeystick._numerics.law import FloatArray, Resolution
 from hockeystick._numerics.moments import PowerMoments
 from hockeystick._numerics.search import smallest_argument
 from hockeystick.bounds.bound import Bound, UpperBound
-from hockeystick.bounds.delta_curve import DeltaCurve, profile_of_deltas
+from hockeystick.bounds.profiles import DeltaCurve, profile_of_deltas
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.base import Expression
 from hockeystick.profile.resolution import EPSILON_NATS, Direction, tail_below
