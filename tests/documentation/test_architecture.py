@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import re
+import runpy
+import sys
+import threading
 import tomllib
 
+import pytest
+
+import hockeystick as hs
 from documentation.pages import DOCS, ROOT
 
 PAGE = (DOCS / "architecture.md").read_text()
@@ -35,3 +41,54 @@ def test_every_room_is_described():
     described = set(re.findall(r"`(\w+)(?:/|\.py)`", " ".join(c[0] for c in rows("Rooms"))))
     packages = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
     assert described == packages | {"plan", "guarantee"}
+
+
+def journey():
+    """The part of the page that follows one call."""
+    return PAGE.partition("## One call's journey\n")[2].partition("### 8")[0]
+
+
+def named_files():
+    """The files that the journey names, in its order."""
+    return list(dict.fromkeys(re.findall(r"`((?:\w+/)*\w+\.py)(?:::[\w.]+)?`", journey())))
+
+
+@pytest.mark.slow
+def test_the_journey_names_the_files_that_the_call_enters():
+    """No more and no fewer: the call is traced."""
+    entered = set()
+    root = f"{SOURCE}/"
+
+    def trace(frame, event, argument):
+        entered.add(frame.f_code.co_filename)
+
+    before = sys.gettrace()
+    threading.settrace(trace)
+    sys.settrace(trace)
+    try:
+        plan = hs.Plan(
+            sampling=hs.BallsInBins(bins=100),
+            steps=1000,
+            strategy=hs.strategies.bsr(1000, bands=4),
+        )
+        epsilon = hs.account(plan, noise_multiplier=4).epsilon(1e-5)
+    finally:
+        sys.settrace(before)
+        threading.settrace(before)
+    files = {name.removeprefix(root) for name in entered if name.startswith(root)}
+    assert epsilon == pytest.approx(0.9059, abs=1e-3)
+    assert files == set(named_files())
+
+
+def test_the_picture_says_the_same(tmp_path):
+    """It can be drawn, and the files and folders in it are those of the page."""
+    picture = runpy.run_path(str(DOCS / "architecture_picture.py"))
+    picture["draw"](tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").stat().st_size > 10_000
+    boxes = [picture[name] for name in ("PLAN", "ACCOUNT", "REQUEST", "ANSWER", "SHARED_ROOMS")]
+    text = " ".join(box.lines for box in (*boxes, *picture["BOUNDS"], *picture["GRAM"]))
+    for path in re.findall(r"[a-z_]+(?:/[a-z_]*)*(?:/|\.py)", text):
+        assert path in journey(), path
+    for number in ("4.198", "1.192", "34.5", "0.906"):
+        assert number in text
+        assert number in journey()
