@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import hockeystick as hs
-from hockeystick.report.demo import Run, demo, main
+from hockeystick.report.demo import DemoRun, demo, main
 
-SMALL = Run(examples=1_000, batch_size=100, steps=20, epsilon=4.0, delta=1e-4, groups=2)
+SMALL = DemoRun(examples=1_000, batch_size=100, steps=20, epsilon=4.0, delta=1e-4, groups=2)
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +52,7 @@ def test_the_demo_prints_a_table_and_writes_the_plot(
 
 def test_the_demo_s_run_is_the_documented_one() -> None:
     """50,000 examples in batches of 500, with the schemes that follow from it."""
-    run = Run()
+    run = DemoRun()
     assert (run.steps, run.epsilon, run.delta) == (2000, 2.0, 1e-5)
     assert run.schemes() == [
         hs.FullBatch(),

@@ -24,11 +24,11 @@ from hockeystick.report.numbers import count_text, upper_text
 from hockeystick.report.progress import Update, progress
 from hockeystick.schemes import CyclicPoisson, FullBatch, Poisson, RandomAllocation, Sampling
 
-__all__ = ["Calibrated", "Run", "demo", "main"]
+__all__ = ["Calibrated", "DemoRun", "demo", "main"]
 
 
 @dataclass(frozen=True)
-class Run:
+class DemoRun:
     """The run to be made private; the defaults are a small but realistic training run."""
 
     examples: int = 50_000
@@ -72,14 +72,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, default=Path("demo.png"), help="file of the plot")
     output = parser.parse_args(arguments).output
     try:
-        demo(Run(), output=output)
+        demo(DemoRun(), output=output)
     except HockeystickError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-def demo(run: Run, *, output: Path) -> list[Calibrated]:
+def demo(run: DemoRun, *, output: Path) -> list[Calibrated]:
     """Calibrate every scheme to the run's target, print the table and write the plot."""
     check_figure_file("output", output)
     with progress("Calibrating ...") as update:
@@ -97,7 +97,7 @@ def demo(run: Run, *, output: Path) -> list[Calibrated]:
     return found
 
 
-def _calibrated(run: Run, sampling: Sampling, update: Update) -> Calibrated:
+def _calibrated(run: DemoRun, sampling: Sampling, update: Update) -> Calibrated:
     update(f"Calibrating {sampling.name} ...")
     plan = Plan(sampling=sampling, steps=run.steps)
     start = time.perf_counter()
@@ -109,7 +109,7 @@ def _calibrated(run: Run, sampling: Sampling, update: Update) -> Calibrated:
     )
 
 
-def _write_plot(run: Run, found: Sequence[Calibrated], output: Path, update: Update) -> None:
+def _write_plot(run: DemoRun, found: Sequence[Calibrated], output: Path, update: Update) -> None:
     curves = []
     for row in found:
         update(f"Drawing {row.plan.sampling.name} ...")

@@ -104,7 +104,7 @@ def recommendation(report: ComparisonReport) -> str:
         f"{len(report.compared)} candidates. ε ≤ {upper_text(answer.value)} at "
         f'δ = {found.delta:g}, <span class="kind">{escape(answer.kind)}</span> by '
         f"<code>{escape(answer.method)}</code>.</p>"
-        f"{_promise(report)}"
+        f"{_verified_alternative(report)}"
         "<details><summary>Commands and Python that reproduce it</summary>"
         f"{_reproduction(first, report)}</details>"
     )
@@ -198,7 +198,7 @@ def _reproduction(one: FamilyReport, report: ComparisonReport) -> str:
     )
 
 
-def _promise(report: ComparisonReport) -> str:
+def _verified_alternative(report: ComparisonReport) -> str:
     """Where an estimate is below the least proven error: what may be had by draws."""
     able = [one for one in report.families if one.estimated_error is not None]
     if not able:
