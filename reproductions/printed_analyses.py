@@ -61,7 +61,7 @@ def orders_up_to(largest: int, noise: float, steps: int, *, delta: float) -> flo
 
 
 def dong_et_al(noise: float, picks: int, steps: int, *, delta: float) -> float:
-    """The bound of Dong, Chen & Ozgur 2025 for several picks; remove direction.
+    """The bound of [DongChenOzgur25] for several picks; remove direction.
 
     The divergence of order a is at most log E[e^(a i / (2 noise^2))], with i the number of steps
     that two independent draws have in common.

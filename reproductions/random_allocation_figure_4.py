@@ -1,6 +1,6 @@
 """Figure 4 of the random allocation paper: epsilon against the number of picks.
 
-k out of 1,024 steps, noise multiplier 1, delta = 1e-6, with the bound of Dong, Chen & Ozgur 2025.
+k out of 1,024 steps, noise multiplier 1, delta = 1e-6, with the bound of [DongChenOzgur25].
 
 Usage: python reproductions/random_allocation_figure_4.py [--small] [--output DIR]
 """

@@ -75,7 +75,7 @@ def _on_segment(law: Law, high: int, start: float, delta: float) -> float:
 def tradeoff_from_law(law: Law, alpha: FloatArray) -> FloatArray:
     """Smallest type II error when testing Q (null) against P at type I error alpha.
 
-    By Neyman and Pearson the test rejects where the likelihood ratio is largest: beta is one minus
+    By [NeymanPearson33] the test rejects where the likelihood ratio is largest: beta is one minus
     the P-mass of the part with Q-mass alpha, linear between atoms.
     """
     q = np.concatenate(([0.0], np.cumsum(law.q[::-1])))

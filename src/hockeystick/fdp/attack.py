@@ -34,7 +34,7 @@ def true_positive_rate(
 ) -> Any:
     """The largest true positive rate of a membership attack at a false positive rate.
 
-    1 - f(FPR): P is the output with the example, Q without it. By Neyman and Pearson the best
+    1 - f(FPR): P is the output with the example, Q without it. By [NeymanPearson33] the best
     attack claims membership where the likelihood ratio is largest. An upper profile or a lower
     bound on f gives an upper bound.
 

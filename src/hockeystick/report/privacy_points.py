@@ -44,7 +44,7 @@ class PrivacyPoints:
 
         min over the points of delta + e^epsilon x and 1 - e^-epsilon (1 - delta - x), x the false
         positive rate: the definition in both directions, for the event that the attack says yes and
-        for its complement (Dong, Roth & Su 2022, Proposition 2.12). An upper bound, rounded up;
+        for its complement [DongRothSu22, Proposition 2.12]. An upper bound, rounded up;
         with finitely many points a little above that of the whole profile.
         """
         rates = check.vector("false_positive_rate", false_positive_rate, "in [0, 1]")

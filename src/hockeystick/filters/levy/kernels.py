@@ -27,7 +27,7 @@ LARGE, SCALE = 1e250, 1e-250
 def panjer(sizes: NDArray[np.int64], rates: FloatArray, count: int) -> tuple[FloatArray, int]:
     """Masses of a sum of jumps on 0, 1, ..., count - 1: Poisson(rates[j]) jumps of sizes[j].
 
-    k g_k = sum_j sizes_j rates_j g_(k - sizes_j) (Panjer 1981). All terms are positive, so every
+    k g_k = sum_j sizes_j rates_j g_(k - sizes_j) [Panjer81]. All terms are positive, so every
     mass keeps its relative accuracy. Returned without the factor e^-sum(rates) and with the number
     of times that 1e-250 was multiplied in; what that lets underflow is below 1e-290 of the largest.
     """
