@@ -103,7 +103,7 @@ def test_a_busy_file(tmp_path, monkeypatch):
 @pytest.mark.postgres
 @pytest.mark.slow
 def test_lost_connections(postgres_url, name, monkeypatch):
-    """A connection that the server ended while it rested is replaced; otherwise it is an error."""
+    """A connection that the server ended while it was idle is replaced; else it is an error."""
     store = Place(postgres_url, name, 1.0).open()
 
     def end_connections():
@@ -120,7 +120,7 @@ def test_lost_connections(postgres_url, name, monkeypatch):
         store.reserve(decide)
     assert store.reserve(decide).number == 2
     end_connections()
-    monkeypatch.setattr(engines, "REST_SECONDS", 0)
+    monkeypatch.setattr(engines, "IDLE_SECONDS", 0)
     assert store.reserve(decide).number == 3
     assert store.spent() == 3 * CHARGE
 
