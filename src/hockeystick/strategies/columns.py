@@ -35,13 +35,13 @@ ROUNDING = 1e-12
 class Sensitivity(float):
     """A sensitivity: a number that also says whether it is exact, and for which pattern.
 
-    Parameters
+    The number itself is an upper bound on the sensitivity.
+
+    Attributes
     ----------
-    value
-        The number itself; an upper bound on the sensitivity.
-    exact
+    exact : bool
         Whether the pattern attains the number.
-    pattern
+    pattern : Sequence of int
         The steps of the participations behind the number, counted from 0.
 
     Examples
