@@ -73,7 +73,7 @@ class Guarantee:
     find_note
         Finds something to know about every answer, or None; called when it is read.
     reserve
-        Makes more analyses, which are asked only where the others miss their accuracy.
+        Makes more analyses, which are evaluated only where the others miss their accuracy.
 
     Examples
     --------

@@ -42,12 +42,12 @@ def matched_grid(like: Law, low: float, high: float, resolution: Resolution) -> 
     keep = (like.loss > low) & (like.loss < high) & (right > floor) & (left > floor)
     # Both ends belong to the picture: there the tails have fallen to the floor.
     loss = np.concatenate(([low], like.loss[keep], [high]))
-    fall = np.log(np.concatenate(([floor], left[keep], [1.0])))
-    fall -= np.log(np.concatenate(([1.0], right[keep], [floor])))
+    log_tails = np.log(np.concatenate(([floor], left[keep], [1.0])))
+    log_tails -= np.log(np.concatenate(([1.0], right[keep], [floor])))
     scale = _asinh_scale(loss, moments(like), high - low)
     # The tails of an approximate law are staircases: follow them only at a few points.
     knots = np.interp(np.linspace(scale[0], scale[-1], TAIL_KNOTS), scale, loss)
-    smooth = np.interp(loss, knots, np.interp(knots, loss, fall))
+    smooth = np.interp(loss, knots, np.interp(knots, loss, log_tails))
     position = scale + smooth / resolution.nats
     count = max(3, int(np.ceil((position[-1] - position[0]) / resolution.step)) + 1)
     nodes = np.interp(np.linspace(position[0], position[-1], count), position, loss)

@@ -1,7 +1,7 @@
 """Integer moments of likelihood ratios, as logarithms that are rounded up.
 
 log E_Q[LR^m] for m = 0, 1, ..., together with the P-mass where LR is infinite, which no moment
-sees. Every function returns upper bounds when it is given upper bounds: all terms are positive.
+includes. Every function returns upper bounds when it is given upper bounds: all terms are positive.
 """
 
 from __future__ import annotations

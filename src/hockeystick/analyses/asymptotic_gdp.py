@@ -22,7 +22,8 @@ from hockeystick.schemes.capabilities import offered
 
 __all__ = ["METHOD"]
 
-# Beyond this mu the limit says nothing at any epsilon of interest.
+# Beyond this mu the limit says nothing at any epsilon of interest; a larger exponent is beyond
+# floating point.
 LARGEST_MU, LARGEST_EXPONENT = 1e3, 600.0
 # A mu that would underflow counts as this one.
 SMALLEST_MU = 1e-100

@@ -16,7 +16,8 @@ Kind = Literal["proven", "verified", "confidence", "asymptotic", "conjectured"]
 # From the strongest to the weakest.
 KINDS: tuple[Kind, ...] = ("proven", "verified", "confidence", "asymptotic", "conjectured")
 # An expensive bound is not evaluated if its coarse estimate is this many times above the best
-# epsilon so far; the estimates are within a factor of 2. Smaller epsilons count as this one.
+# epsilon so far: estimates are within a few per cent (tests/analyses/conditional). Smaller epsilons
+# count as this one.
 FAR_OFF, SMALLEST_EPSILON = 2.0, 1e-3
 
 
@@ -94,7 +95,7 @@ def evaluate(
     """What the analyses say; an exact one needs no second opinion unless it fails.
 
     One that fails still contributes the upper bound that it reached, if another one answers; then
-    those in reserve are asked as well. Nothing is better than 0.
+    those in reserve are evaluated as well. Nothing is better than 0.
 
     Raises
     ------
@@ -125,8 +126,8 @@ def evaluate(
         collect(reserve())
     if len(failures) == len(found):
         raise failures[0]
-    asked, bounds = zip(*found, strict=True)
-    return Evaluated(asked, bounds)
+    evaluated, bounds = zip(*found, strict=True)
+    return Evaluated(evaluated, bounds)
 
 
 def _reached(error: PrecisionError, *, exact: bool) -> UpperBound:

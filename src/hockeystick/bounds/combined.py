@@ -16,10 +16,11 @@ from hockeystick.profile.resolution import Direction
 
 __all__ = ["BestOf", "ByDirection"]
 
-# `BestOf` compares bounds at this accuracy, before the best one is computed in full.
+# `BestOf` compares bounds at this accuracy, before the best one is computed in full: a law costs
+# the square of 1/sqrt(accuracy).
 COARSE = 0.05
-# The profile of `ByDirection`: its smallest delta, how many corners it has on either side, and how
-# accurate they are.
+# The profile of `ByDirection`: its smallest delta, how many corners it has on either side, between
+# which it is a chord, and how accurate they are.
 SMALLEST_DELTA, CORNERS, ACCURACY = 1e-20, 400, 0.01
 
 # A request for one direction at a given accuracy.
@@ -110,17 +111,17 @@ class ByDirection(Bound):
         def smallest(request: Callable[[Profile], float]) -> float:
             return min(map(request, pairs))
 
-        asked: Sequence[Direction] = (direction,)
+        only: Sequence[Direction] = (direction,)
         end = smallest(
             lambda pair: (
-                pair.epsilon_bounds(SMALLEST_DELTA, directions=asked, accuracy=ACCURACY).upper
+                pair.epsilon_bounds(SMALLEST_DELTA, directions=only, accuracy=ACCURACY).upper
             )
         )
         loss = np.linspace(0.0, max(end, 1e-3) if math.isfinite(end) else 1.0, CORNERS)
 
         def delta(at: float) -> float:
             return smallest(
-                lambda pair: pair.delta_bounds(at, directions=asked, accuracy=ACCURACY).upper
+                lambda pair: pair.delta_bounds(at, directions=only, accuracy=ACCURACY).upper
             )
 
         return loss, np.array([delta(at) for at in loss.tolist()])

@@ -44,7 +44,7 @@ BOTH: tuple[Direction, ...] = ("remove", "add")
 GAP_PER_LEVEL = 0.15
 # Steps in standard deviations, from some hundred to some ten thousand atoms.
 COARSEST_STEP, FINEST_STEP = 0.1, 0.0012
-# Below this epsilon accuracy is absolute: nobody needs 0.1 % of 1e-5.
+# Below this epsilon accuracy is absolute: 0.1 % of 1e-5 is of no use.
 SMALLEST_EPSILON = 1e-3
 # epsilon is moved outwards too: at the end of a bounded loss delta changes within a few ulps of it.
 EPSILON_ROUNDING = 1e-12
@@ -102,5 +102,5 @@ def smallest_tail() -> float:
 
 
 def oriented(law: Law, direction: Direction) -> Law:
-    """The law as the direction sees it."""
+    """The law of (P, Q), or that of (Q, P) for the add direction."""
     return law if direction == "remove" else reverse(law)

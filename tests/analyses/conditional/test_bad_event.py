@@ -69,3 +69,12 @@ def test_a_budget_that_is_too_small_is_noticed():
     thresholds = by_step(bound, bound.thresholds("remove", 0.99))
     frequency = bad_event_frequency(bound.levels, thresholds, present=True, runs=5_000, seed=3)
     assert frequency > 0.03
+
+
+@pytest.mark.parametrize(("strategy", "noise"), [("identity", 2.0), ("bsr", 6.0)])
+def test_the_estimate_is_close_to_the_bound(strategy, noise):
+    """Within a few per cent: far less than the factor at which a bound is not evaluated."""
+    bound = bound_for(strategy, 6, noise, epochs=2)
+    estimate = bound.coarse_epsilon(1e-5, directions=("remove", "add"))
+    found = bound.epsilon(1e-5, directions=("remove", "add"), accuracy=0.05)
+    assert estimate == pytest.approx(found.value, rel=0.1)

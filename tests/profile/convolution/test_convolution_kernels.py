@@ -18,7 +18,7 @@ def assert_close(fast, plain, *, terms=0.0):
     assert np.asarray(fast) == pytest.approx(np.asarray(plain), rel=1e-11, abs=1e-13 * scale)
 
 
-def linear(alpha, beta, q_a, x_b, q_b, *, nodes, turn, symmetric, skip_first):
+def linear(alpha, beta, q_a, x_b, q_b, *, nodes, switch, symmetric, skip_first):
     """The compiled loop, with everything given as likelihood ratios."""
     return kernels.accumulate_linear(
         alpha,
@@ -27,7 +27,7 @@ def linear(alpha, beta, q_a, x_b, q_b, *, nodes, turn, symmetric, skip_first):
         (x_b, x_b - 1),
         q_b,
         (nodes, nodes - 1),
-        turn,
+        switch,
         symmetric,
         skip_first,
     )
@@ -46,9 +46,9 @@ def test_linear_accumulation(data, skip_first):
     # No pair of atoms is on an inner node, where the two ways of summing may disagree.
     inner = low + (data.draw(increasing(0.0, 1.0)) + np.pi * 1e-8) * (high - low)
     nodes = np.unique(np.concatenate(([low, high + 1e-9], inner[inner < high])))
-    turn = data.draw(st.integers(0, nodes.size))
+    switch = data.draw(st.integers(0, nodes.size))
     both = alpha, alpha - weight
-    where = {"nodes": nodes, "turn": turn, "skip_first": skip_first}
+    where = {"nodes": nodes, "switch": switch, "skip_first": skip_first}
     fast = linear(both, beta, q_a, x_b, q_b, symmetric=False, **where)
     plain = slow.accumulate_linear(alpha, beta, q_a, x_b, q_b, nodes=nodes, skip_first=skip_first)
     assert_close(fast[0], plain[0])
@@ -65,8 +65,8 @@ def test_linear_accumulation_uses_symmetry(data, skip_first):
     q = data.draw(masses(x.size))
     nodes = np.unique(np.concatenate(([x[0] ** 2, x[-1] ** 2 + 1e-9], x**2 * (1 + 1e-9))))
     zero = np.zeros(x.size)
-    turn = data.draw(st.integers(0, nodes.size))
-    where = {"nodes": nodes, "turn": turn, "skip_first": skip_first}
+    switch = data.draw(st.integers(0, nodes.size))
+    where = {"nodes": nodes, "switch": switch, "skip_first": skip_first}
     fast = linear((zero, x - 1), x, q, x, q, symmetric=True, **where)
     plain = slow.accumulate_linear(zero, x, q, x, q, nodes=nodes, skip_first=skip_first)
     assert_close(fast[0], plain[0])

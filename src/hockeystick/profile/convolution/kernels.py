@@ -29,13 +29,13 @@ def accumulate_linear(
     v_b: tuple[FloatArray, FloatArray],
     q_b: FloatArray,
     nodes: tuple[FloatArray, FloatArray],
-    turn: int,
+    switch: int,
     symmetric: bool,
     skip_first: bool,
 ) -> tuple[FloatArray, FloatArray]:
     """Cell sums of the pairs v = alpha_i + beta_i v_j with Q-mass q_i q_j.
 
-    alpha, v_b and the nodes come twice: v is the likelihood ratio x in the cells before `turn`, and
+    alpha, v_b and the nodes come twice: v is the likelihood ratio x in the cells before `switch`, and
     x - 1 in the others, so that its distance to a node is as accurate near 0 as near 1. Returns,
     for each cell [nodes_k, nodes_(k+1)), the Q-mass and the sum of q (v - nodes_k). v is increasing
     along rows and columns, so each cell is found by walking on from the previous one. `symmetric`:
@@ -50,25 +50,25 @@ def accumulate_linear(
     for i in range(beta.size):
         j = i if symmetric else 0
         a_x, a_y, b, weight = alpha[0][i], alpha[1][i], beta[i], q_a[i]
-        row_start = _walk(a_x + b * x_b[j], x_nodes, row_start, min(turn, last - 1))
-        row_start = _walk(a_y + b * y_b[j], y_nodes, row_start, last - 1, start=turn)
+        row_start = _walk(a_x + b * x_b[j], x_nodes, row_start, min(switch, last - 1))
+        row_start = _walk(a_y + b * y_b[j], y_nodes, row_start, last - 1, start=switch)
         k = row_start
         if symmetric or (skip_first and i == 0):
             # The diagonal counts once, every other pair twice.
             if not (skip_first and i == 0):
                 q = weight * q_b[j]
                 above = a_x + b * x_b[j] - x_nodes[k]
-                if k >= turn:
+                if k >= switch:
                     above = a_y + b * y_b[j] - y_nodes[k]
                 mass[k] += q
                 excess[k] += q * above
             weight *= 2.0 if symmetric else 1.0
             j += 1
-        while k < turn and j < q_b.size:
+        while k < switch and j < q_b.size:
             x = a_x + b * x_b[j]
-            while k < turn and k < last - 1 and x_nodes[k + 1] <= x:
+            while k < switch and k < last - 1 and x_nodes[k + 1] <= x:
                 k += 1
-            if k < turn:
+            if k < switch:
                 q = weight * q_b[j]
                 mass[k] += q
                 excess[k] += q * (x - x_nodes[k])

@@ -16,7 +16,7 @@ from hockeystick._numerics.law import FloatArray, Law
 __all__ = ["kernels", "linear_sums", "normalised"]
 
 # Cells that start above this loss are summed through LR - 1.
-TURN = -0.5
+SWITCH_LOSS = -0.5
 # Both factors are scaled by this.
 LOG_SCALE = 500 * np.log(2.0)
 SCALE, UNSCALE = 2.0**500, 2.0**-1000
@@ -40,9 +40,9 @@ def linear_sums(
     """
     v_b = np.exp(b.loss), np.expm1(b.loss)
     v_nodes = np.exp(nodes), np.expm1(nodes)
-    turn = int(np.searchsorted(nodes, TURN))
+    switch = int(np.searchsorted(nodes, SWITCH_LOSS))
     mass, sums = kernels().accumulate_linear(
-        alpha, beta, _scaled(a), v_b, _scaled(b), v_nodes, turn, symmetric, skip_first
+        alpha, beta, _scaled(a), v_b, _scaled(b), v_nodes, switch, symmetric, skip_first
     )
     return _rounded(nodes, mass, np.maximum(sums, 0.0))
 

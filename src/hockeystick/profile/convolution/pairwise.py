@@ -26,7 +26,7 @@ from hockeystick.profile.convolution.linear_sums import kernels, linear_sums, no
 
 __all__ = ["average", "compress", "product", "regrid"]
 
-# Up to this size results are exact: every pair of atoms is kept.
+# Up to this size results are exact: every pair of atoms is kept, which costs no more than a grid.
 EXACT_ATOMS = 1024
 # Linear space is used while every q = p e^-l that matters stays above e^-LINEAR_RANGE.
 LINEAR_RANGE = 670.0
@@ -34,7 +34,8 @@ LINEAR_RANGE = 670.0
 NARROW_RANGE = 0.5
 # Beyond this size losses are averaged in logarithms, which is slower.
 LARGEST_LINEAR_LOSS = 500.0
-# Atoms that stand for an operand in a coarse version, which only places the grid.
+# Atoms that stand for an operand in a coarse version, which only places the grid: nothing beside
+# the thousand atoms of a law.
 PROBE_ATOMS = 64
 
 

@@ -37,7 +37,7 @@ def product_of_powers(
         if not chosen:
             continue
         if chosen not in together:
-            # These factors return at every lower bit: their trimming must be paid for at most
+            # These factors return at every lower bit: their trimming must count at most
             # max(counts) times, whatever the bit at which they are first needed.
             group = resolution.scaled(tail=TAIL_SHARE / max(counts) / len(chosen))
             together[chosen] = _balanced([laws[i] for i in chosen], group, side)
