@@ -39,7 +39,8 @@ def accumulate_linear(
     and x - 1 in the others, so that its distance to a node is as accurate near 0 as near 1.
     Returns, for each cell [nodes_k, nodes_(k+1)), the Q-mass and the sum of q (v - nodes_k). v is
     increasing along rows and columns, so each cell is found by walking on from the previous one.
-    `symmetric`: i and j may be exchanged, so only j >= i is visited. `skip_first`: the first pair is left out.
+    `symmetric`: i and j may be exchanged, so only j >= i is visited. `skip_first`: the first pair
+    is left out.
     """
     last = nodes[0].size - 1
     mass = np.zeros(last)
