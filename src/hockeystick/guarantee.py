@@ -8,7 +8,7 @@ from functools import cached_property, reduce
 from typing import NamedTuple
 
 from hockeystick import _validate as check
-from hockeystick.bounds.analysis import KINDS, Analysis, Evaluated, Kind, Query, evaluate
+from hockeystick.bounds.bound import KINDS, Analysis, Evaluated, Kind, Query, evaluate
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.errors import InvalidParameter
 from hockeystick.profile import DEFAULT_ACCURACY, Profile

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from hockeystick._numerics.cells import spread_outwards
 from hockeystick._numerics.divergence import delta_from_law
 from hockeystick._numerics.law import condition, from_losses, reverse, subsample
+from hockeystick._numerics.rounding import spread_outwards
 
 RATES = [1e-3, 0.1, 0.7, 1.0]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hockeystick._numerics.law import Law, Side
 from hockeystick._numerics.rounding import trim, upper_share
-from hockeystick.profile.convolution.pairwise import regrid
+from hockeystick.profile.convolution.products import regrid
 from hypothesis_strategies import law_of, pairs, quick
 from references.laws import measure, p_mass, q_mass
 from references.sandwich import assert_between, assert_same_profile

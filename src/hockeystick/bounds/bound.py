@@ -1,4 +1,7 @@
-"""`UpperBound`, one answer of an analysis, and `Bound`, what gives such answers."""
+"""What analyses return: `UpperBound`, one answer; `Bound`, which gives answers; `Analysis`.
+
+Several analyses of one run compete: `evaluate` has the answers that are needed for a request.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, Literal, NamedTuple
 
+from hockeystick.errors import PrecisionError
 from hockeystick.profile import Profile
 from hockeystick.profile.resolution import Direction
 
-__all__ = ["Bound", "UpperBound", "largest"]
+__all__ = [
+    "KINDS",
+    "Analysis",
+    "Bound",
+    "Evaluated",
+    "Kind",
+    "Query",
+    "UpperBound",
+    "evaluate",
+    "largest",
+]
 
 
 def _none() -> None:
@@ -109,3 +124,126 @@ class Bound(ABC):
         there is no cheaper estimate, the bound itself is evaluated.
         """
         return 0.0
+
+
+Kind = Literal["proven", "verified", "confidence", "asymptotic", "conjectured"]
+# From the strongest to the weakest.
+KINDS: tuple[Kind, ...] = ("proven", "verified", "confidence", "asymptotic", "conjectured")
+# An expensive bound is not evaluated if its coarse estimate is this many times above the best
+# epsilon so far: estimates are within a few per cent (tests/analyses/conditional). Smaller epsilons
+# count as this one.
+FAR_OFF, SMALLEST_EPSILON = 2.0, 1e-3
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """One analysis of a plan: the name of its method, the kind of its claim, and its bound."""
+
+    method: str
+    kind: Kind
+    bound: Bound
+
+    @property
+    def tight(self) -> bool:
+        """Whether the bound is exact up to the accuracy, so that no other one can be better."""
+        return self.bound.tight
+
+
+class Query(NamedTuple):
+    """The epsilon at a delta, or the delta at an epsilon: one of the two is None."""
+
+    delta: float | None
+    epsilon: float | None
+    directions: tuple[Direction, ...]
+    accuracy: float
+
+    def of(self, bound: Bound) -> UpperBound:
+        """What a bound answers."""
+        options: dict[str, Any] = {"directions": self.directions, "accuracy": self.accuracy}
+        if self.delta is not None:
+            return bound.epsilon(self.delta, **options)
+        assert self.epsilon is not None
+        return bound.delta(self.epsilon, **options)
+
+    def is_out_of_reach(self, bound: Bound, best: float) -> bool:
+        """Whether an estimate shows that a bound cannot compete with the best value so far."""
+        epsilon, delta = (best, self.delta) if self.epsilon is None else (self.epsilon, best)
+        if delta is None or not 0 < delta < 1:
+            return False
+        estimate = bound.coarse_epsilon(delta, directions=self.directions)
+        return estimate > FAR_OFF * max(epsilon, SMALLEST_EPSILON)
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """What the analyses that were needed answered; all are bounds on the same truth."""
+
+    analyses: tuple[Analysis, ...]
+    bounds: tuple[UpperBound, ...]
+
+    @property
+    def best(self) -> UpperBound:
+        """The smallest one; the first one of several."""
+        return min(self.bounds, key=lambda bound: bound.value)
+
+    @property
+    def analysis(self) -> Analysis:
+        """The analysis behind the smallest one."""
+        return self.analyses[self.bounds.index(self.best)]
+
+    @property
+    def lower(self) -> float | None:
+        """The largest lower bound that an analysis knows, at most the best upper bound."""
+        value = self.best.value
+        if value == 0:
+            return 0.0
+        known = [bound.lower for bound in self.bounds if bound.lower is not None]
+        return min(max(known), value) if known else None
+
+
+def evaluate(
+    query: Query,
+    analyses: Sequence[Analysis],
+    reserve: Callable[[], Sequence[Analysis]] = tuple,
+) -> Evaluated:
+    """What the analyses say; an exact one needs no second opinion unless it fails.
+
+    One that fails still contributes the upper bound that it reached, if another one answers; then
+    those in reserve are evaluated as well. Nothing is better than 0.
+
+    Raises
+    ------
+    PrecisionError
+        If every analysis fails.
+    """
+    found: list[tuple[Analysis, UpperBound]] = []
+    failures: list[PrecisionError] = []
+
+    def best() -> float:
+        return min(bound.value for _, bound in found)
+
+    def collect(analyses: Sequence[Analysis]) -> None:
+        for analysis in analyses:
+            try:
+                if found and query.is_out_of_reach(analysis.bound, best()):
+                    continue
+                bound = query.of(analysis.bound)
+            except PrecisionError as error:
+                failures.append(error)
+                bound = _reached(error, exact=analysis.tight)
+            found.append((analysis, bound))
+            if (analysis.tight and not failures) or bound.value == 0:
+                break
+
+    collect(analyses)
+    if failures and best() > 0:
+        collect(reserve())
+    if len(failures) == len(found):
+        raise failures[0]
+    evaluated, bounds = zip(*found, strict=True)
+    return Evaluated(evaluated, bounds)
+
+
+def _reached(error: PrecisionError, *, exact: bool) -> UpperBound:
+    """The bounds that an analysis reached before it gave up."""
+    return UpperBound(error.upper, find_lower=lambda: error.lower if exact else None)

@@ -8,7 +8,7 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray, Law, Side, from_losses, reverse
 from hockeystick.errors import InvalidParameter, MissingExtra
-from hockeystick.profile.convolution.pairwise import regrid
+from hockeystick.profile.convolution.products import regrid
 from hockeystick.profile.expressions.base import Expression
 from hockeystick.profile.expressions.discrete import Atoms
 from hockeystick.profile.expressions.envelope import Minimum

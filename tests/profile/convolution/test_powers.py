@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hockeystick._numerics.law import Resolution, Side
-from hockeystick.profile.convolution import pairwise
-from hockeystick.profile.convolution.powers import (
+from hockeystick.profile.convolution import products
+from hockeystick.profile.convolution.products import (
     average_of_copies,
     product_of_powers,
     rounding_levels,
@@ -26,7 +26,7 @@ COARSE = Resolution(0.4, 1e-9, 10.0)
 
 def rounded():
     """Small laws go through the grid too."""
-    return mock.patch.object(pairwise, "EXACT_ATOMS", 0)
+    return mock.patch.object(products, "EXACT_ATOMS", 0)
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hockeystick._numerics.cells import law_from_cells, mixture
 from hockeystick._numerics.gaussian import (
     LARGE_MU,
     LARGEST_ARGUMENT,
@@ -20,6 +19,7 @@ from hockeystick._numerics.gaussian import (
 )
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side
 from hockeystick._numerics.moments import PowerMoments, rounded_up
+from hockeystick._numerics.rounding import law_from_cells, mixture
 from hockeystick._numerics.special import erfcx, log_ndtr
 from hockeystick.analyses.known_participation.counts import count_law
 from hockeystick.profile.expressions.base import Expression

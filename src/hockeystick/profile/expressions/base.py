@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from hockeystick._numerics.law import Law, Resolution, Side
 from hockeystick._numerics.law import reverse as reverse_law
 from hockeystick._numerics.moments import PowerMoments, moments_of_law
-from hockeystick.profile.convolution.pairwise import compress
+from hockeystick.profile.convolution.products import compress
 
 __all__ = ["Expression", "Factor", "Reversed"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hockeystick._numerics.law import Law, Resolution, Side
 from hockeystick._numerics.moments import PowerMoments, composed_moments
-from hockeystick.profile.convolution.powers import product_of_powers, rounding_levels
+from hockeystick.profile.convolution.products import product_of_powers, rounding_levels
 from hockeystick.profile.expressions.base import Expression, Factor
 
 __all__ = ["Composed", "compose"]

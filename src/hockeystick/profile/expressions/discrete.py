@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from hockeystick import _validate as check
-from hockeystick._numerics.cells import law_from_cells
 from hockeystick._numerics.divergence import delta_from_law
 from hockeystick._numerics.gaussian import mu_at_corners
 from hockeystick._numerics.law import (
@@ -22,6 +21,7 @@ from hockeystick._numerics.law import (
     without_atoms,
 )
 from hockeystick._numerics.law import reverse as reverse_law
+from hockeystick._numerics.rounding import law_from_cells
 from hockeystick.errors import InvalidParameter
 from hockeystick.profile.expressions.base import Expression
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hockeystick._numerics.cells import spread_outwards
 from hockeystick._numerics.envelope import ALIGN, maximum, minimum
 from hockeystick._numerics.law import Law, Resolution, Side, from_losses
+from hockeystick._numerics.rounding import spread_outwards
 from hockeystick.profile.expressions.base import Expression
 
 __all__ = ["Maximum", "Minimum"]

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hockeystick._numerics.cells import spread_outwards
 from hockeystick._numerics.law import Law, Resolution, Side, condition, subsample
 from hockeystick._numerics.mixed_ratio import argument_growth, mixed_loss, unmixed_loss
 from hockeystick._numerics.moments import (
@@ -21,8 +20,13 @@ from hockeystick._numerics.moments import (
     mixed_moments,
     subsampled_moments,
 )
-from hockeystick.profile.convolution.pairwise import average
-from hockeystick.profile.convolution.powers import TAIL_SHARE, average_of_copies, rounding_levels
+from hockeystick._numerics.rounding import spread_outwards
+from hockeystick.profile.convolution.products import (
+    TAIL_SHARE,
+    average,
+    average_of_copies,
+    rounding_levels,
+)
 from hockeystick.profile.expressions.base import Expression, Factor
 
 __all__ = ["Allocated", "Averaged", "Conditioned", "Subsampled", "drawn_uniformly"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hockeystick._numerics.cells import law_from_cells, mixture
 from hockeystick._numerics.gaussian import gaussian_cells
 from hockeystick._numerics.law import Law, Resolution, Side
+from hockeystick._numerics.rounding import law_from_cells, mixture
 from hockeystick.profile.expressions.mechanisms import GaussianPair, Laplace
 from references.gaussian import gaussian_delta
 from references.laws import measure, p_mass, q_mass

@@ -10,8 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hockeystick._numerics.law import Law, Resolution, Side, subsample
-from hockeystick.profile.convolution import pairwise
-from hockeystick.profile.convolution.pairwise import average, compress, product
+from hockeystick.profile.convolution import products
+from hockeystick.profile.convolution.products import average, compress, product
 from hockeystick.profile.expressions.discrete import randomized_response
 from hockeystick.profile.expressions.mechanisms import GaussianPair
 from hypothesis_strategies import law_of, narrow_pairs, pairs, quick, thorough, wild_pairs
@@ -22,7 +22,7 @@ from references.sandwich import assert_between, assert_same_profile
 
 def always_rounded():
     """Small laws go through the grid too."""
-    return mock.patch.object(pairwise, "EXACT_ATOMS", 0)
+    return mock.patch.object(products, "EXACT_ATOMS", 0)
 
 
 def resolutions():
