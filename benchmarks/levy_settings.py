@@ -41,9 +41,11 @@ def steps_allowed(run, settings):
 
 
 def changed(name, factor):
-    """The settings with one of them multiplied, or why there are none."""
+    """The settings with one of them multiplied; of a factor, its excess over 1."""
     value = getattr(DEFAULT, name)
-    if isinstance(value, tuple):
+    if name in ("wider", "revised_by"):
+        new = 1 + factor * (value - 1)
+    elif isinstance(value, tuple):
         new = tuple(factor * one for one in value)
     else:
         new = max(round(factor * value), 1) if isinstance(value, int) else factor * value
