@@ -25,8 +25,8 @@ def answers_of(bound, requests):
 
 def test_answers_do_not_depend_on_earlier_requests():
     """In any order, and again: the same value, direction, details and lower bound."""
-    requests = [("epsilon", 1e-3), ("delta", 0.5), ("epsilon", 1e-5)]
-    kernel = kernel_of("arc")
+    requests = [("epsilon", 1e-3), ("delta", 0.5)]
+    kernel = kernel_of("arc")[:8, :8]
     bound = GramBound(kernel, 1e4)
     first = answers_of(bound, requests)
     bound.as_profile()

@@ -255,7 +255,10 @@ def test_auto_is_never_worse():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["bsr", "dense matrix", "band_mf"])
+@pytest.mark.parametrize(
+    "name",
+    ["bsr", *(pytest.param(one, marks=pytest.mark.long) for one in ("dense matrix", "band_mf"))],
+)
 def test_more_noise_is_better(name):
     """epsilon decreases with the noise, up to one per cent, from low noise to high noise."""
     plan = plan_of(*STRATEGIES[name])

@@ -144,6 +144,7 @@ def test_what_a_first_evaluation_corrects():
         assert searched(ring)._corrected(pool, before._replace(value=nothing), before) == pool
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_bands_do_not_correct_chains():
     """Their lattices are others: with three bands in the search the best chain is found."""

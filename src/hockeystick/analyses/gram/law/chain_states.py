@@ -23,7 +23,7 @@ from hockeystick.analyses.gram.law.gaussian_lattice import (
     rounded,
 )
 from hockeystick.analyses.gram.law.nodes import part_nodes, reach, spaced_nodes
-from hockeystick.analyses.gram.law.task import Mixture, Task
+from hockeystick.analyses.gram.law.task import MarkovMixture, Task
 from hockeystick.analyses.gram.order.chains import Chain, ChainMixture, TwoChains
 
 __all__ = [
@@ -123,7 +123,7 @@ def _step_into(task: Task[ChainMixture], chain: Chain, states: list[FloatArray],
 
 
 def _banded(
-    task: Task[Mixture], weights: FloatArray, charge: FloatArray, nodes: FloatArray
+    task: Task[MarkovMixture], weights: FloatArray, charge: FloatArray, nodes: FloatArray
 ) -> Step:
     """The transition without the weights that cannot matter."""
     worth = np.exp(np.maximum(nodes, 0.0)) if task.remove else np.ones(nodes.size)
@@ -137,7 +137,7 @@ def _banded(
 
 
 def transition(
-    task: Task[Mixture],
+    task: Task[MarkovMixture],
     mean: FloatArray,
     variance: float,
     nodes: FloatArray,

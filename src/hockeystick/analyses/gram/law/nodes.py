@@ -16,7 +16,7 @@ import numpy as np
 from hockeystick._numerics.gaussian import quantile_of_tail
 from hockeystick._numerics.grid import matched_grid
 from hockeystick._numerics.law import FloatArray, Law, Resolution
-from hockeystick.analyses.gram.law.task import LatticeSettings, Mixture, Task
+from hockeystick.analyses.gram.law.task import LatticeSettings, MarkovMixture, Task
 
 __all__ = [
     "expected_size",
@@ -32,7 +32,7 @@ __all__ = [
 SMALLEST_SUM = 1e-300
 
 
-def reach(task: Task[Mixture]) -> tuple[float, float]:
+def reach(task: Task[MarkovMixture]) -> tuple[float, float]:
     """The ends of a lattice for N(0, 1), also as seen with the example present."""
     tail = quantile_of_tail(task.tail)
     if not task.remove:
@@ -68,7 +68,7 @@ def spaced_nodes(
     return nodes
 
 
-def part_nodes(task: Task[Mixture], variance: float, step: float) -> FloatArray:
+def part_nodes(task: Task[MarkovMixture], variance: float, step: float) -> FloatArray:
     """Nodes for a part N(0, variance) that is drawn once; `step` is in standard deviations."""
     sd, settings = math.sqrt(variance), task.lattices
     low, high = reach(task)
@@ -87,13 +87,13 @@ def part_nodes(task: Task[Mixture], variance: float, step: float) -> FloatArray:
     )
 
 
-def expected_size(task: Task[Mixture]) -> float:
+def expected_size(task: Task[MarkovMixture]) -> float:
     """About how many nodes a grid of sums has."""
     settings = task.lattices
     return settings.grid_steps * math.sqrt(task.mixture.bins) / (settings.sum_step * task.fineness)
 
 
-def probe_nodes(task: Task[Mixture], top: float, left: float) -> FloatArray:
+def probe_nodes(task: Task[MarkovMixture], top: float, left: float) -> FloatArray:
     """Values of T from the smallest one on, fine around 1 and geometric far away."""
     mixture, settings = task.mixture, task.lattices
     width = settings.probe_width * math.sqrt(min(mixture.signal, 1.0)) / mixture.bins
@@ -107,8 +107,10 @@ def probe_nodes(task: Task[Mixture], top: float, left: float) -> FloatArray:
     return np.concatenate(([left], t[t > left]))
 
 
-def sum_nodes(task: Task[Mixture], t: FloatArray, probed: FloatArray, done: int) -> FloatArray:
-    """Values of T for the next few bins, given the masses between probe nodes after `done` bins."""
+def sum_nodes(
+    task: Task[MarkovMixture], t: FloatArray, probed: FloatArray, done: int
+) -> FloatArray:
+    """Values of T for the next few bins, from the masses between probe nodes after `done` bins."""
     if not probed.any():
         return np.ones(1)
     bins, tail, settings = task.mixture.bins, task.tail, task.lattices
@@ -130,7 +132,7 @@ def sum_nodes(task: Task[Mixture], t: FloatArray, probed: FloatArray, done: int)
     return nodes
 
 
-def low_nodes(task: Task[Mixture], t: FloatArray, probed: FloatArray) -> FloatArray:
+def low_nodes(task: Task[MarkovMixture], t: FloatArray, probed: FloatArray) -> FloatArray:
     """Values of S far below the mean, which decide the add direction at a large epsilon.
 
     They are geometric in S itself: beside the bins to come, T would not tell them apart.

@@ -7,10 +7,10 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from hockeystick._numerics.law import FloatArray, Side
 
-__all__ = ["LATTICES", "LatticeSettings", "M_co", "Mixture", "Task"]
+__all__ = ["LATTICES", "LatticeSettings", "M_co", "MarkovMixture", "Task"]
 
 
-class Mixture(Protocol):
+class MarkovMixture(Protocol):
     """What recursions need to know of a mixture, whatever its states are."""
 
     @property
@@ -119,7 +119,7 @@ class LatticeSettings:
 
 LATTICES = LatticeSettings()
 
-M_co = TypeVar("M_co", bound=Mixture, covariant=True)
+M_co = TypeVar("M_co", bound=MarkovMixture, covariant=True)
 
 
 class Task(NamedTuple, Generic[M_co]):

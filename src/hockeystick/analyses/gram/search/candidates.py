@@ -19,7 +19,7 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick.analyses.gram.law.chain_sums import chain_sum_law, chain_work
 from hockeystick.analyses.gram.law.moving_sums import moving_sum_law, moving_work
 from hockeystick.analyses.gram.law.reading import SumLaw
-from hockeystick.analyses.gram.law.task import Mixture
+from hockeystick.analyses.gram.law.task import MarkovMixture
 from hockeystick.analyses.gram.order.chains import ChainMixture, TwoChains
 from hockeystick.analyses.gram.order.lag_bounds import (
     LagBounds,
@@ -71,7 +71,7 @@ class GramCandidate:
     """
 
     name: str
-    mixture: Mixture
+    mixture: MarkovMixture
     recursion: Recursion
     line: GramCandidate | None = None
     mirrored: GramCandidate | None = None

@@ -11,7 +11,7 @@ import numpy as np
 from hockeystick._numerics.law import Side
 from hockeystick._numerics.search import bracket
 from hockeystick.analyses.gram.law.reading import LawReading, SumLaw
-from hockeystick.analyses.gram.law.task import Mixture, Task
+from hockeystick.analyses.gram.law.task import MarkovMixture, Task
 from hockeystick.analyses.gram.search.candidates import GramCandidate
 from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 from hockeystick.errors import PrecisionError
@@ -142,7 +142,7 @@ class LawCache:
         side: Side,
         fineness: float,
         tail: float,
-    ) -> Task[Mixture]:
+    ) -> Task[MarkovMixture]:
         remove, lattices = direction == "remove", self.settings.lattices
         return Task(candidate.mixture, remove, side, fineness, tail, lattices)
 
