@@ -17,8 +17,9 @@ pytestmark = pytest.mark.slow
 TITLES = {"python": True, 'python title="PyTorch"': False}
 HAS_TORCH = find_spec("torch") is not None and find_spec("opacus") is not None
 README = ROOT / "README.md"
-# It registers things, and runs in a process of its own.
 EXTENDING = ROOT / "docs" / "extending.md"
+# The first is traced by `test_architecture.py`; the second registers things, in its own process.
+RUN_ELSEWHERE = (ROOT / "docs" / "architecture.md", EXTENDING)
 
 
 def snippets(page):
@@ -59,7 +60,9 @@ def check_promises(code, printed):
 
 
 @pytest.mark.filterwarnings("ignore:Full backward hook")
-@pytest.mark.parametrize("page", [p for p in PAGES if snippets(p) and p != EXTENDING], ids=name_of)
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if snippets(p) and p not in RUN_ELSEWHERE], ids=name_of
+)
 def test_snippets_run(page, tmp_path, monkeypatch, capsys):
     """All blocks of a page, in order, in one namespace; numbers in comments are true."""
     monkeypatch.chdir(tmp_path)
