@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from curves import MARKERS
 from hockeystick.report.figure import INK, curve_style, log_axes
-from private_training import Priced, half_width
+from private_training import CalibratedPlan, half_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +26,7 @@ class Entry:
 
     scheme: str
     epsilon: float
-    priced: Priced
+    calibrated: CalibratedPlan
     learning_rate: float
     accuracies: Sequence[float]
 
@@ -49,10 +49,10 @@ class Accuracies:
         found = [entry for entry in self.entries if entry.scheme == scheme]
         base = [self._entry(self.baseline, entry.epsilon) for entry in found]
         ratios = [
-            round(one.priced.mse / other.priced.mse, 4)
+            round(one.calibrated.mse / other.calibrated.mse, 4)
             for one, other in zip(found, base, strict=True)
         ]
-        seconds = round(sum(entry.priced.seconds for entry in found), 1)
+        seconds = round(sum(entry.calibrated.seconds for entry in found), 1)
         return [entry.epsilon for entry in found], ratios, seconds
 
     def difference(self, entry: Entry) -> tuple[float, float]:
@@ -71,11 +71,11 @@ class Accuracies:
         for entry in self.entries:
             apart, half = self.difference(entry)
             away = "" if entry.scheme == self.baseline else f"{100 * apart:+.2f} ± {100 * half:.2f}"
-            priced = entry.priced
+            calibrated = entry.calibrated
             print(
                 f"{entry.scheme:<{width}}{entry.epsilon:>8g}{_interval(entry.accuracies):>17}"
-                f"{away:>23}{entry.learning_rate:>6g}{priced.plan.strategy.bands:>6}"
-                f"{priced.noise_multiplier:>8.3f}{priced.mse:>9.1f}  {priced.method}"
+                f"{away:>23}{entry.learning_rate:>6g}{calibrated.plan.strategy.bands:>6}"
+                f"{calibrated.noise_multiplier:>8.3f}{calibrated.mse:>9.1f}  {calibrated.method}"
             )
 
     def content(self) -> dict[str, Any]:
@@ -121,14 +121,14 @@ class Accuracies:
 
     def _content(self, entry: Entry) -> dict[str, Any]:
         apart, half = self.difference(entry)
-        priced = entry.priced
+        calibrated = entry.calibrated
         return {
             "scheme": entry.scheme,
             "epsilon": entry.epsilon,
-            "bands": priced.plan.strategy.bands,
-            "noise_multiplier": round(priced.noise_multiplier, 5),
-            "method": priced.method,
-            "mse": round(priced.mse, 3),
+            "bands": calibrated.plan.strategy.bands,
+            "noise_multiplier": round(calibrated.noise_multiplier, 5),
+            "method": calibrated.method,
+            "mse": round(calibrated.mse, 3),
             "learning_rate": entry.learning_rate,
             "accuracy": round(entry.mean, 5),
             "half_width": round(half_width(entry.accuracies), 5),

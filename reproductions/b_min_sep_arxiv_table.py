@@ -162,13 +162,13 @@ def sampled_entries(graph: hs.Attribution, epsilon: float, *, verify: bool) -> l
     """The rows with Monte Carlo; the paper's recursion with the bands that are best for us."""
     aim = target(b_min_sep(graph), epsilon)
     theirs = target(recursion(graph), epsilon)
-    hoped = best(b_min_sep(graph), epsilon)
+    optimistic = best(b_min_sep(graph), epsilon)
     found = {
-        OPTIMISTIC: hoped,
-        RECURSION: estimated(theirs, "band_mf", hoped.bands, guess=hoped.mse, seed=SEED),
+        OPTIMISTIC: optimistic,
+        RECURSION: estimated(theirs, "band_mf", optimistic.bands, guess=optimistic.mse, seed=SEED),
     }
     if verify:
-        found[B_MIN_SEP] = verified(aim, hoped, draws=DRAWS, seed=SEED)
+        found[B_MIN_SEP] = verified(aim, optimistic, draws=DRAWS, seed=SEED)
     return [entry(row, epsilon, choice) for row, choice in found.items()]
 
 

@@ -92,10 +92,10 @@ def estimate(row: str, epsilon: float) -> Choice:
 
 def sampled_entries(row: str, epsilon: float) -> list[Entry]:
     """The verified number and the optimistic one."""
-    hoped = estimate(row, epsilon)
+    optimistic = estimate(row, epsilon)
     plan, _ = MONTE_CARLO[row]
-    proved = verified(target(plan, epsilon), hoped, draws=DRAWS, seed=SEED)
-    found = {row: proved, f"{row}, optimistic": hoped}
+    proved = verified(target(plan, epsilon), optimistic, draws=DRAWS, seed=SEED)
+    found = {row: proved, f"{row}, optimistic": optimistic}
     return [Entry(name, epsilon, printed(name, epsilon), one) for name, one in found.items()]
 
 

@@ -20,7 +20,7 @@ import hockeystick as hs
 from hockeystick.torch import make_private
 
 __all__ = [
-    "Priced",
+    "CalibratedPlan",
     "Recipe",
     "accuracy",
     "best_plan",
@@ -34,7 +34,7 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
-class Priced:
+class CalibratedPlan:
     """A plan with the noise that it needs, and how long it took to find out."""
 
     plan: hs.Plan
@@ -61,7 +61,7 @@ class Recipe:
 
 def best_plan(
     plans: Sequence[hs.Plan], *, epsilon: float, delta: float, accuracy: float, budget: float
-) -> Priced:
+) -> CalibratedPlan:
     """The plan with the smallest error, at noise that is proven to be enough.
 
     Plans are compared before any data are seen, so the choice costs no privacy.
@@ -72,13 +72,18 @@ def best_plan(
         noise = hs.calibrate(plan, epsilon=epsilon, delta=delta, accuracy=accuracy, budget=budget)
         if noise.guarantee.kind != "proven":
             raise AssertionError(noise.guarantee.kind)
-        found.append(Priced(plan, noise.noise_multiplier, noise.guarantee.method))
-    best = min(found, key=lambda priced: priced.mse)
+        found.append(CalibratedPlan(plan, noise.noise_multiplier, noise.guarantee.method))
+    best = min(found, key=lambda calibrated: calibrated.mse)
     return replace(best, seconds=round(time.perf_counter() - start, 1))
 
 
 def train_privately(
-    recipe: Recipe, data: TensorDataset, priced: Priced, *, learning_rate: float, seed: int
+    recipe: Recipe,
+    data: TensorDataset,
+    calibrated: CalibratedPlan,
+    *,
+    learning_rate: float,
+    seed: int,
 ) -> nn.Module:
     """The network after all steps of the plan; `seed` decides weights, batches and noise.
 
@@ -91,8 +96,8 @@ def train_privately(
         network,
         optimizer,
         data,
-        priced.plan,
-        noise_multiplier=priced.noise_multiplier,
+        calibrated.plan,
+        noise_multiplier=calibrated.noise_multiplier,
         max_grad_norm=recipe.clip,
         physical_batch_size=recipe.physical_batch_size,
         rng=seed,

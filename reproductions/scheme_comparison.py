@@ -1,4 +1,4 @@
-"""What the training scripts share: four ways to draw batches, priced, tuned and tried out."""
+"""What the training scripts share: four ways to draw batches, calibrated, tuned and tried out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from curves import Curve, Drawing, Panels
 from hockeystick.report.progress import progress
 from hockeystick.schemes import Sampling
 from private_training import (
-    Priced,
+    CalibratedPlan,
     Recipe,
     accuracy,
     best_plan,
@@ -107,7 +107,9 @@ SCHEMES: dict[str, Callable[[Setting, int], hs.Plan]] = {
 }
 
 
-def price(scheme: str, setting: Setting, epsilon: float, effort: Effort) -> Priced:
+def calibrated_plan(
+    scheme: str, setting: Setting, epsilon: float, effort: Effort
+) -> CalibratedPlan:
     """The best number of bands, and its noise."""
     tried = {DP_SGD: (1,), "balls-in-bins, BandMF": effort.bands_of_bins}
     plans = [SCHEMES[scheme](setting, bands) for bands in tried.get(scheme, effort.bands)]
@@ -139,12 +141,12 @@ def compare(setting: Setting, recipe: Recipe, parts: Parts, effort: Effort) -> A
     """All schemes at all epsilons, and the same network without privacy."""
 
     def entry(scheme: str, epsilon: float) -> Entry:
-        priced = price(scheme, setting, epsilon, effort)
+        calibrated = calibrated_plan(scheme, setting, epsilon, effort)
 
         def privately(rate: float, seed: int) -> nn.Module:
-            return train_privately(recipe, parts.train, priced, learning_rate=rate, seed=seed)
+            return train_privately(recipe, parts.train, calibrated, learning_rate=rate, seed=seed)
 
-        return Entry(scheme, epsilon, priced, *Trial(privately, parts).tuned(effort))
+        return Entry(scheme, epsilon, calibrated, *Trial(privately, parts).tuned(effort))
 
     entries = []
     with progress("Training ...") as update:

@@ -65,7 +65,7 @@ def test_calibrate_shows_safe_noise(command: Command) -> None:
 def test_all_methods_have_a_row_and_the_smallest_is_marked(
     command: Command, words: list[str]
 ) -> None:
-    """`--method all` prices every method that applies; the tightest proven one is the best."""
+    """`--method all` computes every method that applies; the tightest proven one is the best."""
     stdout = command(*words, "--method", "all").stdout
     rows = {name: cells(stdout, name) for name in hs.methods(POISSON_PLAN) if name != "monte-carlo"}
     assert len(rows) >= 2

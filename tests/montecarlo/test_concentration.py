@@ -42,12 +42,12 @@ def exact_entropy(a, b):
     ],
 )
 def test_relative_entropy(a, b):
-    """Also of rare and of close coins."""
+    """Also of rare and of close probabilities."""
     assert relative_entropy(a, b) == pytest.approx(exact_entropy(a, b), rel=1e-6)
 
 
 def test_relative_entropy_of_certainties():
-    """No draws tell a coin from itself; one draw tells it from the impossible."""
+    """No draws tell a probability from itself; one draw tells it from the impossible."""
     assert relative_entropy(0.2, 0.2) == 0
     assert relative_entropy(0.0, 0.0) == relative_entropy(1.0, 1.0) == 0
     assert relative_entropy(0.1, 0.0) == relative_entropy(0.9, 1.0) == math.inf
@@ -94,7 +94,7 @@ def test_draws_to_tell(threshold, expectation):
 
 
 def test_draws_to_tell_a_coin_exactly():
-    """The exact tail of a coin is below the bound, and not absurdly far."""
+    """The exact tail of Bernoulli draws is below the bound, and not absurdly far."""
     draws = math.ceil(draws_to_tell(0.3, 0.5, miss=0.01))
     tail = sum(math.comb(draws, k) for k in range(math.floor(0.3 * draws) + 1)) / 2**draws
     assert 1e-5 < tail <= 0.01

@@ -25,7 +25,7 @@ def test_known_participation_is_the_gaussian_mechanism(direction, picks, out_of,
 
 
 def test_a_truncated_block_is_drawn_as_a_whole_one():
-    """The first two of five steps, exactly priced."""
+    """The first two of five steps, computed exactly."""
     scheme = hs.RandomAllocation(picks=1, out_of=5, truncate=True)
     plan = hs.Plan(sampling=scheme, steps=2)
     exact = hs.account(plan, noise_multiplier=0.6, direction="remove").answer(epsilon=0.5)

@@ -78,7 +78,7 @@ def epsilons(pair):
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_closed_form_is_the_integral(case):
-    """The twin itself, against adaptive quadrature of the positive part."""
+    """The reference itself, against adaptive quadrature of the positive part."""
     pair = CASES[case]
     for epsilon in epsilons(pair)[1:4]:
         point = turning_point(pair, epsilon)

@@ -42,7 +42,7 @@ def base(rng, size):
 
 
 def drawn(rng):
-    """A pair and its twin after sampling, an operation and perhaps an exchange."""
+    """A pair and its reference after sampling, an operation and perhaps an exchange."""
     size = rng.choice([2, 3, 34])
     profile, pair = base(rng, size)
     rate = 10.0 ** rng.uniform(rng.choice([-310, -20]), 0)
@@ -55,8 +55,8 @@ def drawn(rng):
     elif operation == "thrice" and len(pair) < 4:
         profile, pair = profile.self_compose(3), plain.power(pair, 3)
     elif operation == "other":
-        other, twin = base(rng, 34)
-        profile, pair = profile.compose(other), plain.compose(pair, twin)
+        other, reference = base(rng, 34)
+        profile, pair = profile.compose(other), plain.compose(pair, reference)
     if rng.random() < 0.5:
         return profile.reverse(), plain.reverse(pair)
     return profile, pair

@@ -162,7 +162,7 @@ def _saved(runs):
 def test_a_malformed_state_is_refused_in_one_sentence(runs, saved, path, value):
     """And the run is as it was, batches, noise and weights."""
     run = runs.private(runs.banded(), rng=4)
-    twin = runs.train(runs.private(runs.banded(), rng=4), until=3)
+    other = runs.train(runs.private(runs.banded(), rng=4), until=3)
     before = runs.weights(run)
     with pytest.raises(HockeystickError) as caught:
         run.load_state_dict(changed(saved, *path, to=value))
@@ -172,8 +172,8 @@ def test_a_malformed_state_is_refused_in_one_sentence(runs, saved, path, value):
     assert (run.taken_steps, run.record().seeded) == (0, True)
     assert torch.equal(runs.weights(run), before)
     same = runs.train(run, until=3)
-    assert same[0] == twin[0]
-    assert all(torch.equal(a, b) for a, b in zip(same[1], twin[1], strict=True))
+    assert same[0] == other[0]
+    assert all(torch.equal(a, b) for a, b in zip(same[1], other[1], strict=True))
 
 
 def sampler(rng=None):

@@ -35,11 +35,11 @@ def test_nothing_is_half_restored(runs, change):
     state = copy.deepcopy(source.state_dict())
     change(state)
     run = runs.private(runs.banded(), rng=4, model=runs.linear_model(7))
-    twin = runs.private(runs.banded(), rng=4, model=runs.linear_model(7))
+    other = runs.private(runs.banded(), rng=4, model=runs.linear_model(7))
     with pytest.raises(PlanMismatch) as caught:
         run.load_state_dict(state)
     assert "\n" not in str(caught.value)
-    mine, theirs = runs.train(run), runs.train(twin)
+    mine, theirs = runs.train(run), runs.train(other)
     assert mine[0] == theirs[0]
     assert all(torch.equal(a, b) for a, b in zip(mine[1], theirs[1], strict=True))
 

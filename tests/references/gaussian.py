@@ -101,13 +101,13 @@ def _call(mu: float, strike: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         d = (np.log(strike) + mu**2 / 2) / mu
         first = log_ndtr(mu - d)
-        price = -np.exp(first) * np.expm1(np.log(strike) + log_ndtr(-d) - first)
-    return np.where(strike > 0, price, 1 - strike)
+        value = -np.exp(first) * np.expm1(np.log(strike) + log_ndtr(-d) - first)
+    return np.where(strike > 0, value, 1 - strike)
 
 
 def _put(mu: float, strike: Array) -> Array:
     """E(strike - L)+."""
     with np.errstate(divide="ignore", invalid="ignore"):
         d = (np.log(strike) + mu**2 / 2) / mu
-        price = strike * ndtr(d) * -np.expm1(log_ndtr(d - mu) - np.log(strike) - log_ndtr(d))
-    return np.where(strike > 0, price, 0.0)
+        value = strike * ndtr(d) * -np.expm1(log_ndtr(d - mu) - np.log(strike) - log_ndtr(d))
+    return np.where(strike > 0, value, 0.0)

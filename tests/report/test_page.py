@@ -148,7 +148,7 @@ def test_controls_have_labels() -> None:
 
 @pytest.mark.parametrize("name", ["report", "report.txt", "no/report.html", ".html"])
 def test_impossible_files_are_refused_early(tmp_path: Path, name: str) -> None:
-    """Other suffixes and missing directories, before anything is priced."""
+    """Other suffixes and missing directories, before anything is computed."""
     with pytest.raises(InvalidParameter, match="html must be"):
         check_page_file("html", tmp_path / name)
 

@@ -36,9 +36,9 @@ def test_the_stored_table_against_the_paper(row, epsilon):
     """Optimistic numbers within 2 %; verified ones no worse, and never below what they verify."""
     stored = errors_of(STORED)
     optimistic = f"{row}, optimistic"
-    hoped, proved = stored[optimistic, epsilon], stored[row, epsilon]
-    assert hoped == pytest.approx(script.printed(optimistic, epsilon), rel=0.02)
-    assert hoped < proved <= script.printed(row, epsilon)
+    estimated, proved = stored[optimistic, epsilon], stored[row, epsilon]
+    assert estimated == pytest.approx(script.printed(optimistic, epsilon), rel=0.02)
+    assert estimated < proved <= script.printed(row, epsilon)
 
 
 @pytest.mark.slow

@@ -39,7 +39,7 @@ def test_the_stored_run_is_complete():
 @pytest.mark.parametrize("scheme", [DP_SGD, "cyclic Poisson, BandMF"])
 @pytest.mark.parametrize("epsilon", digits.EPSILONS)
 def test_the_stored_noise_is_enough(scheme, epsilon):
-    """Priced again, and the error that goes with it; for the schemes that take no time."""
+    """Calibrated again, and the error that goes with it; for the schemes that take no time."""
     entry = entries_of(STORED)[scheme, epsilon]
     plan = SCHEMES[scheme](SETTING, entry["bands"])
     noise = entry["noise_multiplier"]

@@ -46,7 +46,7 @@ def test_the_corrected_rule_is_the_worst_one_at_the_calibration_point() -> None:
 
 @pytest.mark.slow
 def test_the_budget_agrees_with_the_arithmetic_of_profiles() -> None:
-    """Both compositions without adaptivity, priced on grids with proven bounds."""
+    """Both compositions without adaptivity, computed on grids with proven bounds."""
     bounds = []
     for branch in BRANCHES:
         profiles = [

@@ -235,7 +235,7 @@ def test_bad_parameters_are_refused(cls: Scheme, name: str, bad: list[Any]) -> N
 
 @both
 def test_the_unit_is_a_user(cls: Scheme) -> None:
-    """Neither scheme is the other's subclass, so an analysis of one never prices the other."""
+    """Neither scheme is the other's subclass, so an analysis of one is never one of the other."""
     assert cls.unit == "user"
     assert not issubclass(ConjecturedUserMinSep, UserMinSep)
 

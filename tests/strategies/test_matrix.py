@@ -1,4 +1,4 @@
-"""Strategies kept in full, against dense linear algebra and against their Toeplitz twins."""
+"""Strategies kept in full, against dense linear algebra and against their Toeplitz versions."""
 
 from __future__ import annotations
 

@@ -23,11 +23,11 @@ def mixture(matrix, rate, turns):
     """Means and probabilities of the run if the example may join these steps."""
     n = len(matrix)
     means, weights = [], []
-    for coins in itertools.product((0, 1), repeat=len(turns)):
+    for draws in itertools.product((0, 1), repeat=len(turns)):
         x = np.zeros(n)
-        x[list(turns)] = coins
+        x[list(turns)] = draws
         means.append(matrix @ x)
-        weights.append(np.prod([rate if coin else 1 - rate for coin in coins]))
+        weights.append(np.prod([rate if drawn else 1 - rate for drawn in draws]))
     return np.array(means), np.array(weights)
 
 

@@ -78,11 +78,11 @@ def test_a_state_is_a_copy(strategy):
 
 def test_restoring_does_not_touch_the_callers_generator():
     """A generator that is used elsewhere goes on as if nothing had happened."""
-    rng, twin = np.random.default_rng(3), np.random.default_rng(3)
+    rng, same = np.random.default_rng(3), np.random.default_rng(3)
     stream = strategies.bsr(N, 2).noise(D, rng=rng)
     stream.restore(stream.state())
     next(stream)
-    assert rng.standard_normal() == twin.standard_normal()
+    assert rng.standard_normal() == same.standard_normal()
 
 
 OTHERS = {

@@ -219,7 +219,7 @@ def test_individual_budgets_let_each_example_pay():
     plan = hs.Plan(sampling=hs.Poisson(rate=0.5), steps=6)
     rows = np.array([[3.0], [0.5], [0.1], [0.0]])
     options = {"noise_multiplier": 0.8, "max_grad_norm": 1.0}
-    budgets, twin = (hs.filters.Individual.gaussian(examples=4, mu=2.0) for _ in range(2))
+    budgets, same = (hs.filters.Individual.gaussian(examples=4, mu=2.0) for _ in range(2))
     run = PrivateRun(plan, examples=4, dimension=1, filter=budgets, rng=2, **options)
     asked = []
     found = [run.step(lambda i: asked.append(i) or rows[i])[0] for _ in range(6)]
@@ -227,10 +227,10 @@ def test_individual_budgets_let_each_example_pay():
     of_noise, of_batches = generators(2, 2)
     z = 0.8 * of_noise.standard_normal(6)
     for batch, row, value in zip(plan.batches(examples=4, rng=of_batches), z, found, strict=True):
-        step = twin.step(rows[:, 0], rate=0.5, noise_multiplier=0.8)
+        step = same.step(rows[:, 0], rate=0.5, noise_multiplier=0.8)
         total = sum(step.factors[i] * rows[i, 0] for i in batch)
         assert value == pytest.approx((total + row) / 2.0, rel=1e-9)
-    assert np.array_equal(budgets.spent, twin.spent)
+    assert np.array_equal(budgets.spent, same.spent)
     assert budgets.active.tolist() == [False, True, True, True]
     made = run.statement(delta=1e-5)
     assert made.epsilon == budgets.guarantee().epsilon(1e-5)

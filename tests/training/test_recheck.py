@@ -73,7 +73,7 @@ def test_other_matrices_are_recomputed():
 
 
 def test_a_larger_epsilon_holds_and_a_slightly_smaller_one_does_not():
-    """Promising less is no fault; promising more is one beyond rounding."""
+    """Claiming less is no fault; claiming more is one beyond rounding."""
     assert not check_statement(replace(true(), epsilon=true().epsilon * (1 - 1e-5))).holds
     assert check_statement(replace(true(), epsilon=true().epsilon * (1 - 1e-9))).holds
     assert check_statement(replace(true(), epsilon=true().epsilon * 1.5)).holds

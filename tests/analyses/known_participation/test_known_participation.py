@@ -73,7 +73,7 @@ def known(plan, noise, **options):
 @pytest.mark.parametrize("warm", [False, True])
 @pytest.mark.parametrize("steps", [1, 4, 8])
 def test_law_of_an_example(separation, warm, steps):
-    """Every sequence of coins of `MinSep`."""
+    """Every sequence of draws of `MinSep`."""
     each = 0.3 / (1 + (separation - 1) * 0.3) if warm else 0.0
     starts = (1 - (separation - 1) * each, *[each] * (separation - 1))
     participant = Participant((0.7, 0.3), separation, steps, starts=starts)
@@ -86,7 +86,7 @@ def test_law_of_an_example(separation, warm, steps):
 @pytest.mark.parametrize("warm_up", [0, 1, 3])
 @pytest.mark.parametrize(("steps", "held"), [(1, 3), (6, 2), (8, 1), (4, 3)])
 def test_law_of_a_user(separation, warm_up, steps, held):
-    """Every sequence of coins of Algorithm 3: draws while resting start the rest anew."""
+    """Every sequence of draws of Algorithm 3: draws while excluded start the exclusion anew."""
     copies = tuple(binomial_weights(held, 0.2).tolist())
     size = {"rate": 0.2, "separation": separation, "examples": held, "warm_up": warm_up}
     assert_same_law(Participant(copies, separation, steps, warm_up), user_patterns(steps, **size))
@@ -249,7 +249,7 @@ def test_moments():
 @pytest.mark.slow
 @pytest.mark.parametrize("most", [None, 2])
 def test_never_below_runs_with_shared_examples(most):
-    """Coins revealed, on a graph where every example has two users: drawn and averaged."""
+    """Draws revealed, on a graph where every example has two users: drawn and averaged."""
     of, who = [0, 0, 1, 1, 2, 2], [0, 1, 1, 2, 2, 0]
     ring = Attribution.from_pairs(examples=of, users=who, number_of_examples=3, number_of_users=3)
     scheme = UserMinSep(
@@ -280,12 +280,12 @@ def test_never_below_runs_with_shared_examples(most):
 
 
 def test_sharing_changes_nothing_for_draws():
-    """Algorithm 3: the same number, because all coins are revealed anyway."""
-    prices = []
+    """Algorithm 3: the same number, because all draws are revealed anyway."""
+    found = []
     for shared in (False, True):
         scheme = UserMinSep(rate=0.02, separation=4, examples_per_user=2, shared_examples=shared)
-        prices.append(known(hs.Plan(sampling=scheme, steps=200), 2.0).epsilon(1e-6))
-    assert prices[0] == prices[1]
+        found.append(known(hs.Plan(sampling=scheme, steps=200), 2.0).epsilon(1e-6))
+    assert found[0] == found[1]
 
 
 def test_sharing_leaves_participation_based_users_the_worst_pattern():

@@ -13,7 +13,7 @@ from hockeystick._numerics.moments import PowerMoments, allocated_moments
 from hockeystick.analyses.renyi import ring
 from references.ring import dictionary_moment, enumerated_moment
 
-# Logs of moments: how far below the truth a twin in floating point may see them, and above.
+# Logs of moments: how far below and above the truth a reference in floating point may be.
 BELOW, ABOVE = 4e-15, 1e-11
 
 
@@ -103,7 +103,7 @@ def test_exact_moments_equal_dictionaries(bins, bands, largest):
 
 @pytest.mark.parametrize(("bands", "bins"), [(2, 2), (2, 3), (3, 4), (3, 5), (3, 6), (4, 6)])
 def test_dictionaries_equal_the_sum_over_tuples(bands, bins):
-    """The twins agree with each other on short rings, where pairs are easily counted twice."""
+    """The references agree with each other on short rings, where pairs are easily counted twice."""
     kernel = random_kernel(np.random.default_rng(bins), bins, bands)
     wanted = enumerated(kernel, 4)
     assert of_dictionaries(kernel, bands, 4) == pytest.approx(wanted, rel=1e-12, abs=1e-14)
