@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from snapshot import budgets, curves, draws, pricing, runs
+from snapshot import budgets, curves, draws, accounts, runs
 from snapshot.questions import Question
 
 RECORDED = Path(__file__).with_name("numbers.json")
 _ALL = (
-    *pricing.QUESTIONS,
+    *accounts.QUESTIONS,
     *draws.QUESTIONS,
     *budgets.QUESTIONS,
     *curves.QUESTIONS,
