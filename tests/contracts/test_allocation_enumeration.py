@@ -46,8 +46,10 @@ RUNS = [(1, 1, 1), (1, 5, 5), (1, 2, 6), (2, 2, 4), (3, 4, 4), (2, 5, 5), (1, 4,
 def cases() -> Iterator[Any]:
     """Methods, mechanisms and runs; many orders of moments take seconds in the longer blocks."""
     for method, name, run in itertools.product(METHODS, ["response", "apart", "low tail"], RUNS):
-        slow = method != "profile" and run[1] > run[0]
-        yield pytest.param(method, name, run, marks=[pytest.mark.slow] if slow else [])
+        marks = [pytest.mark.slow] if method != "profile" and run[1] > run[0] else []
+        if method == "renyi" and name == "apart" and run in RUNS[4:]:
+            marks.append(pytest.mark.long)
+        yield pytest.param(method, name, run, marks=marks)
 
 
 def run_given(step: Pair, joined: tuple[int, ...], length: int) -> Any:

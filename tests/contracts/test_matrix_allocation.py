@@ -11,6 +11,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.analyses.conditional.bound import ConditionalBound
 from hockeystick.profile.resolution import BOTH
+from hypothesis_strategies import thinned
 
 PROVEN = ("gaussian", "renyi", "conditional")
 
@@ -38,9 +39,9 @@ def random_plan(rng: np.random.Generator) -> tuple[hs.Plan, float]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", thinned(range(8), normal=2))
 def test_no_claim_is_below_monte_carlo(seed):
-    """On 200 random plans, in both directions, no delta is below the simulated lower bound."""
+    """On random plans, in both directions, no delta is below the simulated lower bound."""
     rng = np.random.default_rng(seed + 11)
     informative = 0
     for case in range(25):
@@ -67,7 +68,7 @@ def test_no_claim_is_below_monte_carlo(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", thinned(range(8), normal=2))
 def test_epsilons_are_above_monte_carlo(seed):
     """The simulated lower bound on delta at a method's own epsilon is at most the delta asked."""
     plan, noise = random_plan(np.random.default_rng(seed))
@@ -166,10 +167,10 @@ def test_guarantees_compose(method):
 
 @pytest.mark.slow
 def test_conditional_is_quick_on_a_long_run():
-    """2,000 steps and 100 bins, both directions, in under a minute."""
+    """2,000 steps and 100 bins, both directions, in under a minute of CPU time."""
     levels = hs.strategies.bsr(2_000, 4).summed_columns(spacing=100) / 12.0
     bound = ConditionalBound(lambda: levels)
-    start = time.perf_counter()
+    start = time.process_time()
     epsilon = bound.epsilon(1e-5, directions=BOTH, accuracy=1e-3).value
-    assert time.perf_counter() - start < 60
+    assert time.process_time() - start < 60
     assert 0 < epsilon < 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from snapshot import budgets, curves, draws, accounts, runs
+from snapshot import accounts, budgets, curves, draws, runs
 from snapshot.questions import Question
 
 RECORDED = Path(__file__).with_name("numbers.json")

@@ -10,7 +10,7 @@ import hockeystick as hs
 from hockeystick.analyses.conditional.bound import ConditionalBound
 from references.bad_event import bad_event_frequency
 
-BUDGET, RUNS, ALARM = 0.02, 100_000, 1e-6
+BUDGET, RUNS, ALARM = 0.02, 20_000, 1e-6
 STRATEGIES = {
     "identity": hs.strategies.identity,
     "bsr": lambda steps: hs.strategies.bsr(steps, 4),
@@ -35,7 +35,7 @@ def by_step(bound: ConditionalBound, thresholds: list[float]) -> np.ndarray:
 @pytest.mark.parametrize("bins", [20, 100])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_bad_event_is_within_its_budget(strategy, bins, noise, direction):
-    """At a budget of 0.02, as many of 100,000 runs as chance allows are bad at most."""
+    """At a budget of 0.02, as many of 20,000 runs as chance allows are bad at most."""
     bound = bound_for(strategy, bins, noise)
     thresholds = by_step(bound, bound.thresholds(direction, BUDGET))
     assert 0 < thresholds.min() < 1
