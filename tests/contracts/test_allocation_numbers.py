@@ -158,6 +158,6 @@ def test_every_analysis_composes(method):
 def test_analyses_of_allocation_refuse_other_schemes(method):
     """In one sentence, with what would work."""
     run = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=10)
-    reason = "random-allocation, not of poisson|Poisson sampling already"
+    reason = "poisson does not allocate participations|Poisson sampling already"
     with pytest.raises(hs.errors.UnsupportedPlan, match=reason):
         hs.account(run, noise_multiplier=1.0, method=method)
