@@ -68,7 +68,7 @@ def test_every_entry_is_cited():
 def test_works_are_cited_by_key_only(folder):
     """Neither names with a year nor names of files stand for a paper."""
     old = re.compile(
-        r"\b(random_allocation|sampling_free\w*|b_min_sep|fdp_filters), [A-Z]"
+        r"\b([Rr]andom_allocation|[Ss]ampling_free\w*|[Bb]_min_sep|[Ff]dp_filters),? [A-Z]"
         r"|[A-Z][a-z]+(?: et al\.)?,? \(?(19|20)\d\d\b(?!_)"
     )
     for path in (ROOT / folder).rglob("*.py"):

@@ -1,6 +1,6 @@
 """Moments of balls-in-bins mixtures as one would explain them: tuples of bins, dictionaries.
 
-Sampling_free_matrix_allocation, Lemma 3.2 with the sign of its last term corrected, and Algorithm 1
+[SchuchardtKalinin26, Lemma 3.2] with the sign of its last term corrected, and Algorithm 1
 with lines 27 and 34 corrected. The algorithm closes the ring with all pairs of a bin of the prefix
 and a bin of the last window; pairs less than p apart on the line have been joined by then, and
 joining them again would count them twice (p = 3, b = 5: bins 1 and 3). Here they are left out.

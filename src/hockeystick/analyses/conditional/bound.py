@@ -1,4 +1,7 @@
-"""The best bound of conditional composition over all probabilities of the bad event."""
+"""The best bound of conditional composition over all probabilities of the bad event.
+
+[SchuchardtKalinin26, Theorem 4.6], with tails that are summed over the steps of a segment.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """`conditional`: steps composed as if independent, given what the earlier ones may have revealed.
 
-Sampling_free_matrix_allocation, Algorithm 4 and Lemma 4.1, with the errata. Outside a bad event no
-output so far says much about the bin of the example, and each step is dominated by a fixed random
-shift with Gaussian noise; those are composed like any mechanisms, and the probability of the bad
+[SchuchardtKalinin26, Algorithm 4 and Lemma 4.1], with the errata. Outside a bad event no output so
+far says much about the bin of the example, and each step is dominated by a fixed random shift with
+Gaussian noise; those are composed like any mechanisms, and the probability of the bad
 event is added to delta. It is bounded by a sum over the steps and over the bins above the lowest
 level. (The paper takes the largest bound of an epoch for all its steps and charges its probability
 once; that is refuted, not only unproven.)

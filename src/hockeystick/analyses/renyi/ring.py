@@ -5,13 +5,14 @@ For P the average of N(m_i, s^2 I) over b bins and Q = N(0, s^2 I), with K = Gra
     E_Q[LR^a] = a! b^-a sum_(r_1 + ... + r_b = a) prod_i e^(K_ii r_i (r_i - 1)/2) / r_i!
                                                   * prod_(i<j) e^(K_ij r_i r_j):
 
-a particles in b bins that attract each other. Every term grows with every entry of K, so a matrix
-with larger entries gives an upper bound. A matrix is p-banded here if K_ij = 0 for all bins whose
-distance on the ring is p or more. Three ways to the sum, each for all orders in one pass:
+a particles in b bins that attract each other [SchuchardtKalinin26, Lemma 3.2]. Every term grows
+with every entry of K, so a matrix with larger entries gives an upper bound. A matrix is p-banded
+here if K_ij = 0 for all bins whose distance on the ring is p or more. Three ways to the sum, each for all orders in one pass:
 
-- `exact_moments`: any p-banded K. On a line the counts of p - 1 bins are state enough. On a ring
-  the counts of the first p - 1 bins are fixed, one choice after the other; their attraction is then
-  a field on the other bins, which form a line however short the ring is.
+- `exact_moments`: any p-banded K [SchuchardtKalinin26, Algorithm 1, with the errata]. On a line the
+  counts of p - 1 bins are state enough. On a ring the counts of the first p - 1 bins are fixed, one
+  choice after the other; their attraction is then a field on the other bins, which form a line
+  however short the ring is.
 - `ring_moments`: K depends on the distance only. Particles form clusters, which runs of p - 1 empty
   bins separate; clusters do not interact. Their weights come from one pass over a line, and their
   arrangements on the ring from a renewal equation. Exact while a (p - 1) < b, where no cluster can

@@ -39,7 +39,7 @@ SMALLEST_EPSILON = -700.0
 
 @dataclass(frozen=True)
 class Subsampled(Expression):
-    """((1 - rate) Q + rate P, Q): LR becomes 1 - rate + rate LR."""
+    """((1 - rate) Q + rate P, Q): LR becomes 1 - rate + rate LR [ZhuDongWang22, Theorem 11]."""
 
     child: Expression
     rate: float
@@ -110,8 +110,8 @@ RATIO_ROUNDING = 1e-13
 class Conditioned(Expression):
     """The pair (P', Q) where the child is ((1 - rate) Q + rate P', Q).
 
-    LR becomes (LR - 1 + rate) / rate. The map is affine and increasing, so upper and lower bounds
-    stay what they are.
+    LR becomes (LR - 1 + rate) / rate, as in [FeldmanShenfeld25, Theorem 4.1]. The map is affine and
+    increasing, so upper and lower bounds stay what they are.
     """
 
     child: Expression
@@ -144,7 +144,7 @@ def _with_error(law: Law, error: float) -> Law:
 
 @dataclass(frozen=True)
 class Allocated(Expression):
-    """LR becomes the average of `steps` independent copies."""
+    """LR becomes the average of `steps` independent copies [FeldmanShenfeld25, Lemma 3.1]."""
 
     child: Expression
     steps: int
