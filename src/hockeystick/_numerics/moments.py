@@ -69,7 +69,8 @@ def allocated_moments(step: PowerMoments, steps: int) -> PowerMoments:
 
     The sum of [FeldmanShenfeld25, Theorem 4.6]; docs/mathematics.md, section Moments. Up to order
     steps + 1 by a recurrence of O(order^2) whatever the number of steps; beyond it, where
-    terms of the recurrence change sign, by repeated doubling, O(order^2 log steps). The P-mass at infinity is that of the one step that takes part.
+    terms of the recurrence change sign, by repeated doubling, O(order^2 log steps). The P-mass at
+    infinity is that of the one step that takes part.
     """
     largest = step.log.size - 1
     if largest <= steps + 1:

@@ -7,7 +7,8 @@ For P the average of N(m_i, s^2 I) over b bins and Q = N(0, s^2 I), with K = Gra
 
 a particles in b bins that attract each other [SchuchardtKalinin26, Lemma 3.2]. Every term grows
 with every entry of K, so a matrix with larger entries gives an upper bound. A matrix is p-banded
-here if K_ij = 0 for all bins whose distance on the ring is p or more. Three ways to the sum, each for all orders in one pass:
+here if K_ij = 0 for all bins whose distance on the ring is p or more. Three ways to the sum,
+each for all orders in one pass:
 
 - `exact_moments`: any p-banded K [SchuchardtKalinin26, Algorithm 1, with the errata]. On a line the
   counts of p - 1 bins are state enough. On a ring the counts of the first p - 1 bins are fixed, one
