@@ -76,8 +76,9 @@ class LatticeSettings:
     widest_part_nats: float = 1.5
     # Removing depends on large likelihood ratios and adding on small ones. On the other side, at d
     # standard deviations up to `farthest`, the distance of nodes is e^(d^2 / slowness) times that
-    # in the centre: a quarter of the nodes is saved at the same accuracy. Where nodes are expensive
-    # it is e^(d^2 / expensive_slowness) on the deciding side too.
+    # in the centre: a quarter of the nodes is saved at the same accuracy, or up to 2.5 % of epsilon
+    # at the same cost. Where nodes are expensive it is e^(d^2 / expensive_slowness) on the deciding
+    # side too.
     slowness: float = 8.0
     farthest: float = 3.5
     expensive_slowness: float = 28.0
@@ -111,8 +112,8 @@ class LatticeSettings:
     # bounds are charged for them.
     dropped: float = 1e-12
     pruned: float = 1e-6
-    # The cost model: steps that a grid of sums spans, and what one product with a transition costs
-    # relative to rounding one sum (benchmarks/gram_settings.py).
+    # The cost model: steps that a grid of sums spans, about, and what one product with a transition
+    # costs relative to rounding one sum. Larger values only leave a part of the budget unused.
     grid_steps: float = 14.0
     product_cost: float = 0.05
 
