@@ -43,6 +43,11 @@ def test_outside_links_are_well_formed(page):
         assert not re.search(r"[\s<>\"]|//", parts.path), target
 
 
+def test_the_changelog_has_outside_links_only():
+    """It is shown in the repository and in the docs, so no relative link works in both."""
+    assert all(outside(target) for target in links(ROOT / "CHANGELOG.md"))
+
+
 def test_every_page_can_be_reached():
     """From the first page of the site, by links alone."""
     seen, waiting = set(), [DOCS / "index.md"]
