@@ -194,11 +194,8 @@ class Evaluated:
     @property
     def lower(self) -> float | None:
         """The largest lower bound that an analysis knows, at most the best upper bound."""
-        value = self.best.value
-        if value == 0:
-            return 0.0
         known = [bound.lower for bound in self.bounds if bound.lower is not None]
-        return min(max(known), value) if known else None
+        return min(max(known), self.best.value) if known else None
 
 
 def evaluate(
