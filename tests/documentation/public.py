@@ -5,13 +5,11 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
-from importlib.util import find_spec
 from pathlib import Path
 
 import hockeystick as hs
 
 SOURCE = Path(hs.__file__).parent
-HAS_TORCH = find_spec("torch") is not None and find_spec("opacus") is not None
 # One for each package whose names users import.
 MODULES = ["hockeystick"] + [
     f"hockeystick.{name}"
@@ -21,7 +19,7 @@ MODULES = ["hockeystick"] + [
 
 
 def public_names(module):
-    """`__all__`, read from the source: PyTorch need not be installed."""
+    """`__all__`, read from the source."""
     path = SOURCE / module.removeprefix("hockeystick").lstrip(".").replace(".", "/")
     file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     for node in ast.parse(file.read_text()).body:
@@ -34,8 +32,6 @@ def public_objects():
     """Functions and classes by their shortest public name, each once."""
     found = {}
     for module in MODULES:
-        if module == "hockeystick.torch" and not HAS_TORCH:
-            continue
         package = importlib.import_module(module)
         for name in public_names(module):
             entry = getattr(package, name)

@@ -11,16 +11,14 @@ from itertools import pairwise
 import pytest
 
 from documentation.pages import DOCS
-from documentation.public import HAS_TORCH, MODULES, SOURCE, public_names
+from documentation.public import MODULES, SOURCE, public_names
 
 PAGE = (DOCS / "api.md").read_text()
 ENTRIES = re.findall(r"^::: (\S+)$", PAGE, re.MULTILINE)
 
 
 def resolved(entry):
-    """The object of an entry; None for PyTorch without PyTorch."""
-    if entry.startswith("hockeystick.torch") and not HAS_TORCH:
-        return None
+    """The object of an entry."""
     try:
         return importlib.import_module(entry)
     except ModuleNotFoundError:
@@ -32,8 +30,6 @@ def on_the_page(module, name, documented):
     """Under this name, under another one, or as part of a module that is shown as a whole."""
     if f"{module}.{name}" in ENTRIES:
         return True
-    if module == "hockeystick.torch" and not HAS_TORCH:
-        return False
     found = getattr(importlib.import_module(module), name)
     if isinstance(found, types.ModuleType) or name == "__version__":
         return f"`hs.{name}`" in PAGE
@@ -70,8 +66,6 @@ def test_every_public_name_is_documented(module):
 @pytest.mark.parametrize("module", MODULES)
 def test_every_public_name_has_a_docstring(module):
     """Functions, classes and modules their own; for constants a text below them in the source."""
-    if module == "hockeystick.torch" and not HAS_TORCH:
-        pytest.skip("needs the extra torch")
     package = importlib.import_module(module)
     for name in public_names(module):
         found = getattr(package, name)
@@ -102,8 +96,6 @@ def constant_is_explained(name):
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_entries_exist(entry):
     """A name that was renamed or removed."""
-    if entry.startswith("hockeystick.torch") and not HAS_TORCH:
-        pytest.skip("needs the extra torch")
     assert resolved(entry) is not None
 
 

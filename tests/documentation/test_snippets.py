@@ -1,10 +1,9 @@
-"""Every Python block in the README and the docs runs; those titled PyTorch if it is installed."""
+"""Every Python block in the README and the docs runs."""
 
 from __future__ import annotations
 
 import re
 import sys
-from importlib.util import find_spec
 from itertools import pairwise
 
 import pytest
@@ -14,8 +13,7 @@ from documentation.pages import PAGES, ROOT, blocks, name_of
 # Together they take seconds; `make test` runs them.
 pytestmark = pytest.mark.slow
 
-TITLES = {"python": True, 'python title="PyTorch"': False}
-HAS_TORCH = find_spec("torch") is not None and find_spec("opacus") is not None
+TITLES = ("python", 'python title="PyTorch"')
 README = ROOT / "README.md"
 EXTENDING = ROOT / "docs" / "extending.md"
 # The first is traced by `test_architecture.py`; the second registers things, in its own process.
@@ -23,9 +21,8 @@ RUN_ELSEWHERE = (ROOT / "docs" / "architecture.md", EXTENDING)
 
 
 def snippets(page):
-    """The Python blocks of a page that can run here."""
-    found = [block for block in blocks(page) if block.info in TITLES]
-    return [block.text for block in found if HAS_TORCH or TITLES[block.info]]
+    """The Python blocks of a page."""
+    return [block.text for block in blocks(page) if block.info in TITLES]
 
 
 class Recorder:
