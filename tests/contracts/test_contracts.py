@@ -27,7 +27,7 @@ CASES = [
         scheme,
         method,
         id=f"{name}-{method}",
-        marks=[] if METHODS[method].second_to is None else pytest.mark.slow,
+        marks=[] if not METHODS[method].second_to else pytest.mark.slow,
     )
     for (name, scheme), method in itertools.product(SCHEMES.items(), METHODS)
     if METHODS[method].objection(hs.Plan(sampling=scheme, steps=40)) is None

@@ -177,10 +177,10 @@ def _proven(plan: Plan, budget: float) -> tuple[list[Method], list[Method]]:
     only where the others miss their accuracy.
     """
     candidates = [m for m in METHODS.values() if m.kind == "proven" and m.objection(plan) is None]
-    names = {m.name for m in candidates}
     affordable = [m for m in candidates if m.cost(plan) <= AFFORDABLE * budget]
-    best = [m for m in affordable if m.second_to not in names]
-    return best, [m for m in affordable if m.second_to in names]
+    names = {m.name for m in affordable}
+    best = [m for m in affordable if not names.intersection(m.second_to)]
+    return best, [m for m in affordable if names.intersection(m.second_to)]
 
 
 def _best_first(analyses: list[Analysis]) -> tuple[Analysis, ...]:

@@ -30,7 +30,7 @@ SMALLEST_MU = 1e-100
 WARNING = "a limit of many steps that often reports too little, no guarantee"
 
 
-def _objection(plan: Plan) -> str | None:
+def _condition(plan: Plan) -> str | None:
     if plan.mechanism is not None:
         return "it needs the Gaussian mechanism"
     sampling = plan.sampling.independent_sampling(plan)
@@ -63,6 +63,6 @@ METHOD = Method(
     name="asymptotic-gdp",
     kind="asymptotic",
     summary="a Gaussian mechanism in the limit of many steps; no guarantee",
-    objection=_objection,
     analyse=_analyse,
+    condition=_condition,
 )

@@ -23,6 +23,6 @@ METHOD = Method(
     name="profile",
     kind="proven",
     summary="convex-order numerics on the whole privacy profile",
-    objection=missing_pair,
     analyse=_analyse,
+    condition=missing_pair,
 )

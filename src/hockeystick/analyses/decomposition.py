@@ -26,7 +26,7 @@ from hockeystick.bounds.profiles import upper_side
 from hockeystick.guarantee import Analysis
 from hockeystick.profile import Profile
 from hockeystick.schemes import Allocation
-from hockeystick.schemes.capabilities import offered, reason_of
+from hockeystick.schemes.capabilities import offered
 from hockeystick.schemes.pairs import step_of
 
 __all__ = ["EXPECTED_PARTICIPATIONS", "METHOD", "decomposed"]
@@ -66,7 +66,7 @@ METHOD = Method(
     name="decomposition",
     kind="proven",
     summary="Poisson sampling given that the example takes part",
-    objection=lambda plan: reason_of(plan.sampling.parallel_allocations(plan)),
     analyse=_analyse,
-    second_to="profile",
+    needs="parallel_allocations",
+    second_to=("profile",),
 )

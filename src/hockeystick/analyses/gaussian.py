@@ -11,7 +11,7 @@ from hockeystick.schemes.pairs import gaussian_step
 __all__ = ["METHOD"]
 
 
-def _objection(plan: Plan) -> str | None:
+def _condition(plan: Plan) -> str | None:
     return None if plan.mechanism is None else "it needs the Gaussian mechanism"
 
 
@@ -41,6 +41,6 @@ METHOD = Method(
     name="gaussian",
     kind="proven",
     summary="participation known: the closed-form Gaussian mechanism, no amplification",
-    objection=_objection,
     analyse=_analyse,
+    condition=_condition,
 )

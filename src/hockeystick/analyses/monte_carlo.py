@@ -27,13 +27,13 @@ def with_settings(settings: MonteCarlo) -> Method:
         name=MonteCarlo.name,
         kind="confidence",
         summary="draws of whole runs: an upper confidence bound on delta at one epsilon",
-        objection=_objection,
+        condition=_condition,
         analyse=analyse,
         by_draws=True,
     )
 
 
-def _objection(plan: Plan) -> str | None:
+def _condition(plan: Plan) -> str | None:
     from hockeystick.schemes.simulation import missing_simulation
 
     return missing_simulation(plan)

@@ -21,7 +21,7 @@ from hockeystick.analyses.method import Method, Request
 from hockeystick.bounds.subsampled import subsampled
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
-from hockeystick.schemes.capabilities import offered, reason_of
+from hockeystick.schemes.capabilities import offered
 
 __all__ = ["METHOD"]
 
@@ -43,12 +43,14 @@ def _analyse(request: Request) -> Analysis:
     return Analysis(METHOD.name, METHOD.kind, subsampled(bound, mixture.share))
 
 
+# That `gram` is never worse is measured, not proved: 90 settings in docs/gram.md (1.8 to 34 times
+# the epsilon) and 46 random plans of 2 to 50 bins (1.17 times and more).
 METHOD = Method(
     name="conditional",
     kind="proven",
     summary="steps composed given bounded odds of the bin, plus the chance that they are not",
-    objection=lambda plan: reason_of(plan.sampling.uniform_mixture(plan)),
     analyse=_analyse,
-    second_to="profile",
+    needs="uniform_mixture",
+    second_to=("profile", "gram"),
     cost=_cost,
 )

@@ -16,7 +16,6 @@ from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.bounds.subsampled import subsampled
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
-from hockeystick.schemes import Missing
 from hockeystick.schemes.capabilities import offered
 from hockeystick.schemes.pairs import dominating_pair, missing_pair
 
@@ -28,11 +27,8 @@ MOST_MEANS = 4_000
 MOST_TERMS_OF_AUTO = 1_500
 
 
-def _objection(plan: Plan) -> str | None:
-    blocks = plan.sampling.mixture_blocks(plan)
-    if isinstance(blocks, Missing):
-        return blocks.reason
-    if blocks.means > MOST_MEANS:
+def _condition(plan: Plan) -> str | None:
+    if offered(plan.sampling.mixture_blocks(plan)).means > MOST_MEANS:
         return f"it compares all bins or steps, of which there may be at most {MOST_MEANS:,}"
     return None
 
@@ -65,8 +61,9 @@ METHOD = Method(
     name="gram",
     kind="proven",
     summary="a larger Gram matrix with Markov structure, computed without sampling",
-    objection=_objection,
     analyse=_analyse,
-    second_to="profile",
+    needs="mixture_blocks",
+    condition=_condition,
+    second_to=("profile",),
     cost=_cost,
 )

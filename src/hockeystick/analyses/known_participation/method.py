@@ -14,7 +14,6 @@ from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
-from hockeystick.schemes import Missing
 from hockeystick.schemes.capabilities import offered
 from hockeystick.schemes.pairs import too_many_steps
 
@@ -28,11 +27,8 @@ MOST_EXAMPLES = 32
 BUDGETS = 10.0
 
 
-def _objection(plan: Plan) -> str | None:
+def _condition(plan: Plan) -> str | None:
     scheme = plan.sampling
-    found = scheme.participants(plan)
-    if isinstance(found, Missing):
-        return found.reason
     if plan.mechanism is not None:
         return "it needs the Gaussian mechanism"
     if plan.strategy.bands > scheme.least_gap:
@@ -76,6 +72,7 @@ METHOD = Method(
     name="known-participation",
     kind="proven",
     summary="participation known but random: the mean of Gaussian mechanisms, no amplification",
-    objection=_objection,
     analyse=_analyse,
+    needs="participants",
+    condition=_condition,
 )

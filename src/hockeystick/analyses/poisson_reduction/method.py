@@ -21,7 +21,7 @@ from hockeystick.schemes.pairs import step_of
 __all__ = ["METHOD"]
 
 
-def _objection(plan: Plan) -> str | None:
+def _condition(plan: Plan) -> str | None:
     draws = plan.sampling.parallel_allocations(plan)
     if isinstance(draws, Missing):
         return missing_draws(plan) if draws.always else draws.reason
@@ -42,7 +42,7 @@ METHOD = Method(
     name="poisson-reduction",
     kind="proven",
     summary="Poisson sampling at a raised rate, plus the chance that the rate is too low",
-    objection=_objection,
     analyse=_analyse,
-    second_to="profile",
+    condition=_condition,
+    second_to=("profile",),
 )

@@ -36,7 +36,7 @@ from hockeystick.schemes.pairs import dominating_pair, missing_pair
 __all__ = ["METHOD"]
 
 
-def _objection(plan: Plan) -> str | None:
+def _condition(plan: Plan) -> str | None:
     if missing_pair(plan) is None:
         return None
     same = _same_as(plan)
@@ -90,7 +90,7 @@ METHOD = Method(
     name="renyi",
     kind="proven",
     summary="moments of the likelihood ratio, converted with the best order",
-    objection=_objection,
     analyse=_analyse,
-    second_to="profile",
+    condition=_condition,
+    second_to=("profile",),
 )
