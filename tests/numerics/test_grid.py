@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hockeystick._numerics.grid import matched_grid
-from hockeystick._numerics.law import Resolution, Side, moments
+from hockeystick._numerics.law import Resolution, Side, matched_grid, moments
 from hockeystick.profile.expressions.discrete import from_pmfs
 from hockeystick.profile.expressions.mechanisms import GaussianPair
 from hypothesis_strategies import law_of, pairs, quick

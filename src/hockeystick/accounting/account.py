@@ -114,7 +114,7 @@ def account(
         unit=plan.sampling.unit,
         plans=(described,),
         find_note=lambda: _note(plan, analyses) if method == AUTO else None,
-        reserve=lambda: [one.analyse(request) for one in reserve],
+        reserve=lambda: [m.analyse(request) for m in reserve if _affordable(m, plan, budget)],
     )
 
 
@@ -176,11 +176,22 @@ def _proven(plan: Plan, budget: float) -> tuple[list[Method], list[Method]]:
     A method that is never better than another applicable one goes to the second list; it is asked
     only where the others miss their accuracy.
     """
-    candidates = [m for m in METHODS.values() if m.kind == "proven" and m.objection(plan) is None]
-    affordable = [m for m in candidates if m.cost(plan) <= AFFORDABLE * budget]
-    names = {m.name for m in affordable}
-    best = [m for m in affordable if not names.intersection(m.second_to)]
-    return best, [m for m in affordable if names.intersection(m.second_to)]
+    candidates = {
+        name: m for name, m in METHODS.items() if m.kind == "proven" and m.objection(plan) is None
+    }
+
+    def surpassed(method: Method) -> bool:
+        better = (candidates[name] for name in method.second_to if name in candidates)
+        return any(_affordable(one, plan, budget) for one in better)
+
+    outdone = [m for m in candidates.values() if surpassed(m)]
+    others = [m for m in candidates.values() if m not in outdone]
+    return [m for m in others if _affordable(m, plan, budget)], outdone
+
+
+def _affordable(method: Method, plan: Plan, budget: float) -> bool:
+    """Whether "auto" waits for the method."""
+    return method.cost(plan) <= AFFORDABLE * budget
 
 
 def _best_first(analyses: list[Analysis]) -> tuple[Analysis, ...]:

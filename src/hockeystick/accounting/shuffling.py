@@ -26,9 +26,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from hockeystick._numerics.divergence import guard
+from hockeystick._numerics.gaussian import binomial_above, binomial_masses, binomial_up_to
 from hockeystick._numerics.law import Side
 from hockeystick._numerics.search import bracket, minimize_on_interval
-from hockeystick._numerics.special import binomial_above, binomial_masses, binomial_up_to
 from hockeystick.bounds.bound import Bound, UpperBound
 from hockeystick.profile import Profile
 from hockeystick.profile.resolution import BOTH, Direction

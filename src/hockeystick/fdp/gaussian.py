@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hockeystick import _validate as check
-from hockeystick._numerics.gaussian import MU_ROUNDING, mu_at_corners, normal_quantile
+from hockeystick._numerics.gaussian import MU_ROUNDING, mu_at_corners, ndtr, normal_quantile
 from hockeystick._numerics.law import FloatArray, Resolution
-from hockeystick._numerics.special import ndtr
 from hockeystick.errors import InvalidParameter
 from hockeystick.fdp.trade_off import TradeOff
 from hockeystick.profile import Profile

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from hockeystick._numerics.special import log_ndtr
+from hockeystick._numerics.gaussian import log_ndtr
 from hockeystick._validate import positive_integer
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.profile import Profile

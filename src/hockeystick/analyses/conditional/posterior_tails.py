@@ -25,8 +25,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick._numerics.gaussian import ndtr
 from hockeystick._numerics.law import BoolArray, FloatArray
-from hockeystick._numerics.special import ndtr
 from hockeystick.analyses.conditional.odds import (
     FAMILIES,
     TEMPERATURES,

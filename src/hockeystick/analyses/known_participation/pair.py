@@ -14,13 +14,14 @@ from hockeystick._numerics.gaussian import (
     LEGENDRE_WEIGHTS,
     SMALL_MU,
     argument_error,
+    erfcx,
     formula_error,
     gaussian_cells,
+    log_ndtr,
 )
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side
 from hockeystick._numerics.moments import PowerMoments, rounded_up
 from hockeystick._numerics.rounding import law_from_cells, mixture
-from hockeystick._numerics.special import erfcx, log_ndtr
 from hockeystick.analyses.known_participation.counts import count_law
 from hockeystick.profile.expressions.base import Expression
 from hockeystick.profile.expressions.mechanisms import GaussianPair

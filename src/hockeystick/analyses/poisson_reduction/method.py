@@ -24,7 +24,10 @@ __all__ = ["METHOD"]
 def _condition(plan: Plan) -> str | None:
     draws = plan.sampling.parallel_allocations(plan)
     if isinstance(draws, Missing):
-        return missing_draws(plan) if draws.always else draws.reason
+        if not draws.always:
+            return draws.reason
+        sampling = plan.sampling.independent_sampling(plan)
+        return sampling.reason if isinstance(sampling, Missing) else missing_draws(plan)
     return None
 
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick._numerics.grid import matched_grid
 from hockeystick._numerics.law import (
     FloatArray,
     Law,
@@ -22,6 +21,7 @@ from hockeystick._numerics.law import (
     Side,
     from_losses,
     joined,
+    matched_grid,
     smallest_loss,
     total_by_index,
 )

@@ -15,12 +15,12 @@ from hockeystick._numerics.gaussian import (
     gaussian_delta,
     log_normal_cells,
     mu_at_corners,
+    ndtr,
     quantile_of_tail,
 )
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side, from_losses, without_atoms
 from hockeystick._numerics.moments import PowerMoments, rounded_up
 from hockeystick._numerics.rounding import law_from_cells, mixture
-from hockeystick._numerics.special import ndtr
 from hockeystick.profile.expressions.base import Expression, Factor
 
 __all__ = ["GaussianPair", "Laplace", "Shifts", "random_shift"]

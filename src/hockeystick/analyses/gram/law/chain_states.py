@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick._numerics.gaussian import ndtr
 from hockeystick._numerics.law import FloatArray
-from hockeystick._numerics.special import ndtr
 from hockeystick.analyses.gram.law.gaussian_lattice import (
     SHRINKAGE,
     beyond,

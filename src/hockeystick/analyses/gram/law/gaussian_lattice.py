@@ -15,8 +15,8 @@ import math
 
 import numpy as np
 
+from hockeystick._numerics.gaussian import ndtr
 from hockeystick._numerics.law import FloatArray
-from hockeystick._numerics.special import ndtr
 
 __all__ = ["SHRINKAGE", "beyond", "excess_growth", "merged", "rounded"]
 

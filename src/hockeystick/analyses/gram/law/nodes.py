@@ -14,8 +14,7 @@ import math
 import numpy as np
 
 from hockeystick._numerics.gaussian import quantile_of_tail
-from hockeystick._numerics.grid import matched_grid
-from hockeystick._numerics.law import FloatArray, Law, Resolution
+from hockeystick._numerics.law import FloatArray, Law, Resolution, matched_grid
 from hockeystick.analyses.gram.law.task import LatticeSettings, MarkovMixture, Task
 
 __all__ = [

@@ -14,11 +14,16 @@ from typing import NamedTuple
 import numpy as np
 
 from hockeystick._numerics.divergence import ROUNDING
-from hockeystick._numerics.gaussian import LARGEST_ARGUMENT, LEGENDRE_NODES, LEGENDRE_WEIGHTS
+from hockeystick._numerics.gaussian import (
+    LARGEST_ARGUMENT,
+    LEGENDRE_NODES,
+    LEGENDRE_WEIGHTS,
+    erfcx,
+    log_ndtr,
+)
 from hockeystick._numerics.gaussian import SMALL_MU as SMALL
 from hockeystick._numerics.law import FloatArray, Side
 from hockeystick._numerics.search import bracket
-from hockeystick._numerics.special import erfcx, log_ndtr
 from hockeystick.profile.resolution import Direction
 
 __all__ = ["LawReading", "SumLaw", "add_delta", "mixed_laws", "remove_delta"]
