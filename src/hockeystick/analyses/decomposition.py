@@ -67,6 +67,6 @@ METHOD = Method(
     kind="proven",
     summary="Poisson sampling given that the example takes part",
     analyse=_analyse,
-    needs="parallel_allocations",
+    needs=("parallel_allocations",),
     second_to=("profile",),
 )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hockeystick.guarantee import Analysis, Kind
 from hockeystick.plan import Plan
 from hockeystick.profile.resolution import BOTH, Direction
-from hockeystick.schemes.capabilities import reason_of
+from hockeystick.schemes.capabilities import Missing
 
 __all__ = ["Method", "Request"]
 
@@ -32,9 +32,9 @@ class Request(NamedTuple):
 class Method:
     """A named analysis.
 
-    It applies to a plan whose scheme offers what it `needs` (the name of a capability in
-    schemes/base.py) and to which it has no further `condition`: one clause that says why not, or
-    None.
+    It applies to a plan whose scheme offers what it `needs` (capabilities of schemes/base.py by
+    name; one of several is enough) and which meets its `condition(plan)`: None, or one clause that
+    says why not.
     `second_to` names methods that are never worse on the plans to which they apply; "auto" asks
     only those there. `cost(plan)` is what a single number takes at least, in the units of the
     budget; "auto" leaves out what is far above it. A method `by_draws` simulates the run: it has a
@@ -46,7 +46,7 @@ class Method:
     kind: Kind
     summary: str
     analyse: Callable[[Request], Analysis]
-    needs: str | None = None
+    needs: tuple[str, ...] = ()
     condition: Callable[[Plan], str | None] = lambda plan: None
     second_to: tuple[str, ...] = ()
     cost: Callable[[Plan], float] = lambda plan: 0.0
@@ -54,10 +54,11 @@ class Method:
 
     def objection(self, plan: Plan) -> str | None:
         """Why the method does not apply to the plan, in one clause; None if it does."""
-        if self.needs is not None:
-            reason = reason_of(getattr(plan.sampling, self.needs)(plan))
-            if reason is not None:
-                return reason
+        found = [getattr(plan.sampling, name)(plan) for name in self.needs]
+        missing = [one for one in found if isinstance(one, Missing)]
+        if missing and len(missing) == len(found):
+            # The scheme may offer something in general and not for this plan: that says more.
+            return next((one for one in missing if not one.always), missing[-1]).reason
         return self.condition(plan)
 
     def kind_for(self, plan: Plan) -> Kind:

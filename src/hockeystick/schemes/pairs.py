@@ -13,7 +13,7 @@ from hockeystick._numerics.mixed_ratio import rounded_up
 from hockeystick._validate import LARGEST_NOISE, SMALLEST_NOISE
 from hockeystick.errors import InvalidParameter, PrecisionError
 from hockeystick.profile import Profile
-from hockeystick.profile.expressions.mechanisms import random_shift
+from hockeystick.profile.expressions.mechanisms import GaussianPair, random_shift
 from hockeystick.schemes.capabilities import (
     DominatingPair,
     Missing,
@@ -83,7 +83,7 @@ def gaussian_step(noise_multiplier: float, length: float) -> Profile:
     if not noise_multiplier <= high:
         allowed = f"at most {high:g} for columns of length {length:g}"
         raise InvalidParameter("noise_multiplier", allowed, noise_multiplier)
-    return Profile.gaussian(noise_multiplier=noise_multiplier / length)
+    return Profile(GaussianPair(1 / (noise_multiplier / length)))
 
 
 # -- the pair of a run ---------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.analyses.gram.bound import GramBound
+from hockeystick.analyses.gram.method import GramBound
 from references.gram_search import kernel_of
 
 BOTH = ("remove", "add")

@@ -50,7 +50,7 @@ METHOD = Method(
     kind="proven",
     summary="steps composed given bounded odds of the bin, plus the chance that they are not",
     analyse=_analyse,
-    needs="uniform_mixture",
+    needs=("uniform_mixture",),
     second_to=("profile", "gram"),
     cost=_cost,
 )

@@ -73,6 +73,6 @@ METHOD = Method(
     kind="proven",
     summary="participation known but random: the mean of Gaussian mechanisms, no amplification",
     analyse=_analyse,
-    needs="participants",
+    needs=("participants",),
     condition=_condition,
 )

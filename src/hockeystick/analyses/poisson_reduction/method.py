@@ -22,13 +22,8 @@ __all__ = ["METHOD"]
 
 
 def _condition(plan: Plan) -> str | None:
-    draws = plan.sampling.parallel_allocations(plan)
-    if isinstance(draws, Missing):
-        if not draws.always:
-            return draws.reason
-        sampling = plan.sampling.independent_sampling(plan)
-        return sampling.reason if isinstance(sampling, Missing) else missing_draws(plan)
-    return None
+    allocations = plan.sampling.parallel_allocations(plan)
+    return missing_draws(plan) if isinstance(allocations, Missing) else None
 
 
 def _analyse(request: Request) -> Analysis:
@@ -46,6 +41,7 @@ METHOD = Method(
     kind="proven",
     summary="Poisson sampling at a raised rate, plus the chance that the rate is too low",
     analyse=_analyse,
+    needs=("parallel_allocations", "independent_sampling"),
     condition=_condition,
     second_to=("profile",),
 )

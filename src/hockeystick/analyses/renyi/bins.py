@@ -40,6 +40,7 @@ from hockeystick.analyses.renyi.mixture_moments import (
     mixture_moments,
 )
 from hockeystick.profile import Profile
+from hockeystick.profile.expressions.mechanisms import GaussianPair
 
 __all__ = ["BinMoments", "reversed_moments"]
 
@@ -142,7 +143,7 @@ class BinMoments:
         elif not own > 0:
             moments = PowerMoments(np.zeros(largest + 1))
         else:
-            pair = Profile.gaussian(noise_multiplier=1 / math.sqrt(own))
+            pair = Profile(GaussianPair(math.sqrt(own)))
             moments = pair.allocate(shape.bins).expression.power_moments(
                 largest, reverse=True, resolution=resolution
             )

@@ -9,6 +9,7 @@ levels, not with the number of factors.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,6 @@ from hockeystick._numerics.law import (
     total_by_index,
 )
 from hockeystick._numerics.rounding import barycentre_offset, round_cells, trim, upper_share
-from hockeystick.profile.convolution.linear_sums import kernels, linear_sums, normalised
 
 __all__ = [
     "TAIL_SHARE",
@@ -50,6 +50,8 @@ LARGEST_LINEAR_LOSS = 500.0
 # Atoms that stand for an operand in a coarse version, which only places the grid: nothing beside
 # the thousand atoms of a law.
 PROBE_ATOMS = 64
+# Floating point moves the total by less than this in one operation.
+LARGEST_DRIFT = 1e-9
 
 
 def compress(law: Law, resolution: Resolution, side: Side) -> Law:
@@ -85,15 +87,15 @@ def product(a: Law, b: Law, resolution: Resolution, side: Side) -> Law:
     low, high = a.loss[0] + b.loss[0], a.loss[-1] + b.loss[-1]
     nodes = matched_grid(_coarse_product(a, b), low, high, resolution)
     if max(-low, high - np.log(resolution.tail)) > LINEAR_RANGE:
-        main, up, remaining = kernels().accumulate_log(*a[:3], *b[:3], nodes)
+        main, up, remaining = _kernels().accumulate_log(*a[:3], *b[:3], nodes)
         offset = barycentre_offset(nodes, main, up, remaining)
     else:
         # x_a x_b, and (1 + y_a)(1 + y_b) - 1 = y_a + x_a y_b.
         alpha = np.zeros(a.loss.size), np.expm1(a.loss)
-        main, up, offset = linear_sums(
+        main, up, offset = _kernels().linear_sums(
             alpha, np.exp(a.loss), a, b, nodes, symmetric=a is b, skip_first=False
         )
-    law = normalised(round_cells(nodes, main, up, offset, side, p_infinite, q_zero))
+    law = _normalised(round_cells(nodes, main, up, offset, side, p_infinite, q_zero))
     return trim(law, resolution.tail, side)
 
 
@@ -114,17 +116,17 @@ def average(a: Law, b: Law, weight_a: float, resolution: Resolution, side: Side)
     high = _log_average(a.loss[-1], b.loss[-1], weight_a)
     nodes = matched_grid(_coarse_average(a, b, weight_a), low, high, resolution)
     if max(_largest(a), _largest(b)) > LARGEST_LINEAR_LOSS:
-        main, up, remaining = kernels().accumulate_average(
+        main, up, remaining = _kernels().accumulate_average(
             tuple(a[:3]), tuple(b[:3]), weight_a, nodes, both_zero
         )
         offset = barycentre_offset(nodes, main, up, remaining)
     else:
         alpha = weight_a * np.exp(a.loss), weight_a * np.expm1(a.loss)
         beta = np.full(a.loss.size, weight_b)
-        main, up, offset = linear_sums(
+        main, up, offset = _kernels().linear_sums(
             alpha, beta, a, b, nodes, symmetric=symmetric, skip_first=both_zero
         )
-    law = normalised(round_cells(nodes, main, up, offset, side, p_infinite, q_zero))
+    law = _normalised(round_cells(nodes, main, up, offset, side, p_infinite, q_zero))
     return trim(law, resolution.tail, side)
 
 
@@ -268,3 +270,21 @@ def average_of_copies(law: Law, copies: int, resolution: Resolution, side: Side)
 def rounding_levels(count: int) -> int:
     """How many roundings a count-fold product or average goes through on its longest path."""
     return count.bit_length() - 1 + (count.bit_count() - 1)
+
+
+def _normalised(law: Law) -> Law:
+    """Q sums to one; floating-point drift would otherwise double with every squaring.
+
+    A law that lacks more than that has been cut on purpose and stays as it is.
+    """
+    drift = float(law.q.sum()) + law.q_zero
+    if abs(drift - 1) > LARGEST_DRIFT:
+        return law
+    return Law(law.loss, law.p / drift, law.q / drift, law.p_infinite, law.q_zero)
+
+
+def _kernels() -> ModuleType:
+    """The compiled loops: Numba takes a third of a second to import, so on first use."""
+    from hockeystick.profile.convolution import kernels as compiled
+
+    return compiled

@@ -10,7 +10,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick._numerics.law import Side
-from hockeystick.analyses.gram.bound import GramBound
+from hockeystick.analyses.gram.method import GramBound
 from hockeystick.analyses.gram.search.candidates import candidates
 from hockeystick.analyses.gram.search.evaluation import LatticeEvaluator, LawCache
 from hockeystick.analyses.gram.search.settings import SETTINGS

@@ -22,8 +22,7 @@ from hockeystick.analyses.gram.law.gaussian_lattice import (
     merged,
     rounded,
 )
-from hockeystick.analyses.gram.law.nodes import part_nodes, reach, spaced_nodes
-from hockeystick.analyses.gram.law.task import MarkovMixture, Task
+from hockeystick.analyses.gram.law.task import MarkovMixture, Task, part_nodes, reach, spaced_nodes
 from hockeystick.analyses.gram.order.chains import Chain, ChainMixture, TwoChains
 
 __all__ = [

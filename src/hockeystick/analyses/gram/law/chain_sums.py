@@ -30,10 +30,9 @@ from hockeystick.analyses.gram.law.chain_states import (
     state_count,
     steps_into,
 )
-from hockeystick.analyses.gram.law.nodes import expected_size
 from hockeystick.analyses.gram.law.reading import SumLaw, mixed_laws
 from hockeystick.analyses.gram.law.sum_table import SumTable, kernels
-from hockeystick.analyses.gram.law.task import Task
+from hockeystick.analyses.gram.law.task import Task, expected_size
 from hockeystick.analyses.gram.order.chains import ChainMixture, TwoChains
 
 __all__ = ["chain_sum_law", "chain_work"]
