@@ -13,6 +13,8 @@ import pytest
 from documentation.pages import DOCS, ROOT, blocks
 
 PAGE = (DOCS / "architecture.md").read_text()
+# What one call may enter, so that it can be read from top to bottom.
+MOST_FILES = 60
 SOURCE = ROOT / "src" / "hockeystick"
 
 
@@ -44,7 +46,7 @@ def test_every_room_is_described():
 
 def journey():
     """The part of the page that follows one call."""
-    return PAGE.partition("## One call's journey\n")[2].partition("### 8")[0]
+    return PAGE.partition("## One call's journey\n")[2].partition("### 7")[0]
 
 
 def named_files():
@@ -73,6 +75,7 @@ def test_the_journey_names_the_files_that_the_call_enters(capsys):
     files = {name.removeprefix(root) for name in entered if name.startswith(root)}
     assert capsys.readouterr().out.startswith(re.search(r"# (0\.\d+)", code)[1])
     assert files == set(named_files())
+    assert len(files) <= MOST_FILES
 
 
 def test_the_picture_says_the_same(tmp_path):
@@ -84,6 +87,6 @@ def test_the_picture_says_the_same(tmp_path):
     text = " ".join(box.lines for box in (*boxes, *picture["BOUNDS"], *picture["GRAM"]))
     for path in re.findall(r"[a-z_]+(?:/[a-z_]*)*(?:/|\.py)", text):
         assert path in journey(), path
-    for number in ("4.198", "1.192", "34.5", "0.906"):
+    for number in ("4.198", "1.192", "0.906"):
         assert number in text
         assert number in journey()
