@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -44,12 +42,13 @@ def kernel_of(name: str) -> tuple[hs.Plan, float, np.ndarray, float]:
 def test_no_delta_is_below_the_truth(name, method):
     """The integral is exact to about a tenth of a per cent."""
     plan, noise, kernel, share = kernel_of(name)
-    for direction, epsilon in itertools.product(("remove", "add"), EPSILONS):
-        truth = two_bins_delta(kernel, epsilon, direction, share=share)
+    for direction in ("remove", "add"):
         guarantee = hs.account(
             plan, noise_multiplier=noise, method=method, direction=direction, accuracy=0.02
         )
-        assert guarantee.delta(epsilon) >= truth * (1 - 2e-3)
+        for epsilon in EPSILONS:
+            truth = two_bins_delta(kernel, epsilon, direction, share=share)
+            assert guarantee.delta(epsilon) >= truth * (1 - 2e-3)
 
 
 @pytest.mark.slow
@@ -58,12 +57,14 @@ def test_no_delta_is_below_the_truth(name, method):
 def test_no_composed_delta_is_below_the_truth(name, method):
     """Two runs together: the profile that stands for a method bounds the product."""
     plan, noise, kernel, share = kernel_of(name)
-    for direction, epsilon in itertools.product(("remove", "add"), EPSILONS):
+    for direction in ("remove", "add"):
         one = hs.account(
             plan, noise_multiplier=noise, method=method, direction=direction, accuracy=0.02
         )
-        truth = two_bins_delta(kernel, epsilon, direction, share=share, runs=2)
-        assert one.compose(one).delta(epsilon) >= truth * (1 - 5e-3)
+        two = one.compose(one)
+        for epsilon in EPSILONS:
+            truth = two_bins_delta(kernel, epsilon, direction, share=share, runs=2)
+            assert two.delta(epsilon) >= truth * (1 - 5e-3)
 
 
 @pytest.mark.slow
