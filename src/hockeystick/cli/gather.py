@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields, is_dataclass
-from functools import update_wrapper
+from functools import cache, update_wrapper
 from typing import Any, TypeVar, get_type_hints
 
 import typer
@@ -99,7 +99,7 @@ def taken_from(options: dict[str, Any], group: type[Group]) -> Group:
 
 def _members_of(group: type[Any]) -> list[tuple[Field[Any], list[inspect.Parameter]]]:
     """The fields of a dataclass, each with its options."""
-    hints = get_type_hints(group, include_extras=True)
+    hints = _hints_of(group)  # type: ignore[arg-type]  # classes are hashable
 
     def options_of_field(field: Field[Any]) -> list[inspect.Parameter]:
         if _stands_for_several(field):
@@ -109,6 +109,11 @@ def _members_of(group: type[Any]) -> list[tuple[Field[Any], list[inspect.Paramet
         return [inspect.Parameter(field.name, kind, default=default, annotation=hints[field.name])]
 
     return [(field, options_of_field(field)) for field in fields(group)]
+
+
+@cache  # Typer reads every signature several times
+def _hints_of(group: type[Any]) -> dict[str, Any]:
+    return get_type_hints(group, include_extras=True)
 
 
 def _stands_for_several(field: Field[Any]) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
+from functools import cache
 from types import UnionType
 from typing import Annotated, Any, get_args, get_type_hints
 
@@ -27,10 +28,18 @@ def further_options(known: Iterable[str], *, panel: str) -> list[inspect.Paramet
     stands for an option that is left out. The help is what the docstring says about the parameter,
     up to the first full stop. A field may spell its flags: `metadata={"flags": "--this/--that"}`.
     """
+    owners = *SCHEMES.values(), *FACTORIZATIONS.values()
+    return list(_further_options(owners, tuple(known), panel))
+
+
+@cache  # Typer reads every signature several times
+def _further_options(
+    owners: tuple[Callable[..., Any], ...], known: tuple[str, ...], panel: str
+) -> tuple[inspect.Parameter, ...]:
     found: dict[str, inspect.Parameter] = {}
-    for owner, names in _owners():
+    for owner in owners:
         hints = get_type_hints(owner.__init__ if inspect.isclass(owner) else owner)
-        for name in names:
+        for name in _parameters_of(owner):
             kind = _plain(hints[name])
             if name not in (*known, *found) and kind is not None:
                 option = typer.Option(
@@ -42,7 +51,7 @@ def further_options(known: Iterable[str], *, panel: str) -> list[inspect.Paramet
                     default=None,
                     annotation=Annotated[kind | None, option],
                 )
-    return list(found.values())
+    return tuple(found.values())
 
 
 def names_of_strategies() -> set[str]:
@@ -51,11 +60,11 @@ def names_of_strategies() -> set[str]:
     return {name for f in FACTORIZATIONS.values() for name in _needed(f)} - of_schemes
 
 
-def _owners() -> Iterable[tuple[Callable[..., Any], list[str]]]:
-    for scheme in SCHEMES.values():
-        yield scheme, [field.name for field in fields(scheme) if field.init]
-    for factorization in FACTORIZATIONS.values():
-        yield factorization, _needed(factorization)
+def _parameters_of(owner: Callable[..., Any]) -> list[str]:
+    """All fields of a scheme, what a strategy cannot do without."""
+    if is_dataclass(owner):
+        return [field.name for field in fields(owner) if field.init]
+    return _needed(owner)
 
 
 def _needed(factorization: Callable[..., Any]) -> list[str]:
