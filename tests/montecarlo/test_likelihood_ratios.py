@@ -95,7 +95,7 @@ def test_expected_copies(run):
     np.testing.assert_allclose(law.expected_squares, chances @ x**2, rtol=1e-12)
 
 
-# -- r-min-sep: more bands than the separation ----------------------------------------------------
+# -- more bands than the separation ---------------------------------------------------------------
 
 
 def overlapping(scheme, strategy, patterns, held=1):

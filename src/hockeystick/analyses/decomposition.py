@@ -58,8 +58,8 @@ def _analyse(request: Request) -> Analysis:
 
 
 def _profile(step: Profile, draws: Allocation) -> Profile:
-    one = decomposed(step, draws.run, rate=EXPECTED_PARTICIPATIONS / draws.run)
-    return one.subsample(rate_of_counts(draws.run, draws.length)).self_compose(draws.count)
+    one = decomposed(step, draws.steps_run, rate=EXPECTED_PARTICIPATIONS / draws.steps_run)
+    return one.subsample(rate_of_counts(draws.steps_run, draws.length)).self_compose(draws.count)
 
 
 METHOD = Method(

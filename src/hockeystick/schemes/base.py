@@ -66,7 +66,7 @@ class Sampling(ABC):
 
     @abstractmethod
     def most_participations(self, steps: int) -> int:
-        """Largest number of steps, out of `steps`, that one example can take part in."""
+        """Largest number of steps, out of `steps`, that one example can join: at least 1."""
 
     @property
     def least_gap(self) -> int:

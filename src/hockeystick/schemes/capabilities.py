@@ -175,14 +175,14 @@ class Allocation:
     ----------
     length
         The number of steps of which one is drawn uniformly.
-    run
+    steps_run
         How many of them, the first ones, are run.
     count
         How many such draws there are.
     """
 
     length: int
-    run: int
+    steps_run: int
     count: int
 
 
@@ -192,7 +192,7 @@ class Participant:
 
     Attributes
     ----------
-    copies
+    copy_probabilities
         The probabilities of 0, 1, ... of its examples in a step, while it is eligible.
     separation
         It is excluded for `separation` - 1 steps after each participation.
@@ -205,7 +205,7 @@ class Participant:
         during an exclusion period begin it anew, after the rounds of warm-up.
     """
 
-    copies: tuple[float, ...]
+    copy_probabilities: tuple[float, ...]
     separation: int
     steps: int
     warm_up: int = 0

@@ -97,7 +97,8 @@ class Poisson(Sampling):
 
         An example that stops after `max_participations` joins a subset of the steps that it would
         join otherwise, and a smaller random set of steps never leaks more ([FeldmanShenfeld25,
-        Corollary 4.5]; the argument is in analyses/decomposition.py). A bound then, not exact.
+        Corollary 4.5]; docs/mathematics.md, section Larger sets leak more). A bound then, not
+        exact.
         """
 
         def pair(step: Step) -> DominatingPair:

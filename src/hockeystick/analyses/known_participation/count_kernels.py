@@ -16,7 +16,7 @@ __all__ = ["excluded_counts", "restarting_counts"]
 
 
 @njit(cache=True, nogil=True)
-def _add_draws(free: FloatArray, copies: FloatArray, out: FloatArray) -> None:
+def _add_draws(eligible: FloatArray, copies: FloatArray, out: FloatArray) -> None:
     """Add what joins when it is eligible, with the squares of its copies counted."""
     most = out.size - 1
     for j in range(1, copies.size):
@@ -26,9 +26,9 @@ def _add_draws(free: FloatArray, copies: FloatArray, out: FloatArray) -> None:
         square = min(j * j, most)
         inside = most + 1 - square
         for total in range(inside):
-            out[total + square] += chance * free[total]
+            out[total + square] += chance * eligible[total]
         for total in range(inside, most + 1):
-            out[most] += chance * free[total]
+            out[most] += chance * eligible[total]
 
 
 @njit(cache=True, nogil=True)
@@ -40,60 +40,60 @@ def excluded_counts(copies: FloatArray, starts: FloatArray, steps: int, most: in
     """
     separation = starts.size
     joined = np.zeros((separation, most + 1))
-    free = np.zeros(most + 1)
+    eligible = np.zeros(most + 1)
     for t in range(steps):
         row = joined[t % separation]
         if t < separation:
-            free[0] += starts[t]
-        free += row
+            eligible[0] += starts[t]
+        eligible += row
         row[:] = 0.0
-        _add_draws(free, copies, row)
-        free *= copies[0]
+        _add_draws(eligible, copies, row)
+        eligible *= copies[0]
     for t in range(steps, separation):
-        free[0] += starts[t]
+        eligible[0] += starts[t]
     for s in range(separation):
-        free += joined[s]
-    return free
+        eligible += joined[s]
+    return eligible
 
 
 @njit(cache=True, nogil=True)
 def restarting_counts(
-    copies: FloatArray, blocked: int, rounds: int, steps: int, most: int
+    copies: FloatArray, exclusion: int, rounds: int, steps: int, most: int
 ) -> FloatArray:
-    """[DongGanesh26, Algorithm 3]: excluded for `blocked` steps after every draw.
+    """[DongGanesh26, Algorithm 3]: excluded for `exclusion` steps after every draw.
 
     With d_t what is drawn in step t, eligible or not, and q the probability of drawing nothing, the
-    sum of q^(a-1) d_(t-a) over a = 1, ..., `blocked` is what is excluded in step t, and
-    q^blocked d_(t-blocked) becomes eligible after it. The window of that sum is cut where blocks of
-    `blocked` steps meet: before the cut sums to the end of the block are kept (`tails`), after it
-    one sum is (`recent`), and nothing is ever subtracted. The first step follows `rounds` rounds of
-    warm-up. O(steps * most * copies).
+    sum of q^(a-1) d_(t-a) over a = 1, ..., `exclusion` is what is excluded in step t, and
+    q^exclusion d_(t-exclusion) becomes eligible after it. The window of that sum is cut where
+    blocks of `exclusion` steps meet: before the cut sums to the end of the block are kept
+    (`tails`), after it one sum is (`recent`), and nothing is ever subtracted. The first step
+    follows `rounds` rounds of warm-up. O(steps * most * copies).
     """
     none, some = copies[0], copies[1:].sum()
-    before, block = np.zeros((blocked, most + 1)), np.zeros((blocked, most + 1))
-    tails = np.zeros((blocked, most + 1))
-    free, recent = np.zeros(most + 1), np.zeros(most + 1)
-    known = min(rounds, blocked)
-    free[0] = none**known
-    before[blocked - known :, 0] = some
+    before, block = np.zeros((exclusion, most + 1)), np.zeros((exclusion, most + 1))
+    tails = np.zeros((exclusion, most + 1))
+    eligible, recent = np.zeros(most + 1), np.zeros(most + 1)
+    known = min(rounds, exclusion)
+    eligible[0] = none**known
+    before[exclusion - known :, 0] = some
     _sums_to_the_end(before, none, tails)
     for t in range(steps):
-        i = t % blocked
+        i = t % exclusion
         if i == 0 and t > 0:
             before, block = block, before
             _sums_to_the_end(before, none, tails)
             recent[:] = 0.0
         drawn = block[i]
         drawn[:] = some * (recent + none**i * tails[i])
-        _add_draws(free, copies, drawn)
-        free *= none
-        free += none**blocked * before[i]
+        _add_draws(eligible, copies, drawn)
+        eligible *= none
+        eligible += none**exclusion * before[i]
         recent *= none
         recent += drawn
-    i = steps % blocked
+    i = steps % exclusion
     if i > 0:
-        free += none**i * tails[i]
-    return free + recent
+        eligible += none**i * tails[i]
+    return eligible + recent
 
 
 @njit(cache=True, nogil=True)

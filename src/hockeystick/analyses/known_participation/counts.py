@@ -59,7 +59,7 @@ def count_law(participant: Participant, *, operations: float) -> CountLaw:
 
 def _first_table(participant: Participant) -> int:
     """A dozen standard deviations above the mean, had nobody to wait for longer than they must."""
-    copies = np.array(participant.copies)
+    copies = np.array(participant.copy_probabilities)
     some = float(copies[1:].sum())
     share = 1 / (1 + (participant.separation - 1) * some)
     squares = np.arange(copies.size) ** 2
@@ -70,13 +70,13 @@ def _first_table(participant: Participant) -> int:
 
 def _largest(participant: Participant) -> int:
     """All copies, as often as the separation allows."""
-    most_copies = len(participant.copies) - 1
+    most_copies = len(participant.copy_probabilities) - 1
     return most_copies**2 * -(-participant.steps // participant.separation)
 
 
 def common_copies(participant: Participant) -> FloatArray:
     """The probabilities of copies; numbers that hardly ever happen count as the largest."""
-    copies = np.array(participant.copies)
+    copies = np.array(participant.copy_probabilities)
     at_least = np.cumsum(copies[::-1])[::-1]
     rare = np.flatnonzero(participant.steps * at_least[1:] < RARE_COPIES) + 1
     if rare.size:
@@ -94,8 +94,10 @@ def _counts(participant: Participant, most: int) -> FloatArray:
 
     copies, steps = common_copies(participant), participant.steps
     if participant.starts is None and participant.separation > 1:
-        blocked = participant.separation - 1
-        return restarting_counts(copies, blocked, min(participant.warm_up, blocked), steps, most)
+        exclusion = participant.separation - 1
+        return restarting_counts(
+            copies, exclusion, min(participant.warm_up, exclusion), steps, most
+        )
     starts = np.array((1.0,) if participant.starts is None else participant.starts)
     return excluded_counts(copies, starts, steps, most)
 
@@ -103,8 +105,8 @@ def _counts(participant: Participant, most: int) -> FloatArray:
 def _rounding(participant: Participant) -> float:
     """Relative error of the counts: a few roundings for each step, and those of the inputs."""
     steps = participant.steps + participant.warm_up
-    operations = steps * (len(participant.copies) + 4) + participant.separation + 100.0
+    operations = steps * (len(participant.copy_probabilities) + 4) + participant.separation + 100.0
     if participant.starts is not None and participant.warm_up > 0:
         # The chance of joining was found as what is missing to one.
-        operations += 1 / max(math.fsum(participant.copies[1:]), 1e-100)
+        operations += 1 / max(math.fsum(participant.copy_probabilities[1:]), 1e-100)
     return 4 * float(np.finfo(float).eps) * operations

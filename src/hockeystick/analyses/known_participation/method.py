@@ -59,7 +59,7 @@ def _analyse(request: Request) -> Analysis:
             RevealedCounts(
                 participant=one,
                 length=length,
-                longest=longest * (len(one.copies) - 1),
+                longest=longest * (len(one.copy_probabilities) - 1),
                 operations=BUDGETS * request.budget / len(participants),
             )
         )

@@ -176,7 +176,7 @@ class ReductionBound(Bound):
         """Poisson sampling at the rate; at rate 1 the participation may as well be known."""
         if rate == 1.0:
             return self._step.self_compose(draws.count)
-        return self._step.subsample(rate).self_compose(draws.run * draws.count)
+        return self._step.subsample(rate).self_compose(draws.steps_run * draws.count)
 
     def _rate(self, length: int, log_failure: float) -> float:
         """1/(t (1 - g)), at most 1: that needs no bound on anything."""

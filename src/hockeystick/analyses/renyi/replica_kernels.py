@@ -44,14 +44,14 @@ def enumerate_states(most: int, ages: int, ways: IntArray) -> tuple[IntArray, In
             left -= moved
         following[s] = number
         counts[s] = n
-        free = left - n[ages - 1]
-        starts[s + 1] = starts[s] + free + 1
+        eligible = left - n[ages - 1]
+        starts[s + 1] = starts[s] + eligible + 1
         i = 0
         while i < ages:  # the odometer: the first age that can grow does, those before it restart
-            if free > 0:
+            if eligible > 0:
                 n[i] += 1
                 break
-            free += n[i]
+            eligible += n[i]
             n[i] = 0
             i += 1
     return counts, following, starts
@@ -61,7 +61,7 @@ def enumerate_states(most: int, ages: int, ways: IntArray) -> tuple[IntArray, In
 def fill_weights(
     weights: FloatArray, counts: IntArray, starts: IntArray, rate: float, pulls: FloatArray
 ) -> None:
-    """The probability that k of the free replicas join, times e^(attraction), for every state.
+    """The probability that k of the eligible replicas join, times e^(attraction), for every state.
 
     pulls[0] is what a pair that joins together gains, pulls[d] one that joins d steps apart.
     """
@@ -70,15 +70,17 @@ def fill_weights(
         gain = 0.0
         for d in range(counts.shape[1]):
             gain += pulls[d + 1] * counts[s, d]
-        free = starts[s + 1] - starts[s] - 1
-        for k in range(free + 1):
-            if rate == 1 and k < free:
+        eligible = starts[s + 1] - starts[s] - 1
+        for k in range(eligible + 1):
+            if rate == 1 and k < eligible:
                 weights[starts[s] + k] = 0.0
                 continue
             pairs = k * gain + pulls[0] * (k * (k - 1) / 2)
-            ways = math.lgamma(free + 1.0) - math.lgamma(k + 1.0) - math.lgamma(free - k + 1.0)
-            log_chance = k * log_rate + ((free - k) * log_rest if k < free else 0.0)
-            largest = pairs + 3 * math.lgamma(free + 1.0) - log_chance + 4
+            ways = (
+                math.lgamma(eligible + 1.0) - math.lgamma(k + 1.0) - math.lgamma(eligible - k + 1.0)
+            )
+            log_chance = k * log_rate + ((eligible - k) * log_rest if k < eligible else 0.0)
+            largest = pairs + 3 * math.lgamma(eligible + 1.0) - log_chance + 4
             log_weight = ways + log_chance + pairs + WEIGHT_ROUNDING * largest
             weights[starts[s] + k] = max(math.exp(log_weight), SMALLEST)
 

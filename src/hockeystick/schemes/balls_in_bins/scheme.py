@@ -138,7 +138,7 @@ class BallsInBins(Sampling):
         return DominatingPair(Profile(pair).subsample(share), tight=exact)
 
     def uniform_mixture(self, run: Run) -> UniformMixture | Missing:
-        """One Gaussian for each bin, with any strategy."""
+        """One Gaussian for each bin, with any strategy [SchuchardtKalinin26, Lemma 2.8]."""
         if min(self.bins, run.steps) > MOST_BINS:
             return Missing(
                 f"it needs the Gram matrix of all bins, of which there may be at most {MOST_BINS:,}"

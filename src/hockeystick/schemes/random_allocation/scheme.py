@@ -192,7 +192,7 @@ class RandomAllocation(Sampling):
 
 
 def _allocated(step: Profile, draws: Allocation) -> Profile:
-    one = step.allocate(draws.run).subsample(rate_of_counts(draws.run, draws.length))
+    one = step.allocate(draws.steps_run).subsample(rate_of_counts(draws.steps_run, draws.length))
     return one.self_compose(draws.count)
 
 

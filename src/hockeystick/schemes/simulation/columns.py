@@ -57,7 +57,8 @@ class Columns(Protocol):
         """At least the sum of <c_i, c_j> over later participations j, for each step i.
 
         Participations are `separation` apart, so that each window of as many steps has one at most.
-        Zero if columns that far apart do not overlap.
+        Zero if columns that far apart do not overlap. The correction of [DongGanesh26, Lemma B.1]
+        for the add direction; it needs C >= 0.
         """
 
 

@@ -1,9 +1,11 @@
 """Likelihood ratios of runs with random participation, by dynamic programming over the steps.
 
-Every recursion takes the row `terms`: entry i is the expected likelihood ratio of what a
-participation in step i adds, times its probability. A participation of `copies` examples in step i
-has the likelihood ratio e^(copies u_i - copies^2 h_i), where u_i is the inner product of the
-outputs with column i over the variance and h_i half the column's squared length over the variance.
+Every recursion takes the row `terms`. Entry i, times `scale` where there is one, is the probability
+that an eligible example or user takes part in step i, times the likelihood ratio of that; for users
+the sum of this over the numbers of their examples. `miss` or `none` is the probability that it does
+not. A participation of j examples in step i has the likelihood ratio e^(j u_i - j^2 h_i), where u_i
+is the inner product of the outputs with column i over the variance and h_i half the column's
+squared length over the variance.
 
 Plain recursions lose nothing to underflow while staying out of every step has a probability that is
 far from underflowing itself, and what overflows is not finite in the end; other rows take the
@@ -59,6 +61,8 @@ def min_sep_ratios(
 def user_ratios(terms: FloatArray, none: float, ages: FloatArray, out: FloatArray) -> None:
     """[DongGanesh26, Algorithm 3]: a draw while excluded starts the exclusion anew.
 
+    It replaces the printed recursion of [DongGanesh26, Theorem 6.1], which belongs to another
+    process (docs/errata.md).
     A_i is the ratio of what follows for a user who is eligible in step i, R_i for one who was drawn
     in step i - 1: with q = `none`, the probability of drawing nothing, A_i = q A_(i+1) + terms_i
     R_(i+1) and R_i = sum over s < b - 1 of q^s (1 - q) R_(i+s+1) + q^(b-1) A_(i+b-1). `ages` are

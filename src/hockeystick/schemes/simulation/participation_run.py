@@ -228,9 +228,12 @@ def simulator(
     """Draws of a run whose participations are at least `gap` steps apart.
 
     `law_of(number)` is the law of participation of a unit with that number of examples. With at
-    most `gap` bands the columns of two participations never overlap, and recursions are exact;
-    overlaps that the recursion does not take into account lower the likelihood ratio of a run
-    without the example, where each participation has at most `held` copies.
+    most `gap` bands the columns of two participations never overlap, and recursions are exact.
+    With more, the recursion leaves out the products <c_i, c_j> of two participations, which are
+    not negative because C >= 0. Its likelihood ratio is too large then, the safe side for a run
+    with the example (remove) [DongGanesh26, Lemma B.1]. For a run without it (add) each step is
+    charged with `Columns.overlaps`, at least its products with all later participations, times the
+    most copies that one of these can have: the likelihood ratio is too small.
     """
     reason = too_long(run)
     if reason is not None:
@@ -246,6 +249,7 @@ def simulator(
         return ParticipationRun(simulation, columns, law, apart, overlaps)
 
     remark = (
-        f"more bands ({bands:,}) than the separation ({gap:,}): overlaps are bounded (r-min-sep)"
+        f"more bands ({bands:,}) than the separation ({gap:,}): overlaps are bounded "
+        "(Lemma B.1 of Dong & Ganesh)"
     )
     return Simulator(prepare, held, None if apart else remark)
