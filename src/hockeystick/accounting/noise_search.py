@@ -67,6 +67,8 @@ class Start(NamedTuple):
     """A noise near the answer, and the power of the noise by which epsilon falls there."""
 
     noise: float
+    # Between the limits of much noise, -1, and of little, -2; used where two guesses tell no slope,
+    # and replaced by the secant after the second evaluation.
     slope: float = -1.3
 
 

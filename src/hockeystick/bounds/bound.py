@@ -34,7 +34,7 @@ def _none() -> None:
 
 @dataclass(frozen=True)
 class UpperBound:
-    """A proven upper bound on one number, with everything that is known about it.
+    """An upper bound of the kind that its `Analysis` states, with all that is known about it.
 
     The whole answer is made at once and never changes. Only the lower bound may be computed later,
     when it is read for the first time, because it can cost as much as the value.
@@ -42,7 +42,7 @@ class UpperBound:
     Parameters
     ----------
     value
-        The number, epsilon or delta: never below the truth.
+        The number, epsilon or delta; if the kind is "proven", never below the truth.
     direction
         The direction that decides, or None where the directions are not told apart.
     details

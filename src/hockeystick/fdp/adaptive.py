@@ -23,8 +23,11 @@ __all__ = [
     "worst_selection",
 ]
 
-# A privacy profile H as a function of an array of orders.
+# A privacy profile: takes an array of orders g >= 0 and returns the array of its heights H(g), as
+# `TradeOff.curve()` and `GaussianTradeOff.height` do.
 Heights = Callable[[FloatArray], Any]
+# A density: takes an array of outcomes and returns the array of its values.
+Density = Callable[[FloatArray], Any]
 IntArray = NDArray[np.int64]
 # How far masses may be from summing to one.
 SUM_TOLERANCE = 1e-9
@@ -76,7 +79,7 @@ class FirstStage:
         return cls(ratio, p, q, tradeoff.bound)
 
     @classmethod
-    def from_densities(cls, p: Heights, q: Heights, *, edges: Any, nodes: int = 20) -> FirstStage:
+    def from_densities(cls, p: Density, q: Density, *, edges: Any, nodes: int = 20) -> FirstStage:
         """A real outcome with the given densities, by Gauss and Legendre between the edges.
 
         An approximation: put an edge wherever the selection rule or a density is not smooth.

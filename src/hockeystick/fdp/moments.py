@@ -167,7 +167,9 @@ class LimitQuantities:
     The means of the loss add up to m1 and -m2 within eta1 and eta2, its variances to v within
     kappa, and no third absolute moment exceeds rho times its variance. Then the run is close to
     G_mu with mu = (m1 + m2) / sqrt(v), up to phi in mu and an unknown constant times `distance` in
-    the trade-off curve. All deviations are in units of sqrt(v).
+    the trade-off curve. The attributes are in units of the loss (v and kappa of its square); phi
+    and `distance` divide, by sqrt(v) and v. Appendix E.1 prints sqrt(kappa) where the theorem has
+    sqrt(v), see docs/errata.md.
 
     Attributes
     ----------

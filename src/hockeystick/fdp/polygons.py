@@ -3,7 +3,8 @@
 A piecewise-linear trade-off function f and a piecewise-linear profile H describe one and the same
 discrete pair. A segment of f with width q and drop p is an atom with likelihood ratio p/q; a corner
 of H at g is the atom with likelihood ratio g, and the slope changes there by its Q-mass. That is
-the convex conjugate H(g) = 1 + f*(-g), f(a) = 1 + H*(-a), written out for polygons.
+the convex conjugate H(g) = 1 + f*(-g), f(a) = 1 + H*(-a) [Tran26, Theorem A.6], written out for
+polygons; f is T[Q, P], the inverse of the paper's f.
 """
 
 from __future__ import annotations
@@ -156,7 +157,10 @@ def _checked_convex(name: str, nodes: Nodes) -> Nodes:
 
 
 def tradeoff_corners(alpha: Any, beta: Any) -> Nodes:
-    """Corners of a trade-off function: convex, from 0 on, at most 1 - alpha, 0 at the end."""
+    """Corners of a trade-off function: convex, from 0 on, at most 1 - alpha, 0 at the end.
+
+    Which functions are trade-off functions: [Tran26, Theorem 2.3].
+    """
     nodes = _checked_nodes(("alpha", "beta"), alpha, beta)
     if nodes.x[-1] > 1 + SHAPE_TOLERANCE:
         raise InvalidParameter("alpha", "in [0, 1]", float(nodes.x[-1]))
@@ -169,7 +173,10 @@ def tradeoff_corners(alpha: Any, beta: Any) -> Nodes:
 
 
 def curve_corners(gamma: Any, height: Any) -> Nodes:
-    """Corners of a privacy profile: convex, from (0, 1) on, at least 1 - gamma."""
+    """Corners of a privacy profile: convex, from (0, 1) on, at least 1 - gamma.
+
+    Which functions are privacy profiles: [Tran26, Theorem A.3].
+    """
     nodes = _checked_nodes(("gamma", "height"), gamma, height)
     if nodes.y[0] != 1:
         raise InvalidParameter("height", "1 at gamma = 0", float(nodes.y[0]))

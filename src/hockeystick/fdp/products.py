@@ -69,6 +69,7 @@ class Polygons:
     def _product(self, counts: Counts, *, upper: bool) -> TradeOff:
         """The product, a bound on H from above or from below if it has to be rounded."""
         if not upper:
+            # An upper bound on f is a lower bound on H.
             members = [TradeOff.of_law(one.law, bound="upper") for one in self._members]
         else:
             members = self._members
@@ -121,7 +122,12 @@ class Verdict(Enum):
 
 
 class Comparison:
-    """The order of products, from their factors where possible and from their laws otherwise."""
+    """The order of products, from their factors where possible and from their laws otherwise.
+
+    What [Tran26, Theorem 3.6] asks of a family: whether its products are a Blackwell chain
+    [Tran26, Definition 3.4]. Trade-off functions are ordered as their profiles are [Tran26, Theorem
+    A.7], and profiles are compared.
+    """
 
     def __init__(self, products: Products, *, slack: float) -> None:
         self._products = products

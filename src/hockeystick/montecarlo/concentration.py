@@ -48,7 +48,9 @@ def interval(mean: float, *, draws: int, miss: float) -> tuple[float, float]:
 def draws_to_tell(threshold: float, expectation: float, *, miss: float) -> float:
     """How many draws a mean needs to be below `threshold` with probability at most `miss`.
 
-    For an expectation of at least `expectation` > threshold; infinite if it is not above it.
+    For an expectation of at least `expectation` > threshold; infinite if it is not above it. By
+    Chernoff's bound, e^(-draws KL(threshold || expectation)) <= miss. It takes the place of the
+    failure bound in [DongGanesh26, Section 2.5] (docs/errata.md).
     """
     if not threshold < expectation:
         return math.inf

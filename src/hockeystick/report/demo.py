@@ -45,7 +45,7 @@ class DemoRun:
         )
 
     def schemes(self) -> list[Sampling]:
-        """The schemes available so far with the run's batch size; a full batch has its own."""
+        """Four schemes with the run's batch size; a full batch has its own."""
         size, examples = self.batch_size, self.examples
         return [
             FullBatch(),

@@ -12,7 +12,7 @@ from hockeystick._numerics.moments import PowerMoments
 from hockeystick.analyses.renyi.bound import (
     delta_from_moments,
     epsilon_from_moments,
-    useful_orders,
+    larger_orders_may_help,
 )
 
 
@@ -75,5 +75,5 @@ def test_no_loss_needs_no_epsilon():
 def test_larger_orders_are_given_up():
     """Once the divergence exceeds the epsilon that is known, and not before."""
     moments = gaussian_moments(1.0, 20)
-    assert useful_orders(moments, 10.1)
-    assert not useful_orders(moments, 9.9)
+    assert larger_orders_may_help(moments, 10.1)
+    assert not larger_orders_may_help(moments, 9.9)

@@ -147,7 +147,11 @@ class ConditionalBound(Bound):
         return profile_of_deltas(self._delta_curve("remove"), self._delta_curve("add"))
 
     def thresholds(self, direction: Direction, failure: float) -> list[float]:
-        """For each segment the y with which X_i > y |B_i| throughout, but for the bad event."""
+        """For each segment the y with which X_i > y |B_i| throughout, but for the bad event.
+
+        Tails are summed over steps and bins: a union bound. The maximum over the steps of
+        [SchuchardtKalinin26, Appendix E] is unsound (docs/errata.md).
+        """
         tails = self._tails_at(direction, self._significance(failure))
         share = failure / self.levels.shape[0]
         return [

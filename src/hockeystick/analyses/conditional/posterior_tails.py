@@ -7,8 +7,9 @@ bin i let B be the bins with a strictly smaller a_j. With mu_j the earlier coord
     X_i = sum_(j in B) p(x | j) / p(x | i)
 
 is one over the odds of i against B. Bins of B with mu_j = mu_i add exactly 1 each, whatever x is
-([SchuchardtKalinin26, Remark D.11], without its loss). To the others Jensen's inequality
-applies: for any weights w on them, with H(w) their entropy,
+([SchuchardtKalinin26, Remark D.11], without its loss). They are counted so where mu_j = mu_i = 0;
+equal means that are not zero stay among the others, which is valid too. To the others Jensen's
+inequality applies: for any weights w on them, with H(w) their entropy,
 
     log of their sum >= sum_j w_j (x^T (mu_j - mu_i) + (|mu_i|^2 - |mu_j|^2)/2) + H(w),
 
@@ -36,7 +37,11 @@ from hockeystick.analyses.conditional.odds import (
 
 __all__ = ["Tails", "posterior_tails"]
 
-# Means of a mixture are rounded down to multiples of STRIDE standard deviations, CELLS of them.
+# Means of a mixture are rounded down to multiples of STRIDE standard deviations above the lowest,
+# CELLS of them. A lower mean has a larger tail, so the bound is on the safe side: the logarithm of
+# a threshold is too small by at most STRIDE standard deviations. Means further than the last cell,
+# 1.5 standard deviations, count there: with the lowest at its 3rd or 5th standard deviation their
+# tails are 3e-3 or 1e-4 of its own.
 STRIDE, CELLS = 0.1, 16
 
 IntArray = NDArray[np.int64]
@@ -135,7 +140,7 @@ class _Rivals(NamedTuple):
 
     @classmethod
     def of(cls, a: FloatArray, gram: FloatArray) -> _Rivals:
-        """Above the lowest level, with some bin below that has another past."""
+        """Above the lowest level, with some bin below where not both pasts are zero."""
         index = np.flatnonzero(a > a.min())
         norms = np.diagonal(gram)
         below = a[None, :] < a[index][:, None]

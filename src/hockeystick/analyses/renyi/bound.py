@@ -35,8 +35,8 @@ __all__ = [
     "RunMoments",
     "delta_from_moments",
     "epsilon_from_moments",
+    "larger_orders_may_help",
     "moments_of",
-    "useful_orders",
 ]
 
 
@@ -69,13 +69,14 @@ def epsilon_from_moments(moments: PowerMoments, delta: float) -> Converted:
     return Converted(epsilon, order)
 
 
-def useful_orders(moments: PowerMoments, epsilon: float) -> bool:
+def larger_orders_may_help(moments: PowerMoments, epsilon: float) -> bool:
     """Whether orders above those given might still improve on `epsilon`.
 
-    For delta below 1/(e a) the bound of order a is at least the Renyi divergence of order a, which
-    grows with a: once it exceeds an epsilon that is known, larger orders are of no use
-    [FeldmanShenfeld25, Claim C.1]. For larger delta this is a rule of thumb; only tightness
-    depends on it.
+    The bound of order a is the Renyi divergence of order a plus phi(a), and phi(a) >= 0 for delta
+    up to (1 - 1/a)^(a-1) / a >= 1/(e a). The divergence grows with a: once it exceeds an epsilon
+    that is known, larger orders are of no use [FeldmanShenfeld25, Claim C.1]. Its proof gives the
+    range of delta as 1/(2 a), which is too large (docs/errata.md). For delta above 1/(e a) this is
+    a rule of thumb; only tightness depends on it.
     """
     largest = moments.log.size - 1
     return bool(moments.log[largest] < (largest - 1) * epsilon)
@@ -177,7 +178,7 @@ class MomentBound(Bound):
             tail_below(delta),
             convert=lambda moments: epsilon_from_moments(moments, delta),
             settled=lambda moments, best: (
-                best.value <= enough or not useful_orders(moments, best.value)
+                best.value <= enough or not larger_orders_may_help(moments, best.value)
             ),
         )
 
@@ -189,7 +190,7 @@ class MomentBound(Bound):
                 tail,
                 convert=lambda moments: delta_from_moments(moments, epsilon),
                 settled=lambda moments, best: (
-                    best.value <= enough or not useful_orders(moments, epsilon)
+                    best.value <= enough or not larger_orders_may_help(moments, epsilon)
                 ),
             )
             if best.value <= enough or tail <= 1e-5 * best.value:

@@ -58,7 +58,7 @@ def _analyse(request: Request) -> Analysis:
 
 
 def _same_as(plan: Plan) -> Plan:
-    """The plan under the name by which its scheme is known best."""
+    """The plan with its scheme replaced by an equivalent one that offers more."""
     same = plan.sampling.equivalent(plan)
     return plan if isinstance(same, Missing) else replace(plan, sampling=same.sampling)
 

@@ -2,10 +2,12 @@
 
 Every bound is valid for every order that it covers, so each order takes the smallest.
 
-- Orders 2 and 3 are sums over pairs and triples of bins: exact for every matrix, O(b^3).
+- Orders 2 and 3 are sums over pairs and triples of bins: exact for every matrix, O(b^3)
+  [SchuchardtKalinin26, Lemma 3.2].
 - The exact dynamic programme, as far as the budget goes.
 - The largest entries at each distance on the ring, truncated to p bands, what is outside charged as
-  a part common to all bins: K <= K^(p) + tau 11^T entry by entry. Wider bands reach lower orders.
+  a part common to all bins: K <= K^(p) + tau 11^T entry by entry [SchuchardtKalinin26, Algorithm
+  1, Lemma 3.3]. Wider bands reach lower orders.
 - The same for every s-th bin. Take q = floor(b / s) bins, at least s apart on the ring. LR is the
   average over all rotations of the average over such a set, and x^a is convex, so the moment of LR
   is at most the largest moment of one set: fewer bins, but a narrower band.

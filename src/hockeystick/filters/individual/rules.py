@@ -220,7 +220,11 @@ def step_charges(
 ) -> tuple[FloatArray, FloatArray]:
     """What a step costs each example, and the factors that shorten contributions to what is paid.
 
-    Charges are multiples of the last place of the budget, so that differences are exact.
+    One round of [Tran26, Algorithm 3], for any rule: a contribution is clipped to the clip norm and
+    to what the example's budget still affords, and charged by its norm after clipping. A budget for
+    each example guarantees what one for all does: [FeldmanZrnic21] for Renyi divergences,
+    [KoskelaTobabenHonkela23] for full batches, [Tran26, Theorem 4.4] in the limit. Charges are
+    multiples of the last place of the budget, so that differences are exact.
     """
     with np.errstate(over="ignore"):
         clipped = np.minimum(norms / clip_norm, 1.0)

@@ -1,7 +1,9 @@
 """The charge of a mechanism: the smallest time at which a Levy process provably dominates it.
 
 What makes a charge valid is `covers`: at the time that is returned the profile of the process, with
-its catalyst, was compared with an upper bound on the mechanism's at every g > 0.
+its catalyst, was compared with an upper bound on the mechanism's at every g > 0. docs/levy.md has
+the theorem and defines the catalyst (a Gaussian pair beside both) and killing (with a small
+probability the process shows which of P and Q is the case).
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ HEIGHT_ERROR, SLOPE_ERROR = 1e-9, 1e-9
 # Up to this variance every slope is known to SLOPE_ERROR; beyond, tails that the kernel drops may
 # count.
 LARGEST_VARIANCE = 64.0
-# Share of what is killed that may be left out of the jumps: it is on the safe side.
+# The rarest jumps may be left out (`unseen`), up to this share of what is killed: the profile of
+# the process is then too small, the safe side.
 UNSEEN = 1e-3
 # A catalyst of more than this many times the mechanism's own variance would hide it in rounding.
 LARGEST_CATALYST = 100.0
@@ -84,8 +87,9 @@ def covers(pair: LevyPair, curves: tuple[HalfProfile, HalfProfile]) -> bool:
     """Whether the profile of the pair is at least that of the law, at every g > 0.
 
     The pair's profile is convex, so between two corners of the law it lies above the tangents at
-    both; the law's is the chord. What is compared is the lower of the two at the point where the
-    tangents meet, and at the corners. Corners that lie below the pair's limit need no comparison.
+    both; the law's is the chord. The larger of the two tangents minus the chord is smallest at a
+    corner or where the tangents meet; those points are compared. Corners that lie below the pair's
+    limit need no comparison. Orders g < 1 are those g > 1 of the exchanged pair.
     """
     if pair.variance > LARGEST_VARIANCE:
         return False
@@ -124,11 +128,21 @@ def smallest_time(
 
 
 def _curve(law: Law) -> HalfProfile:
+    """The profile of a law at g >= 1, heights rounded up."""
     loss = np.concatenate(([0.0], law.loss[law.loss > 0]))
     return HalfProfile(loss, deltas(law, loss) * (1 + HEIGHT_ERROR), law.p_infinite)
 
 
 def _covers(pair: LevyPair, curve: HalfProfile, *, reverse: bool) -> bool:
+    """Whether the pair's profile, reversed or not, is at least the curve at every g >= 1.
+
+    The proof behind every charge. With k = `killed` the pair has H = (1 - k) H' + k, H' without
+    killing: at least k everywhere, so that only corners above k matter, up to the first one that is
+    not, and the limit of the curve has to be at most k. `call` is a lower bound on H at the
+    corners, minus errors and unseen jumps; slopes are taken too steep at the left corner and too
+    flat at the right one, which lowers both tangents. Where the lines through two corners meet,
+    the larger of them minus the chord is smallest; at the corners it was compared before.
+    """
     if curve.limit > pair.killed:
         return False
     below = np.flatnonzero(curve.height <= pair.killed)
@@ -165,6 +179,7 @@ def block_of(rate: float, noise: float, steps: int) -> Expression:
 
 def block_variance(rate: float, noise: float, steps: int) -> float:
     """About the variance of the loss of a block: large likelihood ratios count less."""
+    # So that e^square is finite. Such squares are no more than a start of the search.
     square = min((1 / noise) * (1 / noise), 700.0)
     return steps * min(rate**2 * math.expm1(square), square)
 
@@ -201,12 +216,18 @@ def charge_of(
     catalyst = catalyst_for(process.catalyst, variance)
     tail = TAIL_SHARE * process.killing * min(guess, limit)
     law = beside_catalyst(mechanism, catalyst=catalyst, variance=variance, tail=tail)
+    # Beside a catalyst charges are often 2 or 3 % above the variance (docs/levy.md, The catalyst).
+    # Only the number of tests depends on where the search begins.
     return smallest_time(
         process, curves_of(law), catalyst=catalyst, guess=1.03 * guess, limit=limit
     )
 
 
 def _variance_of(mechanism: Expression) -> float:
+    """About the variance of the loss, from a coarse law.
+
+    It decides the part of the catalyst, the grid and where the search begins: any value is valid.
+    """
     law = mechanism.law(Side.UPPER, Resolution(COARSEST_STEP, 1e-12, NATS))
     square = np.minimum(np.abs(law.loss), LARGEST_LOSS) ** 2
     return float(np.minimum(law.p, law.q) @ square)

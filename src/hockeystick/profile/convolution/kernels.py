@@ -43,9 +43,10 @@ def linear_sums(
     symmetric: bool,
     skip_first: bool,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Main mass, upper share and barycentre of rounding.py for LR = alpha_i + beta_i LR_j.
+    """Main mass, upper share and barycentre for LR = alpha_i + beta_i LR_j.
 
-    The first of `alpha` is for LR itself, the second for LR - 1. A loss of -inf is LR = 0.
+    They are those of _numerics/rounding.py. The first of `alpha` is for LR itself, the second for
+    LR - 1. A loss of -inf is LR = 0.
     """
     v_b = np.exp(b.loss), np.expm1(b.loss)
     v_nodes = np.exp(nodes), np.expm1(nodes)
@@ -160,7 +161,7 @@ def accumulate_log(
     q_b: FloatArray,
     nodes: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Main mass, upper share and remaining mass (rounding.py), for losses of any size."""
+    """Main mass, upper share and remaining mass (_numerics/rounding.py), for losses of any size."""
     last = nodes.size - 1
     main = np.zeros(last)
     up = np.zeros(last)

@@ -54,7 +54,8 @@ class SumTable(Generic[M_co]):
     def prune(self, worth: FloatArray) -> None:
         """Drop masses that cannot matter; an upper bound is charged for them.
 
-        When removing, a mass in row x is worth worth[x] and the sum so far.
+        A mass in row x is worth the mass times worth[x]; when removing, its sum is added to the
+        factor.
         """
         tiny = self.task.tail * self.task.lattices.pruned
         lost = kernels().prune(self.table, self.sums, worth, float(self.task.remove), tiny)
@@ -97,7 +98,10 @@ class SumTable(Generic[M_co]):
         *,
         moves: bool,
     ) -> float:
-        """`spread`, the result's rows shared by the cores; a ring has other runs for them."""
+        """Split every mass between two nodes so that its mean is kept; returns the mean beyond.
+
+        Threads write to different rows. On a ring there is one piece: threads share its runs.
+        """
         single = self.task.mixture.closes
         pieces = _pieces(self.table, increments, weights, moves=moves, single=single)
         excess = np.zeros(len(pieces))
@@ -120,7 +124,7 @@ class SumTable(Generic[M_co]):
         *,
         moves: bool,
     ) -> None:
-        """`gather`, likewise."""
+        """Collect the mass and the first moment of every cell, in the same pieces."""
         moment = np.zeros_like(result)
         single = self.task.mixture.closes
         pieces = _pieces(self.table, increments, weights, moves=moves, single=single)

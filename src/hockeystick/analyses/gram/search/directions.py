@@ -95,7 +95,10 @@ class _Comparison:
         self._line = other.candidate.on_a_line
 
     def first_guess(self) -> float:
-        """A ring is larger than the line by as much as in the other direction."""
+        """Assumes that a ring exceeds the line by as much as in the other direction.
+
+        Only the starting fineness depends on it.
+        """
         other = self._other
         found = self._evaluator.at(self._line, self._first)
         if not other.candidate.mixture.ring:
