@@ -33,8 +33,8 @@ def found_in_code(page, pattern):
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_names_of_the_library_exist(page):
-    """`hs.filters.Levy` and the like, down to attributes of classes."""
-    for name in found_in_code(page, r"\bhs((?:\.[A-Za-z_]\w*)+)"):
+    """`hs.filters.Levy` and `hockeystick.fdp.gdp`, down to attributes of classes."""
+    for name in found_in_code(page, r"(?<![\w./])(?:hs|hockeystick)((?:\.[A-Za-z_]\w*)+)"):
         parts = name[1:].split(".")
         reduce(getattr, parts, hs)
 
