@@ -154,13 +154,13 @@ def test_independent_draws_are_at_least_the_participations() -> None:
 def test_allocations_have_the_participations_of_the_run() -> None:
     """On average; more only where a partial block is charged as a whole."""
     for plan, draws in offers("parallel_allocations"):
-        average = sum(one.count * one.run / one.length for one in draws)
+        average = sum(one.count * one.steps_run / one.length for one in draws)
         wanted = plan.sampling.expected_batch_size(1) * STEPS
         assert average >= wanted * (1 - 1e-12)
         if STEPS % draws[0].length == 0:
             assert average == pytest.approx(wanted)
         for one in draws:
-            assert 1 <= one.run <= one.length
+            assert 1 <= one.steps_run <= one.length
 
 
 def test_participants_have_probabilities() -> None:
@@ -168,9 +168,12 @@ def test_participants_have_probabilities() -> None:
     for plan, found in offers("participants"):
         participants = list(found)
         assert participants
-        assert max(len(one.copies) for one in participants) == plan.sampling.most_copies + 1
+        assert (
+            max(len(one.copy_probabilities) for one in participants)
+            == plan.sampling.most_copies + 1
+        )
         for one in participants:
-            assert sum(one.copies) == pytest.approx(1.0)
+            assert sum(one.copy_probabilities) == pytest.approx(1.0)
             assert one.starts is None or sum(one.starts) == pytest.approx(1.0)
             assert (one.separation, one.steps) == (plan.sampling.least_gap, STEPS)
 
