@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 help:
 	@echo "make demo    calibrated noise for one realistic run; prints a table, writes demo.png"
 	@echo "make test    the whole test suite, PyTorch and a browser included; says what it skipped and why"
-	@echo "make test-long  the long sweeps: more cases of the same claims, twenty times as many random examples"
+	@echo "make test-long  the long sweeps: more cases of the same claims, five times as many random examples"
 	@echo "make lint    formatting, lint, types, import direction"
 	@echo "make check   lint, then the quick tests, in under two minutes"
 	@echo "make bench   speed, memory and accuracy against other accountants; some: CASES=\"poisson steps\""
@@ -25,7 +25,7 @@ test: $(VENV)/.installed-test browser
 	$(BIN)/python -m pytest -n 2 --durations=10 -m "not long"
 
 test-long: $(VENV)/.installed-test browser
-	HOCKEYSTICK_EXAMPLES=20 $(BIN)/python -m pytest -n 2 --durations=10 -m long
+	HOCKEYSTICK_EXAMPLES=5 $(BIN)/python -m pytest -n 2 --durations=10 -m long
 
 # Chromium for the tests of the report, where it can be had; without it they skip and say so.
 browser:
