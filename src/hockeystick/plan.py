@@ -13,6 +13,7 @@ from hockeystick.errors import InvalidParameter
 from hockeystick.profile import Profile
 from hockeystick.randomness import RandomSource
 from hockeystick.schemes import Attribution, Indices, Sampling
+from hockeystick.schemes.base import check_scheme
 from hockeystick.strategies import NoiseStream, Strategy, identity
 
 __all__ = ["Plan", "require_plan"]
@@ -56,6 +57,7 @@ class Plan:
             raise InvalidParameter(
                 "sampling", "a sampling scheme such as Poisson(rate=0.01)", self.sampling
             )
+        check_scheme(self.sampling)
         object.__setattr__(self, "steps", self.sampling.check_steps(self.steps))
         self._settle_strategy()
         if self.mechanism is not None:

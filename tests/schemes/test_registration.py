@@ -133,6 +133,7 @@ def test_names_are_taken_once(registered: type[Sampling]) -> None:
     """The same class may come again, another one may not have its name."""
     assert register(Weekly) is Weekly
 
+    @dataclass(frozen=True, kw_only=True)
     class Other(Weekly):
         """Another scheme with the same name."""
 

@@ -6,12 +6,13 @@ statements once it is registered, with one line: `register(Scheme)`, or `@regist
 
 from __future__ import annotations
 
-from typing import TypeVar
+from inspect import isabstract, isclass
+from typing import Any, TypeVar
 
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import RandomSource, generator
 from hockeystick.schemes.balls_in_bins.scheme import BallsInBins
-from hockeystick.schemes.base import Sampling
+from hockeystick.schemes.base import Sampling, check_scheme_class
 from hockeystick.schemes.batches import Indices
 from hockeystick.schemes.capabilities import (
     Allocation,
@@ -92,7 +93,7 @@ def register(scheme: Scheme) -> Scheme:
     Raises
     ------
     InvalidParameter
-        If another scheme has the name.
+        If it is no such class, abstract or no frozen dataclass, or another scheme has the name.
 
     Examples
     --------
@@ -100,10 +101,24 @@ def register(scheme: Scheme) -> Scheme:
     >>> hs.schemes.register(hs.Poisson) is hs.schemes.SCHEMES["poisson"]
     True
     """
+    _check(scheme)
     known = SCHEMES.setdefault(scheme.name, scheme)
     if known is not scheme:
         raise InvalidParameter("scheme", f"named other than {known.__qualname__}", scheme.name)
     return scheme
+
+
+def _check(scheme: Any) -> None:
+    """`InvalidParameter` unless plans can be made with the class."""
+    if not isclass(scheme) or not issubclass(scheme, Sampling):
+        raise InvalidParameter("scheme", "a class derived from Sampling", scheme)
+    if isabstract(scheme):
+        missing = ", ".join(sorted(scheme.__abstractmethods__))
+        raise InvalidParameter("scheme", f"a class that implements {missing}", scheme)
+    name = getattr(scheme, "name", None)
+    if not isinstance(name, str) or not name:
+        raise InvalidParameter("scheme", "a class whose `name` is a text", name)
+    check_scheme_class(scheme)
 
 
 for _scheme in (

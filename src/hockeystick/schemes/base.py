@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from hockeystick._validate import positive_integer
+from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import RandomSource, generator
 from hockeystick.schemes.batches import Batches, Indices
 from hockeystick.schemes.capabilities import (
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from hockeystick.schemes.mixtures import MixtureBlocks, UniformMixture
     from hockeystick.schemes.user_min_sep.attribution import Attribution
 
-__all__ = ["Sampling"]
+__all__ = ["Sampling", "check_scheme", "check_scheme_class"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +129,8 @@ class Sampling(ABC):
             The batches, each once.
         """
         count = positive_integer("examples", examples)
-        return Batches(self._draw(count, self.check_steps(steps), generator(rng)))
+        steps = self.check_steps(steps)
+        return Batches(self._draw(count, steps, generator(rng)), steps)
 
     def describe(self) -> dict[str, object]:
         """The scheme's name and parameters, ready for JSON; what is None does not apply."""
@@ -197,3 +200,26 @@ class Sampling(ABC):
     def candidates(cls, *, batch_size: float, examples: int, steps: int) -> Iterator[Candidate]:
         """What `compare` tries for a run of this size, from cheap to expensive; nothing here."""
         return iter(())
+
+
+def check_scheme_class(scheme: Any) -> None:
+    """`InvalidParameter` unless equal schemes are the same scheme.
+
+    Plans are keys of caches. A class without a decorator of its own has the equality of its base,
+    which ignores what the class adds: one scheme would get the answer of another.
+    """
+    own = vars(scheme).get("__dataclass_params__")
+    if own is None or not own.frozen or not own.eq or not all(f.compare for f in fields(scheme)):
+        allowed = "a scheme whose own class is a @dataclass(frozen=True, kw_only=True)"
+        raise InvalidParameter("sampling", f"{allowed} that compares all its fields", scheme)
+
+
+def check_scheme(scheme: Sampling) -> None:
+    """`InvalidParameter` unless the scheme is described by its fields alone."""
+    kind = type(scheme)
+    check_scheme_class(kind)
+    known = {field.name for field in fields(scheme)}
+    for name in getattr(scheme, "__dict__", {}):
+        if name not in known and not isinstance(getattr(kind, name, None), cached_property):
+            allowed = f"a scheme whose attributes are fields of {kind.__name__}"
+            raise InvalidParameter("sampling", allowed, name)

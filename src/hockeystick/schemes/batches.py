@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from hockeystick._process import SingleUse
 from hockeystick._validate import positive, positive_integer
-from hockeystick.errors import InvalidParameter
+from hockeystick.errors import InvalidParameter, PlanMismatch
 
 __all__ = [
     "Batches",
@@ -29,19 +29,31 @@ Indices: TypeAlias = npt.NDArray[np.int64]
 
 
 class Batches(SingleUse, Iterator[Indices]):
-    """An iterator over batches, for the process that asked for them."""
+    """An iterator over the batches of `steps` steps, for the process that asked for them.
+
+    A scheme that draws more or fewer is refused at the end: it is not what was accounted.
+    """
 
     what = "The sequence of batches"
 
-    def __init__(self, drawn: Iterator[Indices]) -> None:
+    def __init__(self, drawn: Iterator[Indices], steps: int) -> None:
         self._drawn = drawn
+        self._steps = steps
+        self._left = steps
 
     def __iter__(self) -> Batches:
         return self
 
     def __next__(self) -> Indices:
         self.check_here()
-        return next(self._drawn)
+        batch = next(self._drawn, None)
+        if (batch is None) != (self._left == 0):
+            count = f"more than {self._steps}" if batch is not None else self._steps - self._left
+            raise PlanMismatch(f"The scheme drew {count} batches for {self._steps} steps.")
+        if batch is None:
+            raise StopIteration
+        self._left -= 1
+        return batch
 
 
 def independent_subset(size: int, *, rate: float, rng: np.random.Generator) -> Indices:

@@ -155,7 +155,8 @@ class UserSampling(Sampling):
         With a number every example is a user of its own. A graph in which some user has more than
         `examples_per_user` examples, or with shared examples that were not declared, is refused.
         """
-        return Batches(self._draw(examples, self.check_steps(steps), generator(rng)))
+        steps = self.check_steps(steps)
+        return Batches(self._draw(examples, steps, generator(rng)), steps)
 
     def _draw(
         self, examples: int | Attribution, steps: int, rng: np.random.Generator
