@@ -36,7 +36,8 @@ def kernel_of(name: str) -> tuple[hs.Plan, float, np.ndarray, float]:
     [
         "gaussian",
         "renyi",
-        *(pytest.param(m, marks=pytest.mark.slow) for m in ("conditional", "auto")),
+        "conditional",
+        pytest.param("auto", marks=pytest.mark.long),
     ],
 )
 def test_no_delta_is_below_the_truth(name, method):
