@@ -16,8 +16,10 @@ __all__ = [
     "at_least",
     "boolean",
     "choice",
+    "concrete",
     "diagonal_entries",
     "entries",
+    "function_name",
     "noise_multiplier",
     "noise_scale",
     "positive",
@@ -223,3 +225,19 @@ def boolean(name: str, value: Any) -> bool:
     if not isinstance(value, (bool, np.bool_)):
         raise InvalidParameter(name, "True or False", value)
     return bool(value)
+
+
+def function_name(name: str, value: Any) -> str:
+    """The kebab-case name of a function; lambdas, classes and what has no name are refused."""
+    found = getattr(value, "__name__", None)
+    named = isinstance(found, str) and found.isidentifier()
+    if not callable(value) or isinstance(value, type) or not named:
+        raise InvalidParameter(name, "a function with a name", value)
+    return str(found).replace("_", "-")
+
+
+def concrete(name: str, value: type) -> None:
+    """A class without abstract methods."""
+    missing = sorted(getattr(value, "__abstractmethods__", ()))
+    if missing:
+        raise InvalidParameter(name, f"a class that implements {', '.join(missing)}", value)

@@ -6,6 +6,7 @@ from typing import Any
 
 from hockeystick import _validate as check
 from hockeystick.analyses import DEFAULT_BUDGET, METHODS, Method, Request, monte_carlo
+from hockeystick.analyses.method import AUTO
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.guarantee import KINDS, Analysis, Guarantee, Kind, directions_for
 from hockeystick.montecarlo.settings import MonteCarlo
@@ -14,7 +15,6 @@ from hockeystick.profile import DEFAULT_ACCURACY
 
 __all__ = ["DEFAULT_BUDGET", "account", "checked_method", "methods", "refuse_unsupported"]
 
-AUTO = "auto"
 # "auto" leaves out a method whose least cost is above this many budgets. For "conditional" with
 # 5,000 steps, 4 bands and 1,000 bins it is 4; it grows with the square of the bins.
 AFFORDABLE = 20.0
@@ -105,7 +105,7 @@ def account(
     refuse_unsupported(plan, noise_multiplier)
     chosen, reserve = _chosen(plan, method, budget)
     request = Request(plan, noise_multiplier, budget, directions)
-    analyses = [one.analyse(request) for one in chosen]
+    analyses = [one.run(request) for one in chosen]
     described: dict[str, Any] = {**plan.describe(), "noise_multiplier": noise_multiplier}
     return Guarantee(
         analyses=_best_first(analyses),
@@ -114,7 +114,7 @@ def account(
         unit=plan.sampling.unit,
         plans=(described,),
         find_note=lambda: _note(plan, analyses) if method == AUTO else None,
-        reserve=lambda: [m.analyse(request) for m in reserve if _affordable(m, plan, budget)],
+        reserve=lambda: [m.run(request) for m in reserve if _affordable(m, plan, budget)],
     )
 
 

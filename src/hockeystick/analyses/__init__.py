@@ -39,8 +39,11 @@ def register(method: Method) -> Method:
     Raises
     ------
     InvalidParameter
-        If another analysis has the name.
+        If it is no `Method`, or another analysis has the name.
     """
+    given: object = method
+    if not isinstance(given, Method):
+        raise InvalidParameter("method", "a Method", given)
     known = METHODS.setdefault(method.name, method)
     if known is not method:
         raise InvalidParameter("method", f"named other than {', '.join(METHODS)}", method.name)

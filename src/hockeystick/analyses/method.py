@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from hockeystick.guarantee import Analysis, Kind
+from hockeystick import _validate as check
+from hockeystick.errors import InvalidParameter
+from hockeystick.guarantee import KINDS, Analysis, Kind
 from hockeystick.plan import Plan
 from hockeystick.profile.resolution import BOTH, Direction
+from hockeystick.schemes.base import CAPABILITIES
 from hockeystick.schemes.capabilities import Missing
 
-__all__ = ["Method", "Request"]
+__all__ = ["AUTO", "Method", "Request"]
+
+AUTO = "auto"
+"""What stands for the best proven method where a method is named."""
 
 
 class Request(NamedTuple):
@@ -52,6 +58,31 @@ class Method:
     cost: Callable[[Plan], float] = lambda plan: 0.0
     by_draws: bool = False
 
+    def __post_init__(self) -> None:
+        _text("name", self.name)
+        if self.name == AUTO:
+            raise InvalidParameter("name", f"other than {AUTO!r}", self.name)
+        _text("summary", self.summary)
+        check.choice("kind", self.kind, KINDS)
+        for need in _names("needs", self.needs):
+            check.choice("needs", need, sorted(CAPABILITIES))
+        _names("second_to", self.second_to)
+        for name in ("analyse", "condition", "cost"):
+            if not callable(getattr(self, name)):
+                raise InvalidParameter(name, "a function", getattr(self, name))
+        check.boolean("by_draws", self.by_draws)
+
+    def run(self, request: Request) -> Analysis:
+        """The analysis; `InvalidParameter` if it claims more than the method declares."""
+        found: object = self.analyse(request)
+        kind = self.kind_for(request.plan)
+        weaker = KINDS[KINDS.index(kind) :]
+        named = isinstance(found, Analysis) and found.method == self.name
+        if not isinstance(found, Analysis) or not named or found.kind not in weaker:
+            allowed = f"an Analysis of this name whose kind is {' or '.join(weaker)}"
+            raise InvalidParameter(f"what {self.name} returns", allowed, found)
+        return found
+
     def objection(self, plan: Plan) -> str | None:
         """Why the method does not apply to the plan, in one clause; None if it does."""
         found = [getattr(plan.sampling, name)(plan) for name in self.needs]
@@ -64,3 +95,14 @@ class Method:
     def kind_for(self, plan: Plan) -> Kind:
         """The kind of the method's numbers for the plan."""
         return "conjectured" if self.by_draws and plan.sampling.conjectured else self.kind
+
+
+def _text(name: str, value: Any) -> None:
+    if not isinstance(value, str) or not value:
+        raise InvalidParameter(name, "a text that is not empty", value)
+
+
+def _names(name: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, tuple) or not all(isinstance(one, str) for one in value):
+        raise InvalidParameter(name, "a tuple of names", value)
+    return value

@@ -5,13 +5,14 @@ Several analyses of one run compete: `evaluate` has the answers that are needed 
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
-from hockeystick.errors import PrecisionError
+from hockeystick.errors import InvalidParameter, PrecisionError
 from hockeystick.profile import Profile
 from hockeystick.profile.resolution import Direction
 
@@ -56,11 +57,24 @@ class UpperBound:
     details: Mapping[str, object] = field(default_factory=dict)
     find_lower: Callable[[], float | None] = field(default=_none, repr=False, compare=False)
 
+    def __post_init__(self) -> None:
+        if not (_is_number(self.value) and self.value >= 0):
+            raise InvalidParameter("value", "a number >= 0", self.value)
+
     @cached_property
     def lower(self) -> float | None:
         """A proven lower bound on the truth, at most the value; None where none is known."""
         found = self.find_lower()
-        return None if found is None else min(found, self.value)
+        if found is None:
+            return None
+        if not _is_number(found):
+            raise InvalidParameter("lower", "a number or None", found)
+        return min(max(found, 0.0), self.value)
+
+
+def _is_number(value: Any) -> bool:
+    real = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return real and not math.isnan(value)
 
 
 def largest(bounds: Iterable[UpperBound]) -> UpperBound:
@@ -193,7 +207,12 @@ class Evaluated:
 
     @property
     def lower(self) -> float | None:
-        """The largest lower bound that an analysis knows, at most the best upper bound."""
+        """The largest lower bound that an analysis knows, at most the best upper bound.
+
+        A number that is proven to be 0 is its own lower bound.
+        """
+        if self.best.value == 0 and self.analysis.kind == "proven":
+            return 0.0
         known = [bound.lower for bound in self.bounds if bound.lower is not None]
         return min(max(known), self.best.value) if known else None
 

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from hockeystick._validate import function_name
 from hockeystick._version import __version__
 from hockeystick.cli.batches import batches
 from hockeystick.cli.calibrate import calibrate
@@ -20,15 +21,27 @@ from hockeystick.cli.ledger import ledger
 from hockeystick.cli.reproduce import reproduce
 from hockeystick.cli.tradeoff import tradeoff
 from hockeystick.cli.verify import verify
+from hockeystick.errors import InvalidParameter
 
 __all__ = ["app", "register"]
 
 app = typer.Typer(name="hockeystick", add_completion=False, pretty_exceptions_enable=False)
+# Every name on the command line, and what it stands for: a command, or a group of commands.
+_KNOWN: dict[str, object] = {"ledger": ledger}
 
 
 def register(command: Callable[..., None]) -> Callable[..., None]:
-    """Make a function a command of its name; also usable as a decorator."""
-    return app.command()(command)
+    """Make a function a command of its name; also usable as a decorator.
+
+    The same function again changes nothing. Another one for a name that a command or a group has is
+    refused.
+    """
+    name = function_name("command", command).lower()
+    if name not in _KNOWN:
+        app.command()(command)
+    if _KNOWN.setdefault(name, command) is not command:
+        raise InvalidParameter("command", f"named other than {', '.join(_KNOWN)}", name)
+    return command
 
 
 # In the order in which they are shown.

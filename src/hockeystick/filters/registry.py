@@ -7,8 +7,10 @@ them (`from_description`). `register` makes its name known; nothing else has a l
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from inspect import isclass
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
+from hockeystick._validate import concrete
 from hockeystick.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -46,44 +48,44 @@ def register(filter_class: Class) -> Class:
     """Make a filter known by the name of its class; also usable as a decorator.
 
     Statements of runs that it governs can then be written and checked, and `hockeystick filters`
-    lists it if it has `for_target`. A name belongs to one class; its definition may be repeated.
+    lists it if it has `for_target`.
 
     Parameters
     ----------
     filter_class
         A subclass of `Filter`, or another class with its `describe`, `from_description` and
-        `guarantee`.
+        `guarantee`. Registering the same class again changes nothing.
 
     Returns
     -------
     type
         The class itself.
 
+    Raises
+    ------
+    InvalidParameter
+        If it is no such class, or abstract, or another class has the name.
+
     Examples
     --------
     >>> import hockeystick as hs
-    >>> @hs.filters.register  # charges every step twice
-    ... class Twice(hs.filters.Gaussian):
-    ...     def _charge_of_step(self, step):
-    ...         return 2 * super()._charge_of_step(step)
-    ...
-    ...     def _largest_scale(self, step, left):
-    ...         return super()._largest_scale(step, left / 2)
-    >>> described = Twice(mu=1.0).describe()
-    >>> described
-    {'filter': 'Twice', 'mu': 1.0}
-    >>> hs.filters.from_description(described).mu
-    1.0
+    >>> hs.filters.register(hs.filters.Gaussian) is hs.filters.Gaussian
+    True
     """
+    _check(filter_class)
     name = filter_class.__name__
-    known = _REGISTERED.get(name, filter_class)
-    if (known.__module__, known.__qualname__) != (
-        filter_class.__module__,
-        filter_class.__qualname__,
-    ):
+    if _REGISTERED.setdefault(name, filter_class) is not filter_class:
         raise InvalidParameter("filter_class", "one whose name is not registered yet", name)
-    _REGISTERED[name] = filter_class
     return filter_class
+
+
+def _check(filter_class: Any) -> None:
+    """`InvalidParameter` unless statements can be made about objects of the class."""
+    offered = ("describe", "from_description", "guarantee")
+    if not isclass(filter_class) or not all(hasattr(filter_class, one) for one in offered):
+        allowed = f"a class with {', '.join(offered)}, such as a subclass of Filter"
+        raise InvalidParameter("filter_class", allowed, filter_class)
+    concrete("filter_class", filter_class)
 
 
 def registered() -> tuple[type[Describable], ...]:

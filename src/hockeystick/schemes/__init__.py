@@ -6,9 +6,10 @@ statements once it is registered, with one line: `register(Scheme)`, or `@regist
 
 from __future__ import annotations
 
-from inspect import isabstract, isclass
+from inspect import isclass
 from typing import Any, TypeVar
 
+from hockeystick._validate import concrete
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import RandomSource, generator
 from hockeystick.schemes.balls_in_bins.scheme import BallsInBins
@@ -112,9 +113,7 @@ def _check(scheme: Any) -> None:
     """`InvalidParameter` unless plans can be made with the class."""
     if not isclass(scheme) or not issubclass(scheme, Sampling):
         raise InvalidParameter("scheme", "a class derived from Sampling", scheme)
-    if isabstract(scheme):
-        missing = ", ".join(sorted(scheme.__abstractmethods__))
-        raise InvalidParameter("scheme", f"a class that implements {missing}", scheme)
+    concrete("scheme", scheme)
     name = getattr(scheme, "name", None)
     if not isinstance(name, str) or not name:
         raise InvalidParameter("scheme", "a class whose `name` is a text", name)

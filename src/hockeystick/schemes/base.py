@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from inspect import isfunction, signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from hockeystick.schemes.mixtures import MixtureBlocks, UniformMixture
     from hockeystick.schemes.user_min_sep.attribution import Attribution
 
-__all__ = ["Sampling", "check_scheme", "check_scheme_class"]
+__all__ = ["CAPABILITIES", "Sampling", "check_scheme", "check_scheme_class"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,6 +201,14 @@ class Sampling(ABC):
     def candidates(cls, *, batch_size: float, examples: int, steps: int) -> Iterator[Candidate]:
         """What `compare` tries for a run of this size, from cheap to expensive; nothing here."""
         return iter(())
+
+
+CAPABILITIES = frozenset(
+    name
+    for name, method in vars(Sampling).items()
+    if isfunction(method) and [*signature(method).parameters] == ["self", "run"]
+)
+"""What an analysis may need, by name: what a scheme answers for a run, perhaps with `Missing`."""
 
 
 def check_scheme_class(scheme: Any) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from hockeystick._validate import function_name
 from hockeystick.errors import InvalidParameter
 from hockeystick.strategies.band_inv_mf import band_inv_mf
 from hockeystick.strategies.band_mf import band_mf
@@ -62,7 +63,7 @@ def register(factorization: Factorization) -> Factorization:
     Raises
     ------
     InvalidParameter
-        If another factorization has the name.
+        If it is no function with a name, or another factorization has the name.
 
     Examples
     --------
@@ -70,7 +71,7 @@ def register(factorization: Factorization) -> Factorization:
     >>> hs.strategies.register(hs.strategies.bsr) is hs.strategies.FACTORIZATIONS["bsr"]
     True
     """
-    name = factorization.__name__.replace("_", "-")
+    name = function_name("factorization", factorization)
     if FACTORIZATIONS.setdefault(name, factorization) is not factorization:
         raise InvalidParameter("factorization", "one whose name is not registered yet", name)
     return factorization
