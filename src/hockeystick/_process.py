@@ -6,9 +6,9 @@ import os
 import secrets
 from typing import Any, ClassVar, NoReturn, Self
 
-from hockeystick.errors import HockeystickError, PlanMismatch
+from hockeystick.errors import HockeystickError, PlanMismatch, shown
 
-__all__ = ["OwnProcess", "SingleUse", "Uncopied"]
+__all__ = ["OwnProcess", "SetOnce", "SingleUse", "Uncopied"]
 
 # 128 random bits: two processes never have the same.
 TOKEN_BYTES = 16
@@ -74,9 +74,33 @@ class Uncopied:
 
     def __reduce_ex__(self, _: Any) -> NoReturn:
         """Called by `copy`, `deepcopy` and `pickle`."""
+        self.refuse_copy()
+
+    def refuse_copy(self) -> NoReturn:
+        """One sentence that says what to do instead."""
         raise self.refused_as(
             f"{self.what} cannot be copied or pickled, because {self.because}: {self.instead}."
         )
+
+
+class SetOnce(Uncopied):
+    """An object whose public attributes are set once, when it is made: claims depend on them."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """`PlanMismatch` for a public attribute that there is already."""
+        if not name.startswith("_") and hasattr(self, name):
+            raise PlanMismatch(f"{self._fixed(name)}, got {shown(value)}.")
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        """`PlanMismatch` for a public attribute: it could be set again afterwards."""
+        if not name.startswith("_") and hasattr(self, name):
+            raise PlanMismatch(f"{self._fixed(name)}.")
+        object.__delattr__(self, name)
+
+    def _fixed(self, name: str) -> str:
+        what = self.what[0].lower() + self.what[1:]
+        return f"{name} of {what} cannot change: it is {shown(getattr(self, name))}"
 
 
 class SingleUse(Uncopied):

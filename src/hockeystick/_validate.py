@@ -52,12 +52,12 @@ LARGEST_ARRAY = 2**27
 
 
 def real(name: str, value: Any, allowed: str = "a real number") -> float:
-    """The value as a float; anything that is not a number (NaN included) is refused."""
+    """The value as a float; what is no number (NaN, booleans and text included) is refused."""
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         raise InvalidParameter(name, allowed, value) from None
-    if isinstance(value, (str, bytes)) or math.isnan(number):
+    if isinstance(value, (str, bytes, bool, np.bool_)) or math.isnan(number):
         raise InvalidParameter(name, allowed, value)
     return number
 

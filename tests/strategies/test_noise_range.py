@@ -118,6 +118,6 @@ def test_a_stream_stays_what_it_was_made_as(name):
     """Another scale in the middle of a run would be other noise than was accounted."""
     stream = strategies.bsr(N, bands=2).noise(4, scale=2.0, rng=1)
     same = strategies.bsr(N, bands=2).noise(4, scale=2.0, rng=1)
-    with pytest.raises(PlanMismatch, match=f"^{name} of a noise stream cannot change"):
+    with pytest.raises(PlanMismatch, match=f"^{name} of the noise stream cannot change"):
         setattr(stream, name, 1e-3)
     assert np.array_equal(np.stack(list(stream)), np.stack(list(same)))

@@ -8,11 +8,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from hockeystick._process import Uncopied
+from hockeystick._process import SetOnce
 from hockeystick.errors import BudgetExceeded, InvalidParameter
 from hockeystick.fdp.schedule import EqualSteps
 from hockeystick.filters.audit import Audit, audit_of
-from hockeystick.filters.registry import parameters_of, require_registered
+from hockeystick.filters.registry import parameters_of, require_keywords, require_registered
 from hockeystick.filters.request import (
     GaussianStep,
     Permit,
@@ -34,12 +34,13 @@ ROUNDING = 2.0**-48
 SMALLEST_CHARGE = math.ulp(0.0)
 
 
-class Filter(Uncopied, ABC):
+class Filter(SetOnce, ABC):
     """A budget for a run whose parameters are chosen while it runs.
 
     Before each step a permit is requested. Its charge is reserved at once, charges are rounded up,
     and their sum never exceeds the budget. A Gaussian step that does not fit any more is clipped so
-    that it spends exactly what is left; after that `BudgetExceeded` is raised.
+    that it spends exactly what is left; after that `BudgetExceeded` is raised. Public attributes
+    are set once, because the guarantee depends on them: a second assignment raises `PlanMismatch`.
 
     A filter of your own is a subclass with `kind`, `unit`, `parameters`, `guarantee`,
     `_charge_of_step` and `_largest_scale`, and a call of `filters.register`.
@@ -75,7 +76,7 @@ class Filter(Uncopied, ABC):
     # The attributes from which the filter can be built again: keywords of its constructor.
     parameters: ClassVar[tuple[str, ...]] = ()
     # By how much a product of steps and charge is rounded up.
-    product_rounding = ROUNDING
+    _product_rounding = ROUNDING
 
     def __init__(
         self,
@@ -140,7 +141,7 @@ class Filter(Uncopied, ABC):
             profile=profile,
             clip=clip,
         )
-        charge = self._charge(request)
+        charge = self._checked(self._charge(request))
         entry = self._store.reserve(lambda spent: self._decide(request, charge, spent))
         if request.profile is not None:
             self._profiles[entry.number] = request.profile
@@ -200,12 +201,15 @@ class Filter(Uncopied, ABC):
         not registered is refused.
         """
         name = require_registered(type(self))
+        require_keywords(type(self), self.parameters)
         return {"filter": name, **{one: getattr(self, one) for one in self.parameters}}
 
     @classmethod
     def from_description(cls, description: Mapping[str, Any]) -> Self:
         """The filter that `describe` described, in memory and with nothing spent."""
-        return cls(**parameters_of(description, name=cls.__name__, parameters=cls.parameters))
+        values = parameters_of(description, name=cls.__name__, parameters=cls.parameters)
+        require_keywords(cls, cls.parameters)
+        return cls(**values)
 
     @classmethod
     def for_target(
@@ -248,11 +252,17 @@ class Filter(Uncopied, ABC):
         """Of all steps of the request; charges of single steps are remembered."""
         key = request.step if request.profile is None else request.profile.expression
         if key not in self._charges:
-            self._charges[key] = max(self._charge_once(request), SMALLEST_CHARGE)
+            self._charges[key] = max(self._checked(self._charge_once(request)), SMALLEST_CHARGE)
         charge = self._charges[key]
         if request.steps == 1:
             return charge
-        return request.steps * charge * (1 + self.product_rounding)
+        return request.steps * charge * (1 + self._product_rounding)
+
+    def _checked(self, charge: float) -> float:
+        """The charge; one that is negative or NaN would be cheap."""
+        if not charge >= 0:
+            raise InvalidParameter(f"what {type(self).__name__} charges", "a number >= 0", charge)
+        return charge
 
     def _charge_once(self, request: StepRequest) -> float:
         if request.step is not None:

@@ -114,7 +114,7 @@ class NaturalFDP(Filter):
         self.unit, self._unit, self._profile = unit.name, unit, budget
         self._largest = max(unit.size(member) or 0.0 for member in members)
         if unit.whole:
-            self.product_rounding = 0.0
+            self._product_rounding = 0.0
         super().__init__(
             budget=size if unit.whole else size * (1 - ROUNDING),
             description={"unit": unit.name, "budget": _exact_name(budget)},
@@ -137,7 +137,7 @@ class NaturalFDP(Filter):
     def from_description(cls, description: Mapping[str, Any]) -> Self:
         """Refused, like `describe`."""
         allowed = "one that plain values describe; NaturalFDP has a profile"
-        raise InvalidParameter("filter", allowed, dict(description))
+        raise InvalidParameter("filter", allowed, description)
 
     def _charge_of_step(self, step: GaussianStep) -> float:
         noise = step.noise_multiplier / step.sensitivity

@@ -7,7 +7,7 @@ them (`from_description`). `register` makes its name known; nothing else has a l
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from inspect import isclass
+from inspect import isclass, signature
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from hockeystick._validate import concrete
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Describable",
+    "described_name",
     "from_description",
     "parameters_of",
     "register",
     "registered",
+    "require_keywords",
     "require_registered",
 ]
 
@@ -123,7 +125,7 @@ def from_description(description: Mapping[str, Any]) -> Describable:
     Gaussian(kind='proven', spent=0, budget=0.25, unit='mu^2')
     """
     # Individual budgets name their rule after a space.
-    name = str(description.get("filter")).partition(" ")[0]
+    name = described_name(description).partition(" ")[0]
     if name not in _REGISTERED:
         raise _unknown(description)
     return _REGISTERED[name].from_description(description)
@@ -133,13 +135,31 @@ def parameters_of(
     description: Mapping[str, Any], *, name: str, parameters: Sequence[str]
 ) -> dict[str, Any]:
     """The values of a description, if they are those of this filter, all of them plain."""
-    given = dict(description)
+    named, given = described_name(description), dict(description)
+    del given["filter"]
     plain = all(isinstance(value, (int, float, str)) for value in given.values())
-    if given.pop("filter", None) != name or set(given) != set(parameters) or not plain:
+    if named != name or set(given) != set(parameters) or not plain:
         raise _unknown(description)
     return given
 
 
-def _unknown(description: Mapping[str, Any]) -> InvalidParameter:
+def described_name(description: object) -> str:
+    """The filter that a description names; `InvalidParameter` if it is no description."""
+    name = description.get("filter") if isinstance(description, Mapping) else None
+    if not isinstance(name, str):
+        raise _unknown(description)
+    return name
+
+
+def require_keywords(filter_class: type[Describable], parameters: Sequence[str]) -> None:
+    """Refuse a class that its `parameters` alone do not build."""
+    try:
+        signature(filter_class).bind(**dict.fromkeys(parameters))
+    except TypeError as error:
+        allowed = f"all the keywords that {filter_class.__name__} is built from ({error})"
+        raise InvalidParameter("parameters", allowed, tuple(parameters)) from None
+
+
+def _unknown(description: object) -> InvalidParameter:
     allowed = "a description that the `describe` of a registered filter made"
-    return InvalidParameter("filter", allowed, dict(description))
+    return InvalidParameter("filter", allowed, description)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, ClassVar, SupportsFloat, cast
@@ -113,7 +113,9 @@ def checked_expected(expected: Any) -> tuple[EqualSteps, ...]:
     if expected is None:
         return (EqualSteps(rate=1.0, noise_multiplier=1.0, steps=1),)
     try:
-        rows = [tuple(one) for one in expected]
+        # Keys, members and characters are no numbers in an order.
+        named = isinstance(expected, (str, bytes, Mapping))
+        rows = [] if named else [() if _unordered(one) else tuple(one) for one in expected]
     except TypeError:
         rows = []
     if not rows or any(len(row) != 3 for row in rows):
@@ -128,6 +130,10 @@ def checked_expected(expected: Any) -> tuple[EqualSteps, ...]:
     )
 
 
+def _unordered(row: object) -> bool:
+    return isinstance(row, (str, bytes, Mapping, Set))
+
+
 def as_number(value: object) -> float:
     """A number that comes back from the ledger."""
     return float(cast(SupportsFloat, value))
@@ -138,7 +144,7 @@ class _Reservation:
 
     def __init__(self, store: Store, number: int) -> None:
         self._store, self._number = store, number
-        self.used = self.cancelled = False
+        self.used = self.cancelled = self.has_permit = False
 
     def commit(self) -> None:
         self.used = True
@@ -157,8 +163,9 @@ class Permit(Uncopied):
     (see `clip_norm`), and noise of `noise_multiplier` times the clip norm itself. Afterwards
     `commit()`; if the mechanism did not run, `cancel()` gives the charge back, in the process that
     requested it and in no other. As a context manager it commits on success, unless it was
-    cancelled inside; after an exception the charge stays, because outputs may have been seen. It is
-    entered once, and not after it was committed or cancelled: another step needs another permit.
+    cancelled inside; after an exception the charge stays, because outputs may have been seen, until
+    the caller cancels. It is entered once, and not after it was committed or cancelled: another
+    step needs another permit.
 
     Attributes
     ----------
@@ -194,6 +201,12 @@ class Permit(Uncopied):
     sensitivity: float | None
     _reservation: _Reservation = field(repr=False, compare=False)
 
+    def __post_init__(self) -> None:
+        """`dataclasses.replace` would make a second permit, with another charge or clip scale."""
+        if self._reservation.has_permit:
+            self.refuse_copy()
+        self._reservation.has_permit = True
+
     @classmethod
     def of(
         cls, request: StepRequest, *, store: Store, number: int, charge: float, clip_scale: float
@@ -228,7 +241,10 @@ class Permit(Uncopied):
         self._reservation.commit()
 
     def cancel(self) -> None:
-        """The step did not run, and nothing about it was seen: the charge is given back."""
+        """The charge is given back: the caller states that nothing of the step was released.
+
+        That is so whenever it is called before `commit`, after an exception in the block as well.
+        """
         self._reservation.cancel()
 
     def __enter__(self) -> Permit:

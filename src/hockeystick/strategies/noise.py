@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hockeystick._numerics.threads import in_threads
-from hockeystick._process import SingleUse
+from hockeystick._process import SetOnce, SingleUse
 from hockeystick._states import MALFORMED, check_digest, restored_generator, state_digest
 from hockeystick._validate import positive_integer
-from hockeystick.errors import HockeystickError, InvalidParameter, PlanMismatch, shown
+from hockeystick.errors import HockeystickError, InvalidParameter
 from hockeystick.randomness import RandomSource, generators, is_secret
 from hockeystick.strategies.noise_range import WORKING_TYPES, check_row, check_scale
 from hockeystick.strategies.recurrence import Recurrence, fingerprint
@@ -60,7 +60,7 @@ class _Part:
         return _Part(self.where, source, rows)
 
 
-class NoiseStream(SingleUse, Iterator[npt.NDArray[Any]]):
+class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
     """An iterator over the rows of C^-1 Z, with independent entries of Z drawn as they are needed.
 
     Made by `Strategy.noise` or `Plan.noise`. It ends after the strategy's number of steps. Each row
@@ -136,15 +136,6 @@ class NoiseStream(SingleUse, Iterator[npt.NDArray[Any]]):
     def seeded(self) -> bool:
         """Whether noise came from a seed of the caller, here or before a state was saved."""
         return self._seeded
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Scale, shape, type and steps are fixed when the stream is made."""
-        if not name.startswith("_") and hasattr(self, name):
-            raise PlanMismatch(
-                f"{name} of a noise stream cannot change: it is {shown(getattr(self, name))}, "
-                f"got {shown(value)}."
-            )
-        object.__setattr__(self, name, value)
 
     def __iter__(self) -> NoiseStream:
         return self

@@ -11,7 +11,7 @@ import numpy as np
 
 from hockeystick import _validate as check
 from hockeystick._numerics.law import BoolArray, FloatArray
-from hockeystick._process import OwnProcess, Uncopied
+from hockeystick._process import OwnProcess, SetOnce
 from hockeystick.errors import InvalidParameter
 from hockeystick.filters.gaussian import UNDER_REPORTS, RegimeName
 from hockeystick.filters.individual.rules import (
@@ -28,7 +28,7 @@ from hockeystick.filters.individual.spending import (
     load_state,
     save_state,
 )
-from hockeystick.filters.registry import parameters_of, require_registered
+from hockeystick.filters.registry import described_name, parameters_of, require_registered
 from hockeystick.filters.renyi.conversion import budget_at_order
 from hockeystick.filters.renyi.filter import checked_order
 from hockeystick.filters.request import Expected, checked_expected
@@ -38,7 +38,7 @@ from hockeystick.ledger.store import checked_budget
 __all__ = ["Individual"]
 
 
-class Individual(Uncopied):
+class Individual(SetOnce):
     """A budget for each example, spent by the norm of its clipped contribution.
 
     Before a step the norms of the contributions of *all* examples are needed, sampled or not: every
@@ -74,7 +74,7 @@ class Individual(Uncopied):
 
     def __init__(self, *, examples: int, rule: Rule) -> None:
         self.rule = rule
-        self.steps = 0
+        self._steps = 0
         budget = checked_budget(rule.budget)
         count = check.storable("examples", check.positive_integer("examples", examples))
         self._remaining = np.full(count, budget)
@@ -148,7 +148,7 @@ class Individual(Uncopied):
     @classmethod
     def from_description(cls, description: Mapping[str, Any]) -> Self:
         """Budgets with the same rule, for one example: for their guarantee."""
-        name = str(description.get("filter"))
+        name = described_name(description)
         rule = RULES.get(name.partition(" ")[2])
         parameters = () if rule is None else rule.parameters
         values = parameters_of(description, name=name, parameters=parameters)
@@ -195,8 +195,13 @@ class Individual(Uncopied):
         )
         active = self._remaining > 0
         self._remaining -= charges
-        self.steps += 1
-        return IndividualStep(self.steps, factors, active)
+        self._steps += 1
+        return IndividualStep(self._steps, factors, active)
+
+    @property
+    def steps(self) -> int:
+        """How many steps were charged."""
+        return self._steps
 
     @property
     def kind(self) -> Kind:
@@ -262,7 +267,7 @@ class Individual(Uncopied):
         if steps < self.steps or np.any(remaining > self._remaining):
             allowed = f"a state that is not behind these budgets, which have {self.steps} steps"
             raise InvalidParameter("path", allowed, f"{path} with {steps} steps")
-        self._remaining, self.steps = remaining, steps
+        self._remaining, self._steps = remaining, steps
 
     def __repr__(self) -> str:
         return (

@@ -86,6 +86,8 @@ class Levy(Filter):
         ledger: str | Path | None = None,
         name: str = "default",
     ) -> None:
+        if not (process is None or isinstance(process, LevyProcess)):
+            raise InvalidParameter("process", "a LevyProcess or None", process)
         self.epsilon = check.positive("epsilon", epsilon)
         self.delta = check.small_probability("delta", delta)
         run = ExpectedRun(checked_expected(expected), self.epsilon, self.delta)

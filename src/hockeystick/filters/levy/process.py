@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
@@ -56,12 +57,20 @@ class LevyProcess:
         for name in ("gaussian", "killing", "catalyst"):
             check.at_least(name, getattr(self, name), 0.0)
         check.positive("unit", self.unit)
+        for name in ("sizes", "rates"):
+            given = getattr(self, name)
+            if not isinstance(given, (tuple, list)):
+                raise InvalidParameter(name, "a tuple", given)
+            object.__setattr__(self, name, tuple(given))
         if len(self.sizes) != len(self.rates):
             raise InvalidParameter("rates", f"one per size ({len(self.sizes)})", len(self.rates))
         if list(self.sizes) != sorted({check.positive_integer("sizes", n) for n in self.sizes}):
             raise InvalidParameter("sizes", "increasing integers >= 1", self.sizes)
         for rate in self.rates:
             check.at_least("rates", rate, 0.0)
+        if not math.isfinite(self.variance):
+            allowed = "small enough for the variance of LR to be finite"
+            raise InvalidParameter("sizes, rates", allowed, (self.sizes, self.rates))
         if not self.gaussian + self.catalyst > 0:
             raise InvalidParameter("gaussian", "> 0 where there is no catalyst", self.gaussian)
 
@@ -74,7 +83,8 @@ class LevyProcess:
     @property
     def variance(self) -> float:
         """Of LR per unit of time, for small times."""
-        return self.gaussian + float(np.array(self.rates) @ np.expm1(self.jumps) ** 2)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.gaussian + float(np.array(self.rates) @ np.expm1(self.jumps) ** 2)
 
     def pair(self, time: float, *, catalyst: float | None = None) -> LevyPair:
         """D_time with the catalyst, or with a smaller one."""
