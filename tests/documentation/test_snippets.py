@@ -37,14 +37,14 @@ class Recorder:
         print(*values, **options)  # noqa: T201
 
 
-def check_promises(code, printed):
+def check_comments(code, printed):
     """What is printed is what the comment behind it begins with; how many numbers were compared."""
     compared = 0
     for number, line in enumerate(code.splitlines(), start=1):
-        promised = re.search(r"print\(.*\)\s+# (.+)", line)
-        if promised is None or number not in printed:
+        stated = re.search(r"print\(.*\)\s+# (.+)", line)
+        if stated is None or number not in printed:
             continue
-        words = zip(promised[1].split(), printed[number].split(), strict=False)
+        words = zip(stated[1].split(), printed[number].split(), strict=False)
         for written, found in words:
             expected = written.rstrip(":,;")
             if re.fullmatch(r"-?\d+(\.\d+)?", expected):
@@ -68,7 +68,7 @@ def test_snippets_run(page, tmp_path, monkeypatch, capsys):
     for code in snippets(page):
         recorder.lines.clear()
         exec(compile(code, str(page), "exec"), namespace)
-        check_promises(code, recorder.lines)
+        check_comments(code, recorder.lines)
     output = capsys.readouterr().out
     assert output or page != README
     for before, shown in pairwise(blocks(page)):
@@ -85,12 +85,12 @@ def test_no_block_is_passed_over():
         assert len(known) + len(files) == page.read_text().count("```python")
 
 
-def test_promises_are_compared():
+def test_comments_are_compared():
     """Numbers and words up to the first other word; the last digit may be off by rounding."""
     code = "print(x)  # 1.86 proven, by far\nprint(y)  # some 3\n"
-    assert check_promises(code, {1: "1.8609 proven", 2: "4"}) == 1
+    assert check_comments(code, {1: "1.8609 proven", 2: "4"}) == 1
     with pytest.raises(AssertionError):
-        check_promises(code, {1: "1.9 proven"})
+        check_comments(code, {1: "1.9 proven"})
 
 
 @pytest.mark.slow
@@ -100,9 +100,9 @@ def test_readme_shows_true_numbers(tmp_path, monkeypatch, capsys):
     code = snippets(ROOT / "README.md")[0]
     exec(compile(code, "README.md", "exec"), {})
     printed = capsys.readouterr().out.split("\n")
-    promised = re.findall(r"print\(.*?\)\s+# (.+)", code)
-    assert len(promised) == 3
-    for text, expected in zip(printed, promised, strict=False):
+    stated = re.findall(r"print\(.*?\)\s+# (.+)", code)
+    assert len(stated) == 3
+    for text, expected in zip(printed, stated, strict=False):
         if re.fullmatch(r"[\d.]+", expected):
             digits = len(expected.split(".")[1])
             assert round(float(text), digits) == pytest.approx(

@@ -33,7 +33,7 @@ def cost(f: filters.Individual, name: str, rate: float, mu: np.ndarray) -> np.nd
 
 
 @EVERY
-def test_twin_of_algorithm_3(name: str) -> None:
+def test_reference_of_algorithm_3(name: str) -> None:
     """One example at a time with the formulas: the same charges, factors and drop-outs."""
     rng = np.random.default_rng(5)
     examples = 200

@@ -92,7 +92,7 @@ def profile_by_quadrature(rate: float, mu: float, catalyst: float, epsilon: np.n
 
 
 @pytest.mark.parametrize("noise", [1.6, 2.2])
-def test_price_dominates_and_is_tight(noise: float) -> None:
+def test_the_charge_dominates_and_is_tight(noise: float) -> None:
     """Against a quadrature at many epsilons: covered at the charge, not at 2 % below it."""
     variance = block_variance(0.01, noise, 1)
     catalyst = catalyst_for(SINGLE.catalyst, variance)
@@ -121,7 +121,7 @@ def test_blocks_are_cheaper_than_their_steps() -> None:
     assert 100 * block_variance(0.01, 2.0, 1) / SINGLE.variance < many < 100 * one
 
 
-def test_nothing_is_priced_without_killing_or_beyond_the_limit() -> None:
+def test_charges_without_killing_or_beyond_the_limit() -> None:
     """Both are infinite."""
     block = block_of(0.01, 2.0, 1)
     kept = replace(SINGLE, killing=0.0)

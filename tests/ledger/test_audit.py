@@ -133,7 +133,7 @@ def realised(path):
     return audit(path, delta=DELTA)[0].realised
 
 
-def test_price_of_full_batches(path):
+def test_realised_epsilon_of_full_batches(path):
     """Gaussians with clip scales compose to one Gaussian: mu^2 is the sum of (c/s)^2."""
     store_with(
         path,
@@ -149,7 +149,7 @@ def test_price_of_full_batches(path):
 
 
 @pytest.mark.slow
-def test_price_of_poisson_steps(path):
+def test_realised_epsilon_of_poisson_steps(path):
     """The same as that of the plan, if the plan was followed."""
     store_with(path, [{"rate": 0.05, "noise_multiplier": 1.5}] * 40)
     plan = hs.Plan(sampling=hs.Poisson(rate=0.05), steps=40)
@@ -168,7 +168,7 @@ def test_many_different_steps_are_merged_upwards(path):
     assert exact <= found.epsilon <= 1.05 * exact
 
 
-def test_cancelled_steps_are_not_priced_and_open_ones_are(path):
+def test_cancelled_steps_do_not_count_and_open_ones_do(path):
     """What may have been run counts."""
     store = store_with(path, [])
     request = {"rate": 1.0, "noise_multiplier": 4.0}

@@ -56,7 +56,7 @@ def test_relative_entropy_of_certainties():
 @pytest.mark.parametrize("expectation", [0.003, 0.1, 0.5, 0.93])
 @pytest.mark.parametrize("draws", [10, 200])
 @pytest.mark.parametrize("miss", [0.3, 0.05, 1e-4])
-def test_coverage_for_coins(expectation, draws, miss):
+def test_coverage_for_bernoulli_draws(expectation, draws, miss):
     """The exact probability that an interval or edge misses is at most what is stated."""
     exponent = math.log(1 / miss) / draws
     outside = too_low = 0.0
@@ -93,7 +93,7 @@ def test_draws_to_tell(threshold, expectation):
     assert bound == pytest.approx(math.log(1e-3), rel=1e-6)
 
 
-def test_draws_to_tell_a_coin_exactly():
+def test_draws_to_tell_bernoulli_means_apart():
     """The exact tail of Bernoulli draws is below the bound, and not absurdly far."""
     draws = math.ceil(draws_to_tell(0.3, 0.5, miss=0.01))
     tail = sum(math.comb(draws, k) for k in range(math.floor(0.3 * draws) + 1)) / 2**draws

@@ -152,7 +152,7 @@ def test_shares_of_a_split_do_not_exceed_the_claim(direction):
     assert all(trial.false_pass() <= 1e-6 * (1 + 1e-9) for trial in design.trials)
 
 
-def test_the_price_of_a_wrong_acceptance_is_inside_delta():
+def test_the_cost_of_a_wrong_acceptance_is_inside_delta():
     """d + q (1 - d) = delta."""
     claim = Claim(PLAN, 1.0, 1e-5, ("remove", "add"))
     assert claim.allowed + claim.false_acceptance * (1 - claim.allowed) == pytest.approx(

@@ -30,7 +30,7 @@ def points_of(a, b):
 
 @quick
 @given(pair=pairs(), epsilon=st.floats(-40, 40))
-def test_prices_are_the_small_side(pair, epsilon):
+def test_deltas_are_of_the_small_side(pair, epsilon):
     """H(P || Q) above 0 and H(Q || P) below, both with relative accuracy."""
     law = law_of(pair)
     exact_pair = measure(law) if epsilon >= 0 else plain.reverse(measure(law))

@@ -194,7 +194,7 @@ def test_data_that_grows(runs):
         iter(run.loader)
 
 
-def test_plans_that_nothing_prices(runs):
+def test_plans_without_an_analysis(runs):
     """Before the model is touched."""
     model = runs.linear_model()
     with pytest.raises(UnsupportedPlan):

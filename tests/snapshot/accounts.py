@@ -89,7 +89,7 @@ def _answered(answer: Any, question: str) -> Numbers:
     return found
 
 
-def _priced(made: Any, *, both: bool = True, sides: bool = True, **options: Any) -> Numbers:
+def _accounted(made: Any, *, both: bool = True, sides: bool = True, **options: Any) -> Numbers:
     """What `account` says about the plan that `made` makes, in both and in single directions."""
     guarantee = hs.account(made(), **options)
     found = {"kind": guarantee.kind, **_answered(guarantee.answer(delta=DELTA), "epsilon")}
@@ -103,8 +103,8 @@ def _priced(made: Any, *, both: bool = True, sides: bool = True, **options: Any)
 
 
 def _searched(made: Any, *, both: bool, **options: Any) -> Numbers:
-    """The same for a search: the order that is best is not asked for."""
-    found = _priced(made, both=both, sides=False, **options)
+    """The same for a search: the best order may be another one."""
+    found = _accounted(made, both=both, sides=False, **options)
     return {name: number for name, number in found.items() if not name.startswith("order")}
 
 
@@ -129,11 +129,11 @@ def _calibrated(made: Any, **options: Any) -> Numbers:
 
 def _baselines(scheme: str) -> Numbers:
     """What runs are compared with."""
-    asked = plan(scheme)
+    run = plan(scheme)
     found: Numbers = {}
     for name, baseline in hs.baselines.BASELINES.items():
-        if baseline.objection(asked) is None:
-            bound = baseline.bound(asked, 2.0)
+        if baseline.objection(run) is None:
+            bound = baseline.bound(run, 2.0)
             options: Any = {"directions": DIRECTIONS, "accuracy": 1e-3}
             found[f"epsilon of {name}"] = float(bound.epsilon(DELTA, **options).value)
             found[f"delta of {name}"] = float(bound.delta(EPSILON, **options).value)
@@ -178,7 +178,7 @@ def _account_questions() -> list[Question]:
             made = partial(plan, scheme, noise)
             for method in methods.split():
                 ask = partial(
-                    _priced, made, noise_multiplier=multiplier, method=method, sides=not long
+                    _accounted, made, noise_multiplier=multiplier, method=method, sides=not long
                 )
                 found.append(Question(f"{scheme}, {noise}: {method}", ask, long=long))
     for scheme, noise, multiplier, method, both in SEARCHES:
@@ -230,7 +230,7 @@ QUESTIONS = [
     *_calibration_questions(),
     *(
         Question(
-            f"laplace, {name}: {method}", partial(_priced, partial(of_laplace, s), method=method)
+            f"laplace, {name}: {method}", partial(_accounted, partial(of_laplace, s), method=method)
         )
         for name, s in LAPLACE.items()
         for method in ("auto", "profile", "renyi")

@@ -47,16 +47,16 @@ def _confidence(scheme: str, noise: str, multiplier: float) -> Numbers:
 
 def _estimated(scheme: str, noise: str, multiplier: float) -> Numbers:
     """Estimates of both directions at two epsilons, and of one direction by itself."""
-    asked = plan(scheme, noise)
+    run = plan(scheme, noise)
     found: dict[str, Number] = {}
     profile = hs.estimate_profile(
-        asked, noise_multiplier=multiplier, epsilons=[0.5, 1.5], draws=3_000, seed=SEED
+        run, noise_multiplier=multiplier, epsilons=[0.5, 1.5], draws=3_000, seed=SEED
     )
     for side, estimates in profile.items():
         for epsilon, one in zip((0.5, 1.5), estimates, strict=True):
             found[f"{side} at {epsilon}"] = one.value
             found[f"{side} at {epsilon}, high"] = one.high
-    one = hs.estimate_delta(asked, noise_multiplier=multiplier, epsilon=1.0, draws=2_000, rng=SEED)
+    one = hs.estimate_delta(run, noise_multiplier=multiplier, epsilon=1.0, draws=2_000, rng=SEED)
     return {**found, "alone": one.value, "alone, low": one.low, "alone, high": one.high}
 
 
@@ -73,9 +73,9 @@ def _estimated_noise() -> Numbers:
 def _verified(scheme: str, noise: str, multiplier: float) -> Numbers:
     """What would be drawn for a claim, and what an accepted claim says."""
     claim: dict[str, Any] = {"noise_multiplier": multiplier, "epsilon": 1.0, "delta": 0.02}
-    asked = plan(scheme, noise)
-    wanted = hs.draws_to_verify(asked, seed=SEED, **claim)
-    guarantee = hs.verify(asked, seed=SEED, **claim)
+    run = plan(scheme, noise)
+    wanted = hs.draws_to_verify(run, seed=SEED, **claim)
+    guarantee = hs.verify(run, seed=SEED, **claim)
     return {
         "planned draws": wanted.draws,
         "planned trials": len(wanted.trials),
@@ -92,8 +92,8 @@ def _verified(scheme: str, noise: str, multiplier: float) -> Numbers:
 
 def _calibrated(draws: int | None) -> Numbers:
     """The noise that is verified from the noisiest candidate down."""
-    asked = plan("min-sep, short", "coefficients")
-    found = hs.calibrate(asked, epsilon=1.0, delta=0.01, **by_draws(draws=draws, seed=SEED))
+    run = plan("min-sep, short", "coefficients")
+    found = hs.calibrate(run, epsilon=1.0, delta=0.01, **by_draws(draws=draws, seed=SEED))
     return {
         "noise": found.noise_multiplier,
         "kind": found.guarantee.kind,

@@ -19,7 +19,7 @@ SECONDS = Path(tempfile.gettempdir()) / "snapshot_seconds.json"
 
 
 def arguments() -> argparse.Namespace:
-    """What is asked for on the command line."""
+    """What is chosen for on the command line."""
     parser = argparse.ArgumentParser(description="Record the numbers of the snapshot.")
     parser.add_argument("--only", default="", help="questions whose names contain this text")
     parser.add_argument("--full", action="store_true", help="the long questions as well")
@@ -36,21 +36,21 @@ def main() -> None:
     output = given.output or RECORDED
     numbers = json.loads(output.read_text()) if output.exists() else {}
     seconds = json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
-    asked = [
+    chosen = [
         question
         for question in QUESTIONS.values()
         if given.only in question.name and (given.full or not question.long)
     ]
-    for question in asked:
+    for question in chosen:
         start = time.process_time()
         numbers[question.name] = question.ask()
         seconds[question.name] = time.process_time() - start
     kept = {name: numbers[name] for name in QUESTIONS if name in numbers}
     output.write_text(json.dumps(kept, indent=1) + "\n")
     SECONDS.write_text(json.dumps(seconds, indent=1) + "\n")
-    count = sum(len(numbers[question.name]) for question in asked)
-    spent = sum(seconds[question.name] for question in asked)
-    sys.stdout.write(f"{len(asked)} questions, {count} numbers, {spent:.1f} s of CPU\n")
+    count = sum(len(numbers[question.name]) for question in chosen)
+    spent = sum(seconds[question.name] for question in chosen)
+    sys.stdout.write(f"{len(chosen)} questions, {count} numbers, {spent:.1f} s of CPU\n")
 
 
 if __name__ == "__main__":

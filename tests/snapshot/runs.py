@@ -80,13 +80,13 @@ def _graph() -> hs.Attribution:
 
 def _batches(scheme: str) -> Numbers:
     """Batches for a seed, and their expected size."""
-    asked = plan(scheme)
-    examples: Any = _graph() if asked.sampling.unit == "user" else EXAMPLES
-    found = index_summary(asked.batches(examples=examples, rng=SEED))
-    size: Any = asked.sampling.expected_batch_size(examples)
+    trained = plan(scheme)
+    examples: Any = _graph() if trained.sampling.unit == "user" else EXAMPLES
+    found = index_summary(trained.batches(examples=examples, rng=SEED))
+    size: Any = trained.sampling.expected_batch_size(examples)
     return found | {
         "expected size": float(size),
-        "most participations": int(asked.sampling.most_participations(asked.steps)),
+        "most participations": int(trained.sampling.most_participations(trained.steps)),
     }
 
 
@@ -158,17 +158,17 @@ def _trained(which: str) -> Numbers:
     points, targets = _data()
     options: dict[str, Any] = {"max_grad_norm": 1.0, "learning_rate": 1.0, "rng": SEED}
     fit: Any = hs.training.fit_logistic
-    asked, noise = plan("poisson"), 1.5
+    trained, noise = plan("poisson"), 1.5
     if which == "linear":
-        fit, asked, noise = hs.training.fit_linear, plan("cyclic", "band-mf"), 3.0
+        fit, trained, noise = hs.training.fit_linear, plan("cyclic", "band-mf"), 3.0
     elif which == "filtered":
         expected = [(0.05, 1.5, 100)]
         options["filter"] = hs.filters.Renyi(epsilon=1.0, delta=1e-5, expected=expected)
     elif which == "individual":
         options["filter"] = hs.filters.Individual.gaussian(examples=EXAMPLES, mu=1.0)
     elif which == "users":
-        asked, noise, options["attribution"] = plan("users"), 4.0, _graph()
-    model, run = fit(points, targets, plan=asked, noise_multiplier=noise, **options)
+        trained, noise, options["attribution"] = plan("users"), 4.0, _graph()
+    model, run = fit(points, targets, plan=trained, noise_multiplier=noise, **options)
     found = summary("parameters", model.parameters) | _stated(run)
     return found | {"mean prediction": float(np.mean(model.predict(points)))}
 

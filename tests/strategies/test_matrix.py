@@ -49,7 +49,7 @@ def test_blocks_of_columns():
 
 
 @pytest.mark.parametrize("strategy", [strategies.bsr(9, 4), strategies.bisr(9, 3)], ids=repr)
-def test_numbers_of_the_toeplitz_twin(strategy):
+def test_numbers_of_the_same_toeplitz_strategy(strategy):
     """The same matrix has the same numbers, whichever way it is kept."""
     full = strategies.from_matrix(strategy.to_matrix())
     assert full.bands == strategy.bands

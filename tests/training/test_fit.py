@@ -242,7 +242,7 @@ def test_individual_budgets_let_each_example_pay():
     [CORRELATED, hs.Plan(sampling=hs.Poisson(rate=0.1, max_participations=2), steps=4)],
     ids=["correlated", "stopping"],
 )
-def test_filters_refuse_plans_they_cannot_price(plan):
+def test_filters_refuse_plans_they_cannot_account(plan):
     """Steps that depend on each other have no charge of their own."""
     x, y = data()
     with pytest.raises(UnsupportedPlan, match="one at a time"):

@@ -128,7 +128,7 @@ def test_a_filter_described_by_a_profile_is_refused():
         describe_filter(natural)
 
 
-def test_filters_and_plans_they_cannot_price():
+def test_filters_and_plans_they_cannot_account():
     """A correlated plan has no statement by a filter, and a filter takes no method."""
     plan = hs.Plan(
         sampling=hs.Poisson(rate=0.05), steps=STEPS, strategy=hs.strategies.bsr(STEPS, bands=3)
