@@ -46,6 +46,6 @@ PARTICIPANTS = {
         # Other ways of our own.
         Participant("dictionaries", "dictionaries.py", (), 4),
         Participant("method renyi", "method_renyi.py", (), 4),
-        Participant("draws", "montecarlo/verify.py", (), 3),
+        Participant("draws", "verification.py", (), 3),
     )
 }
