@@ -29,9 +29,9 @@ __all__ = ["Calibration", "calibrate", "draws_to_calibrate"]
 # The search comes near the answer at a low accuracy and with a tenth of the budget; only the last
 # few evaluations cost what the answer's accuracy costs.
 COARSE_ACCURACY, COARSE_BUDGET = 0.02, 0.1
-# The answer's epsilon is below the target by at most this, relatively, or by this share of the
-# accuracy.
-TOLERANCE, SHARE_OF_ACCURACY = 1e-4, 0.1
+# The answer's epsilon is below the target by at most this, relatively; by the accuracy where that is
+# coarser than the default, so that a quick search stays quick.
+TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def _searched(target: _Target, method: str, accuracy: float, start: float | None
         lambda noise: evaluations.epsilon(noise, accuracy, target.budget),
         target.epsilon,
         start=near,
-        tolerance=max(TOLERANCE, SHARE_OF_ACCURACY * accuracy),
+        tolerance=TOLERANCE if accuracy <= DEFAULT_ACCURACY else accuracy,
     )
     assert evaluations.met is not None
     return Calibration(
