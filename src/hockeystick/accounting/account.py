@@ -123,12 +123,18 @@ def account(
     budget = check.positive("budget", budget)
     if isinstance(method, MonteCarlo):
         single_plan(plan)
-    requests = []
+    # A plan that is run again with the same noise shares what is computed for it; plans of schemes
+    # that others wrote need not be hashable.
+    known: dict[tuple[int, float | None], Guarantee] = {}
+    guarantees = []
     for part in plan.parts:
         noise = _checked_noise(part, noise_multiplier)
         refuse_unsupported(part.plan, noise)
-        requests.append(Request(part.plan, noise, budget, directions))
-    return reduce(Guarantee.compose, (_guarantee(one, method, accuracy) for one in requests))
+        if (id(part.plan), noise) not in known:
+            request = Request(part.plan, noise, budget, directions)
+            known[id(part.plan), noise] = _guarantee(request, method, accuracy)
+        guarantees.append(known[id(part.plan), noise])
+    return reduce(Guarantee.compose, guarantees)
 
 
 def _guarantee(request: Request, method: str | MonteCarlo, accuracy: float) -> Guarantee:
