@@ -37,7 +37,7 @@ def test_equal_phases_are_one_longer_run(one, times, direction):
 
 
 def test_each_part_has_its_own_noise():
-    """s times its relative noise; the parts are composed by `Guarantee.compose`, to the last digit."""
+    """The factor times the relative one; parts are composed by `Guarantee.compose`, exactly."""
     sequence = hs.Sequence([PHASE, (BLOCK, 2.0)])
     noises = sequence.noise_multipliers(0.8)
     assert noises == (0.8, 1.6)
