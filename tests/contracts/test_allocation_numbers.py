@@ -64,7 +64,7 @@ FIGURES = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("figure", "run", "noise", "delta"), thinned(FIGURES, normal=7))
+@pytest.mark.parametrize(("figure", "run", "noise", "delta"), thinned(FIGURES, normal=5))
 def test_profile_is_never_above_the_others(figure, run, noise, delta):
     """Beyond its accuracy, at the settings of the figures."""
     profile, *others = (
