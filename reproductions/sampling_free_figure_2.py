@@ -24,9 +24,9 @@ SMALL, TINY = Effort((1.0, 4.0), (1.0,), draws=4_000), Effort((1.0, 4.0), (), dr
 
 
 def draw(small: bool) -> Panels:
-    """The panels; in small mode two of them, with six bins."""
+    """The panels; in small mode two of them, with three bins."""
     if small:
-        settings = [("DP-SGD", 1, 12, 2, SMALL), ("BSR", 2, 12, 2, TINY)]
+        settings = [("DP-SGD", 1, 6, 2, SMALL), ("BSR", 2, 6, 2, TINY)]
     else:
         settings = [
             ("DP-SGD", 1, 100, 1, FULL),

@@ -17,7 +17,7 @@ from hypothesis.internal.conjecture import providers  # noqa: E402
 from hypothesis_strategies import TIMES, examples  # noqa: E402
 
 # Property tests that do not say how many examples they draw.
-settings.register_profile("suite", examples(40))
+settings.register_profile("suite", examples(25))
 settings.load_profile("suite")
 # Hypothesis also draws constants from whatever modules happen to be loaded; then the examples of a
 # test would depend on which tests ran before it, and on every number in the source.

@@ -46,9 +46,9 @@ def examples(number: int) -> settings:
     )
 
 
-quick = examples(25)
+quick = examples(16)
 brief = examples(8)
-thorough = examples(100)
+thorough = examples(60)
 
 
 def thinned(cases: Iterable[Any], *, normal: int) -> list[Any]:

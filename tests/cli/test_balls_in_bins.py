@@ -16,7 +16,7 @@ ASK = ["--bands", "3", "--noise-multiplier", "4", "--delta", "1e-5", "--accuracy
 @pytest.mark.slow
 def test_all_methods_with_times_and_details(command: Command) -> None:
     """Every proven method has a row with its time, and says how it found its number."""
-    outcome = command("epsilon", *RUN, *ASK, "--method", "all", "--json")
+    outcome = command("epsilon", *RUN, *ASK, "--method", "all", "--budget", "1e5", "--json")
     content = json.loads(outcome.stdout)
     rows = {row["method"]: row for row in content["results"]}
     assert (outcome.status, list(rows)) == (0, ["gaussian", "renyi", "conditional", "gram"])

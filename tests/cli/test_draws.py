@@ -54,7 +54,7 @@ def test_a_dry_run_shows_the_draws_and_makes_none_of_them(command: Command) -> N
 def test_calibrating_by_draws(command: Command) -> None:
     """Less noise than the proven one, candidates from the noisiest down in a dry run."""
     words = ["calibrate", *RUN, *STRATEGY, *CLAIM, "--method", "monte-carlo", "--seed", "1"]
-    words += ["--draws", "60000"]
+    words += ["--draws", "30000"]
     found = json.loads(command(*words, "--json").stdout)["best"]
     assert found["kind"] == "verified"
     assert found["noise_multiplier"] < found["details"]["fallback"]

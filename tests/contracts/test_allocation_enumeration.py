@@ -48,7 +48,7 @@ def cases() -> Iterator[Any]:
     """Methods, mechanisms and runs; many orders of moments take seconds in the longer blocks."""
     for method, name, run in itertools.product(METHODS, ["response", "apart", "low tail"], RUNS):
         marks = [pytest.mark.slow] if method != "profile" and run[1] > run[0] else []
-        if method == "renyi" and name != "response" and run in RUNS[3:]:
+        if method == "renyi" and name != "response" and run in RUNS[2:]:
             marks.append(pytest.mark.long)
         yield pytest.param(method, name, run, marks=marks)
 

@@ -64,7 +64,7 @@ FIGURES = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("figure", "run", "noise", "delta"), thinned(FIGURES, normal=7))
+@pytest.mark.parametrize(("figure", "run", "noise", "delta"), thinned(FIGURES, normal=5))
 def test_profile_is_never_above_the_others(figure, run, noise, delta):
     """Beyond its accuracy, at the settings of the figures."""
     profile, *others = (
@@ -78,9 +78,9 @@ def test_profile_is_never_above_the_others(figure, run, noise, delta):
 @pytest.mark.parametrize(
     ("run", "noise", "epsilon"),
     [
-        (plan(out_of=100), 1.0, 0.25),
+        pytest.param(plan(out_of=100), 1.0, 0.25, marks=pytest.mark.long),
         (plan(out_of=30, epochs=3), 0.7, 1.0),
-        (plan(out_of=200), 0.3, 2.0),
+        pytest.param(plan(out_of=200), 0.3, 2.0, marks=pytest.mark.long),
         (plan(picks=4, out_of=8), 0.7, 5.0),
         (plan(picks=3, out_of=10, epochs=2), 2.0, 0.5),
         (plan(picks=16, out_of=64), 1.0, 4.0),

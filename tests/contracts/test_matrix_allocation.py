@@ -44,7 +44,7 @@ def test_no_claim_is_below_monte_carlo(seed):
     """On random plans, in both directions, no delta is below the simulated lower bound."""
     rng = np.random.default_rng(seed + 11)
     informative = 0
-    for case in range(25):
+    for case in range(12):
         plan, noise = random_plan(rng)
         used = min(plan.sampling.bins, plan.steps)
         share = used / plan.sampling.bins
@@ -64,11 +64,11 @@ def test_no_claim_is_below_monte_carlo(seed):
                 claimed = conditional.delta_at(1e-3, epsilon, direction, 0.2)
                 assert claimed >= seen.low, (plan, noise, "conditional")
             informative += seen.low > 1e-3
-    assert informative > 25
+    assert informative > 12
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", thinned(range(8), normal=2))
+@pytest.mark.parametrize("seed", thinned(range(8), normal=1))
 def test_epsilons_are_above_monte_carlo(seed):
     """The simulated lower bound on delta at a method's own epsilon is at most the delta asked."""
     plan, noise = random_plan(np.random.default_rng(seed))
@@ -84,7 +84,7 @@ def test_epsilons_are_above_monte_carlo(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("bins", "steps"), [(6, 6), (6, 15), (15, 6)])
+@pytest.mark.parametrize(("bins", "steps"), [(4, 4), (4, 10), (10, 4)])
 @pytest.mark.parametrize("noise", thinned([1.0, 3.0], normal=1))
 def test_no_method_is_below_the_exact_profile(bins, steps, noise):
     """With independent noise the truth is known: both methods lie above it, in both directions."""
@@ -102,7 +102,7 @@ def test_no_method_is_below_the_exact_profile(bins, steps, noise):
 @pytest.mark.slow
 def test_auto_takes_the_tighter_one():
     """The answer is the smallest of the proven ones, and says which method gave it."""
-    plan = plan_of(hs.strategies.bsr(24, 3), 8)
+    plan = plan_of(hs.strategies.bsr(9, 3), 3)
     proven = [name for name, kind in hs.methods(plan).items() if kind == "proven"]
     assert proven == [*PROVEN, "gram"]
     for noise in (0.7, 4.0):
@@ -125,7 +125,8 @@ def test_an_answer_says_how_it_was_found():
     assert renyi["effective_bandwidth"] == 4
     assert renyi["exact_moments"] is True
     assert float(str(renyi["order"])) > 2
-    conditional = hs.account(plan, noise_multiplier=9.0, method="conditional", accuracy=0.05)
+    short = plan_of(hs.strategies.bsr(20, 4), 5)
+    conditional = hs.account(short, noise_multiplier=9.0, method="conditional", accuracy=0.05)
     details = conditional.answer(delta=1e-5).details
     assert 0 < float(str(details["bad_event"])) < 1e-5
 
@@ -158,7 +159,7 @@ def test_idle_bins_dilute(method):
 @pytest.mark.parametrize("method", ["renyi", "conditional"])
 def test_guarantees_compose(method):
     """Two runs together cost more than one and at most what the profile says of both."""
-    plan = plan_of(hs.strategies.bsr(12, 3), 4)
+    plan = plan_of(hs.strategies.bsr(6, 3), 3)
     one = hs.account(plan, noise_multiplier=6.0, method=method, accuracy=0.02)
     both = one.compose(one)
     assert one.epsilon(1e-5) < both.epsilon(1e-5) < 2.2 * one.epsilon(1e-6)

@@ -11,13 +11,13 @@ from hockeystick.bounds.bound import UpperBound
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.guarantee import Analysis, Guarantee
 
-STEPS = 8
+STEPS = 4
 BANDED = hs.strategies.bsr(STEPS, bands=2)
 PLANS = {
     "poisson": hs.Plan(sampling=hs.Poisson(rate=0.1), steps=STEPS),
-    "allocation": hs.Plan(sampling=hs.RandomAllocation(picks=1, out_of=4), steps=STEPS),
-    "bins": hs.Plan(sampling=hs.BallsInBins(bins=4), steps=STEPS, strategy=BANDED),
-    "idle bins": hs.Plan(sampling=hs.BallsInBins(bins=9), steps=STEPS, strategy=BANDED),
+    "allocation": hs.Plan(sampling=hs.RandomAllocation(picks=1, out_of=2), steps=STEPS),
+    "bins": hs.Plan(sampling=hs.BallsInBins(bins=2), steps=STEPS, strategy=BANDED),
+    "idle bins": hs.Plan(sampling=hs.BallsInBins(bins=5), steps=STEPS, strategy=BANDED),
     "min-sep": hs.Plan(sampling=hs.MinSep(rate=0.1, separation=2), steps=STEPS, strategy=BANDED),
 }
 CASES = [

@@ -11,6 +11,7 @@ from fdp_filter_showcase import showcase_schedule
 from hockeystick import filters
 from hockeystick.errors import BudgetExceeded, InvalidParameter
 from hockeystick.filters.request import GaussianStep
+from hypothesis_strategies import thinned
 
 # Together they take seconds; `make test` runs them.
 pytestmark = pytest.mark.slow
@@ -80,7 +81,7 @@ def test_showcase_in_blocks_at_small_delta() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("delta", RENYI)
+@pytest.mark.parametrize("delta", thinned(RENYI, normal=1))
 def test_showcase_step_by_step(delta: float) -> None:
     """3650 requests of one step fit below the epsilon of the Renyi filter."""
     f = filters.Levy(epsilon=0.985 * RENYI[delta], delta=delta, process=SINGLE[delta])

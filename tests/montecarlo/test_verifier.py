@@ -85,7 +85,7 @@ def test_false_passes_are_within_their_bound(part, direction, falseness):
     trial = trial_for(run, payoff, largest, allowed=falseness * truth, draws=400, miss=0.3)
     stated = trial.false_pass()
     assert stated == pytest.approx(0.3, rel=1e-3)
-    repetitions = 300
+    repetitions = 150
     passes = 0
     for seed in range(repetitions):
         with verifier(seed) as one:

@@ -29,6 +29,21 @@ def test_no_more_threads_than_processors(monkeypatch, allowed):
     assert len(started) == allowed - 1
 
 
+def test_few_operations_are_left_to_the_caller(monkeypatch):
+    """Starting a thread would take longer."""
+    monkeypatch.setattr(threads, "processors", lambda: 3)
+    for operations, alone in ((10.0, True), (1e9, False)):
+        there: set[int] = set()
+        waits = threading.Barrier(1 if alone else 3, timeout=10)
+
+        def task(there: set[int] = there, waits: threading.Barrier = waits) -> None:
+            there.add(threading.get_ident())
+            waits.wait()
+
+        threads.in_threads([task] * 3, operations=operations)
+        assert len(there) == (1 if alone else 3)
+
+
 def test_processors_are_those_of_the_process(monkeypatch):
     """Not all of a machine of which a part may be used."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5}, raising=False)

@@ -51,7 +51,7 @@ def test_discrete_tradeoff_is_the_best_test(pair, alpha):
 )
 def test_tradeoff_is_the_conjugate(profile):
     """f(alpha) = sup over epsilon of 1 - delta(epsilon) - e^epsilon alpha."""
-    epsilons = np.linspace(-6.0, 6.0, 241)
+    epsilons = np.linspace(-6.0, 6.0, 121)
     deltas = np.array([profile.delta(float(e)) for e in epsilons])
     alphas = np.array([0.001, 0.01, 0.1, 0.3, 0.7])
     values = profile.tradeoff(alphas)

@@ -63,7 +63,7 @@ def test_verification_adds_little():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", thinned(NEIGHBOURS, normal=2))
+@pytest.mark.parametrize("epsilon", thinned(NEIGHBOURS, normal=1))
 def test_printed_digits(epsilon):
     """DP-SGD within 0.1 %, cyclic Poisson within 0.2 % of the paper."""
     aim = script.target(script.cyclic_poisson, epsilon)

@@ -94,7 +94,7 @@ def test_delta(words: list[str], noise: object, epsilon: object) -> None:
     assert_proper(["delta", *words, "--noise-multiplier", str(noise), "--epsilon", str(epsilon)])
 
 
-@examples(80)
+@examples(40)
 @given(st.lists(st.text(max_size=12) | st.sampled_from(["epsilon", "--steps", "-h"]), max_size=5))
 def test_any_words(words: list[str]) -> None:
     """Words that nobody would type."""

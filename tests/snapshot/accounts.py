@@ -45,6 +45,12 @@ QUICK: tuple[tuple[str, str, float, str], ...] = (
     ("users, shared", "identity", 2.0, "auto gaussian known-participation"),
     ("users, conjectured", "identity", 2.0, "auto gaussian known-participation poisson-reduction"),
 )
+# "auto" where the method that it takes is asked as well: the same number, in the long run only.
+REPEATED = (
+    *("poisson, identity", "poisson, at most 5, identity", "cyclic, identity", "cyclic, band-mf"),
+    *("cyclic, coefficients", "cyclic, random phase, identity", "allocation, identity"),
+    *("allocation of 3, identity", "min-sep, short, coefficients"),
+)
 # The same, for methods that take seconds.
 LONG: tuple[tuple[str, str, float, str], ...] = (
     ("allocation", "identity", 2.0, "poisson-reduction"),
@@ -180,7 +186,8 @@ def _account_questions() -> list[Question]:
                 ask = partial(
                     _accounted, made, noise_multiplier=multiplier, method=method, sides=not long
                 )
-                found.append(Question(f"{scheme}, {noise}: {method}", ask, long=long))
+                again = method == "auto" and f"{scheme}, {noise}" in REPEATED
+                found.append(Question(f"{scheme}, {noise}: {method}", ask, long=long or again))
     for scheme, noise, multiplier, method, both in SEARCHES:
         made = partial(plan, scheme, noise)
         ask = partial(_searched, made, noise_multiplier=multiplier, method=method, both=both)

@@ -142,7 +142,8 @@ class _Run(SumTable[ChainMixture | TwoChains]):
         def compute(index: int) -> None:
             result[index] = product(slices[index])
 
-        in_threads(partial(compute, index) for index in range(len(slices)))
+        operations = old[axis] * result.size
+        in_threads((partial(compute, index) for index in range(len(slices))), operations=operations)
         whole = np.moveaxis(result.reshape(*others, step.nodes.size, self.sums.size), -2, axis)
         return whole.reshape(-1, self.sums.size)
 

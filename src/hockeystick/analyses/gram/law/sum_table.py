@@ -112,7 +112,8 @@ class SumTable(Generic[M_co]):
                     self.table[old], self.sums, moved, chosen, nodes, result[new], moves
                 )
 
-        in_threads(partial(compute, index) for index in range(len(pieces)))
+        operations = self.table.size * weights.size
+        in_threads((partial(compute, index) for index in range(len(pieces))), operations=operations)
         return float(excess.sum())
 
     def _gather(
@@ -134,7 +135,8 @@ class SumTable(Generic[M_co]):
                 before, after = (self.table[old], self.moment[old]), (result[new], moment[new])
                 kernels().gather(*before, moved, chosen, nodes, *after, moves)
 
-        in_threads(partial(compute, piece) for piece in pieces)
+        operations = self.table.size * weights.size
+        in_threads((partial(compute, piece) for piece in pieces), operations=operations)
         self.moment = moment
 
     def _match(self, increments: FloatArray, weights: FloatArray, left: float) -> None:
