@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import secrets
+from copy import deepcopy
 from functools import singledispatch
 from typing import Any, TypeAlias
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from hockeystick.errors import InvalidParameter, MissingExtra
 
-__all__ = ["RandomSource", "generator", "generators", "is_secret"]
+__all__ = ["RandomSource", "child", "generator", "generators", "is_secret", "same_again"]
 
 RandomSource: TypeAlias = (
     int | str | np.random.Generator | np.random.BitGenerator | np.random.SeedSequence | None
@@ -73,6 +74,26 @@ def generators(rng: RandomSource, count: int) -> list[np.random.Generator]:
     there no others are made, because it might be drawn from elsewhere.
     """
     return _several(rng, count)
+
+
+def child(rng: np.random.Generator) -> np.random.Generator:
+    """A generator that nothing else draws from, seeded with 256 bits from this one.
+
+    A cryptographic generator has a cryptographic child.
+    """
+    words = rng.integers(2**32, size=_SEED_BITS // 32, dtype=np.uint64).tolist()
+    kind = type(rng.bit_generator)
+    if kind.__name__ == "ChaCha":
+        key = sum(word << 32 * place for place, word in enumerate(words))
+        return np.random.Generator(kind(key=key, rounds=20))  # type: ignore[call-arg]
+    return generator(np.random.SeedSequence(words, pool_size=_SEED_BITS // 32))
+
+
+def same_again(rng: np.random.Generator) -> np.random.Generator:
+    """Another generator that draws what this one draws next."""
+    source = type(rng.bit_generator)()
+    source.state = deepcopy(rng.bit_generator.state)
+    return np.random.Generator(source)
 
 
 @singledispatch
