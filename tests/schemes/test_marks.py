@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import hockeystick as hs
-from hockeystick.randomness import child, generator, same_again
+from hockeystick.randomness import generator
 from hockeystick.schemes import batches, marks
 
 indices = st.sets(st.integers(0, 99)).map(lambda chosen: np.array(sorted(chosen), dtype=np.int64))
@@ -105,15 +105,6 @@ def test_bins_of_many_examples_return(source: int | str) -> None:
     assert drawn[4:8] == drawn[:4]
     assert drawn[8:] == drawn[:3]
     assert sorted(one for batch in drawn[:4] for one in batch) == list(range(50))
-
-
-def test_children_are_of_the_same_kind() -> None:
-    """A cryptographic generator has a cryptographic child; the same numbers can be drawn again."""
-    for source in (7, "chacha"):
-        parent = generator(source)
-        one, other = child(parent), child(parent)
-        assert type(one.bit_generator) is type(parent.bit_generator)
-        assert same_again(one).random() == one.random() != other.random()
 
 
 MEASURE = """

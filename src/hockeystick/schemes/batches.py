@@ -13,7 +13,7 @@ import numpy.typing as npt
 from hockeystick._process import SingleUse
 from hockeystick._validate import positive, positive_integer
 from hockeystick.errors import InvalidParameter, PlanMismatch
-from hockeystick.randomness import child, same_again
+from hockeystick.randomness import Key
 
 __all__ = [
     "SORTED_UP_TO",
@@ -126,10 +126,10 @@ def same_members_again(
             # A copy, so that whoever changes a batch does not change the next round.
             yield found[step % bins].copy()
         return
-    source = child(rng)
+    key = Key.of(rng)
     for first in range(0, steps, bins):
         left = min(bins, steps - first)
-        yield from members_by_bin(examples, bins, wanted=left, rng=same_again(source))
+        yield from members_by_bin(examples, bins, wanted=left, rng=key.generator())
 
 
 def nearest_divisor(total: int, *, target: Fraction) -> int:
