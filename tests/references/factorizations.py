@@ -90,6 +90,6 @@ def drawn(rng: Any, shape: tuple[int, int], dtype: Any = np.float64) -> Array:
     key = Key.of(rng)
     z = np.empty(shape, dtype)
     for step, row in enumerate(z):
-        for piece, start in enumerate(range(0, row.size, 2**16)):
-            fill_normal(row[start : start + 2**16], key.generator(piece, step))
+        for piece, start in enumerate(range(0, row.size, 2**18)):
+            fill_normal(row[start : start + 2**18], key.generator(piece, step))
     return z

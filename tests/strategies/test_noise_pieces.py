@@ -11,7 +11,7 @@ from hockeystick import strategies
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import Key
 
-STEPS, SIZE = 5, 3 * 2**16 + 100
+STEPS, SIZE = 5, 2 * 2**18 + 100
 STRATEGIES = [
     strategies.bsr(STEPS, 3),
     strategies.bisr(STEPS, 3),
@@ -27,7 +27,7 @@ def cuts(count: int) -> list[list[tuple[int, int]]]:
     edges = [SIZE * i // count for i in range(count + 1)]
     if count == 2:
         return [[(a, b)] for a, b in pairwise(edges)]
-    ranges = [(a, min(a + 10_007, SIZE)) for a in range(0, SIZE, 10_007)]
+    ranges = [(a, min(a + 40_007, SIZE)) for a in range(0, SIZE, 40_007)]
     return [ranges[i::count] for i in range(count)]
 
 

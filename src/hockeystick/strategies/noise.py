@@ -36,7 +36,7 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
     is the caller's own array. Memory is what the recurrence has to remember (bands - 1 rows; for
     BLT one row for each buffer; with noise_memory="replay" none) and the row itself.
 
-    All of Z follows from a key of 256 bits: every piece of 65,536 coordinates has a generator of
+    All of Z follows from a key of 256 bits: every piece of 262,144 coordinates has a generator of
     its own in every row. So several streams with the same key and different `coordinates` hold
     parts of the same noise. `state` and `restore` continue a stream
     elsewhere, bit for bit; a state reveals past and future noise and must be kept as secret as the

@@ -1,6 +1,6 @@
 """Which random numbers belong to which coordinates: fixed pieces of a row, each with a generator.
 
-A row of Z is cut into pieces of 65,536 coordinates, and each piece of each row has a generator of
+A row of Z is cut into pieces of 262,144 coordinates, and each piece of each row has a generator of
 its own, which follows from the stream's key. So the noise of a coordinate does not depend on who
 draws it, on what else is drawn, or on what was drawn before: several processes can hold parts of
 one vector, and a row can be drawn again.
@@ -21,9 +21,9 @@ from hockeystick.randomness import Key
 
 __all__ = ["PIECE", "Coordinates", "Group", "Piece", "checked_coordinates", "groups"]
 
-# Coordinates in a piece: a quarter of a megabyte in single precision, which stays in a second-level
-# cache; making a generator takes about a twentieth of the time of drawing that many numbers.
-PIECE = 2**16
+# Coordinates in a piece: a megabyte in single precision, which stays in a second-level cache. Making
+# a generator takes a twenty-fifth of the time of drawing that many numbers.
+PIECE = 2**18
 # Pieces are drawn in groups of at least this many coordinates, on several cores; below it a thread
 # costs more than it gains.
 SMALLEST_GROUP, MOST_GROUPS = 2**18, 16
