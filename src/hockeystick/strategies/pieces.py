@@ -21,7 +21,7 @@ from hockeystick.randomness import Key
 
 __all__ = ["PIECE", "Coordinates", "Group", "Piece", "checked_coordinates", "groups"]
 
-# Coordinates in a piece: a megabyte in single precision, which stays in a second-level cache. Making
+# Coordinates in a piece: a megabyte in single precision, which a second-level cache holds. Making
 # a generator takes a twenty-fifth of the time of drawing that many numbers.
 PIECE = 2**18
 # Pieces are drawn in groups of at least this many coordinates, on several cores; below it a thread
