@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import operator
 import secrets
+from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from hockeystick.errors import InvalidParameter, MissingExtra
 
-__all__ = ["RandomSource", "generator", "generators", "is_secret"]
+__all__ = ["Key", "RandomSource", "generator", "generators", "is_secret"]
 
 RandomSource: TypeAlias = (
     int | str | np.random.Generator | np.random.BitGenerator | np.random.SeedSequence | None
@@ -73,6 +75,86 @@ def generators(rng: RandomSource, count: int) -> list[np.random.Generator]:
     there no others are made, because it might be drawn from elsewhere.
     """
     return _several(rng, count)
+
+
+@dataclass(frozen=True, repr=False)
+class Key:
+    """256 bits from which any number of independent generators follow, each by its place.
+
+    What belongs to a place does not depend on which other places are asked for, or when. Who knows
+    the key knows everything that is drawn.
+
+    Attributes
+    ----------
+    words
+        Four words of 64 bits.
+    cryptographic
+        Whether generators are cryptographic: ChaCha with 20 rounds. Otherwise PCG64-DXSM.
+    seeded
+        Whether the caller knows where it comes from.
+    """
+
+    words: tuple[int, int, int, int]
+    cryptographic: bool = False
+    seeded: bool = True
+
+    @classmethod
+    def of(cls, rng: RandomSource) -> Key:
+        """A fresh key of a secret source; from a seed always the same; of a generator the next."""
+        if isinstance(rng, (np.random.Generator, np.random.BitGenerator)):
+            source = generator(rng)
+            words = source.integers(2**64, size=4, dtype=np.uint64)
+            return cls(_four(words), type(source.bit_generator).__name__ == "ChaCha")
+        # Refuses what is no source, and asks for ChaCha where it is missing.
+        generator(rng)
+        if is_secret(rng):
+            secret = np.frombuffer(secrets.token_bytes(_SEED_BITS // 8), dtype=np.uint64)
+            return cls(_four(secret), cryptographic=rng == CRYPTOGRAPHIC, seeded=False)
+        seed = (
+            rng if isinstance(rng, np.random.SeedSequence) else np.random.SeedSequence(_index(rng))
+        )
+        beside = (*seed.spawn_key, _BESIDE)
+        derived = np.random.SeedSequence(
+            seed.entropy, spawn_key=beside, pool_size=max(seed.pool_size, _SEED_BITS // 32)
+        )
+        return cls(_four(derived.generate_state(4, np.uint64).astype(np.uint64)))
+
+    @property
+    def kind(self) -> str:
+        """The name of its generators."""
+        return "ChaCha" if self.cryptographic else "PCG64DXSM"
+
+    @classmethod
+    def restored(cls, words: Any, *, like: Key) -> Key:
+        """A key of the same kind with saved words; `InvalidParameter` for anything but four."""
+        saved = np.asarray(words)
+        if saved.shape != (4,) or saved.dtype != np.uint64 or not saved.all():
+            # The words themselves are secret; one of 64 bits is zero with probability 2^-64.
+            raise InvalidParameter("state", "with a key of four words", (saved.shape, saved.dtype))
+        return cls(_four(saved), like.cryptographic, like.seeded)
+
+    def generator(self, first: int = 0, second: int = 0) -> np.random.Generator:
+        """The generator at a place: two numbers below 2^32 and 2^64."""
+        whole = sum(word << 64 * i for i, word in enumerate(self.words))
+        if not self.cryptographic:
+            place = np.random.SeedSequence(
+                whole, spawn_key=(first, second), pool_size=_SEED_BITS // 32
+            )
+            return np.random.Generator(np.random.PCG64DXSM(place))
+        from randomgen import ChaCha
+
+        # Each place has 2^32 blocks of 64 bytes of the one stream that the key has.
+        counter = second << 64 | first << 32
+        return np.random.Generator(ChaCha(key=whole, counter=counter, rounds=20))
+
+
+def _index(seed: Any) -> int:
+    return operator.index(seed)
+
+
+def _four(words: npt.NDArray[np.uint64]) -> tuple[int, int, int, int]:
+    a, b, c, d = (int(word) for word in words)
+    return a, b, c, d
 
 
 @singledispatch

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import sqrtm, toeplitz
 from scipy.optimize import minimize
 
-from hockeystick.randomness import generator
+from hockeystick.randomness import Key
 from hockeystick.strategies.normals import fill_normal
 
 __all__ = [
@@ -86,9 +86,10 @@ def generic_minimum(
 
 
 def drawn(rng: Any, shape: tuple[int, int], dtype: Any = np.float64) -> Array:
-    """The rows of Z that a stream with this source draws."""
-    source = generator(rng)
+    """The rows of Z that a stream with this source draws: a generator for each piece and row."""
+    key = Key.of(rng)
     z = np.empty(shape, dtype)
-    for row in z:
-        fill_normal(row, source)
+    for step, row in enumerate(z):
+        for piece, start in enumerate(range(0, row.size, 2**18)):
+            fill_normal(row[start : start + 2**18], key.generator(piece, step))
     return z

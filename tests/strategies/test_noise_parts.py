@@ -9,6 +9,7 @@ from hockeystick._numerics.threads import in_threads
 from hockeystick.errors import HockeystickError, PrecisionError
 from hockeystick.randomness import generators
 from hockeystick.strategies import bsr, from_coefficients
+from references.factorizations import drawn
 
 LONG = 2**19
 STRATEGY = bsr(4, 2)
@@ -21,12 +22,11 @@ def test_a_seed_gives_the_same_rows(seed):
     np.testing.assert_array_equal(first, second)
 
 
-def test_a_long_row_starts_with_the_seed_itself():
-    """The first part is drawn from the seed's own generator, the second from another."""
-    [row] = list(bsr(1, 1).noise(LONG, dtype=np.float64, rng=7))
-    expected = np.random.Generator(np.random.PCG64DXSM(7)).standard_normal(LONG)
-    np.testing.assert_array_equal(row[: LONG // 2], expected[: LONG // 2])
-    assert not np.isclose(row[LONG // 2 :], expected[LONG // 2 :]).all()
+def test_every_piece_of_every_row_has_its_generator():
+    """A long row is what the generators of its pieces draw, in both precisions."""
+    for dtype in (np.float32, np.float64):
+        rows = list(bsr(2, 1).noise(LONG + 5, dtype=dtype, rng=7))
+        np.testing.assert_array_equal(rows, drawn(7, (2, LONG + 5), dtype))
 
 
 def test_parts_are_independent():
@@ -42,17 +42,18 @@ def test_a_long_stream_can_be_restored(rng):
     stream = STRATEGY.noise(LONG, rng=rng)
     next(stream)
     saved = stream.state()
-    assert len(saved["generators"]) == 2
     again = STRATEGY.noise(LONG, rng=rng)
     again.restore(saved)
     np.testing.assert_array_equal(list(stream), list(again))
 
 
-def test_a_generator_is_used_alone():
-    """What somebody else may draw from has no generators beside it."""
-    [row] = list(bsr(1, 1).noise(LONG, dtype=np.float64, rng=np.random.default_rng(3)))
-    expected = np.random.default_rng(3).standard_normal(LONG)
-    np.testing.assert_array_equal(row, expected)
+def test_of_a_generator_only_a_key_is_drawn():
+    """Somebody else may draw from it: 256 bits, and no number of the noise."""
+    rng, same = np.random.default_rng(3), np.random.default_rng(3)
+    stream = bsr(2, 1).noise(5, rng=rng)
+    same.integers(2**64, size=4, dtype=np.uint64)
+    list(stream)
+    assert rng.random() == same.random()
 
 
 def test_generators_beside_a_seed_are_not_its_children():

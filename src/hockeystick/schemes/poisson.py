@@ -26,6 +26,7 @@ from hockeystick.schemes.capabilities import (
     Simulator,
     Step,
 )
+from hockeystick.schemes.marks import Participations
 from hockeystick.schemes.pairs import composed_rounds, too_many_bands
 
 __all__ = ["Poisson"]
@@ -133,8 +134,8 @@ class Poisson(Sampling):
 
 def _stopping(drawn: Iterator[Indices], *, examples: int, most: int) -> Iterator[Indices]:
     """The batches without the examples that have taken part `most` times."""
-    taken = np.zeros(examples, dtype=np.min_scalar_type(most))
+    taken = Participations(examples, most=most)
     for batch in drawn:
         allowed = batch[taken[batch] < most]
-        taken[allowed] += 1
+        taken.add(allowed)
         yield allowed

@@ -15,6 +15,7 @@ from hockeystick.strategies.band_inv_mf import band_inv_mf
 from hockeystick.strategies.band_mf import band_mf
 from hockeystick.strategies.blt import blt
 from hockeystick.strategies.columns import Sensitivity
+from hockeystick.strategies.lambda_cgd import lambda_cgd
 from hockeystick.strategies.matrix import from_matrix
 from hockeystick.strategies.noise import NoiseStream
 from hockeystick.strategies.objective import momentum, prefix_sums
@@ -35,6 +36,7 @@ __all__ = [
     "from_coefficients",
     "from_matrix",
     "identity",
+    "lambda_cgd",
     "momentum",
     "prefix_sums",
     "register",
@@ -77,5 +79,5 @@ def register(factorization: Factorization) -> Factorization:
     return factorization
 
 
-for _factorization in (identity, bsr, bisr, band_mf, band_inv_mf, blt):
+for _factorization in (identity, bsr, bisr, lambda_cgd, band_mf, band_inv_mf, blt):
     register(_factorization)

@@ -5,59 +5,28 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from copy import deepcopy
-from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hockeystick import _validate as check
+from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.threads import in_threads
 from hockeystick._process import SetOnce, SingleUse
-from hockeystick._states import MALFORMED, check_digest, restored_generator, state_digest
+from hockeystick._states import MALFORMED, check_digest, state_digest
 from hockeystick._validate import positive_integer
 from hockeystick.errors import HockeystickError, InvalidParameter
-from hockeystick.randomness import RandomSource, generators, is_secret
+from hockeystick.randomness import Key, RandomSource
+from hockeystick.strategies.noise_parts import NoisePart, Place
 from hockeystick.strategies.noise_range import WORKING_TYPES, check_row, check_scale
+from hockeystick.strategies.pieces import Coordinates, checked_coordinates, groups
 from hockeystick.strategies.recurrence import Recurrence, fingerprint
 
 __all__ = ["NoiseStream"]
 
-# A long row is drawn in parts of at least this many numbers, each with a generator of its own, so
-# that several cores can work on it; below it a thread costs more than it gains. The number of parts
-# does not depend on the machine, so that a seed gives the same noise everywhere.
-SMALLEST_PART, MOST_PARTS = 2**18, 16
-
-
-@dataclass
-class _Part:
-    """Neighbouring coordinates with their generator and what the recurrence remembers of them."""
-
-    where: slice
-    generator: np.random.Generator
-    memory: npt.NDArray[Any]
-
-    def advance(
-        self, row: npt.NDArray[Any], recurrence: Recurrence, *, scale: float, step: int
-    ) -> None:
-        """Fill this part of the row."""
-        from hockeystick.strategies.normals import fill_normal
-
-        mine = row[self.where]
-        fill_normal(mine, self.generator)
-        recurrence.advance(mine, self.memory, scale=scale, step=step)
-
-    def at(self, generator: Any, memory: Any) -> _Part:
-        """The same part at another time; both arguments come from a saved state."""
-        source = restored_generator(self.generator.bit_generator, generator)
-        rows = np.array(memory)
-        same = (rows.shape, rows.dtype) == (self.memory.shape, self.memory.dtype)
-        if not (same and np.isfinite(rows).all()):
-            allowed = f"with memory of shape {self.memory.shape} and type {self.memory.dtype}"
-            raise InvalidParameter("state", allowed, (rows.shape, rows.dtype))
-        return _Part(self.where, source, rows)
+NOISE_MEMORIES = ("rows", "replay")
 
 
 class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
@@ -65,7 +34,11 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
 
     Made by `Strategy.noise` or `Plan.noise`. It ends after the strategy's number of steps. Each row
     is the caller's own array. Memory is what the recurrence has to remember (bands - 1 rows; for
-    BLT one row for each buffer) and the row itself. `state` and `restore` continue a stream
+    BLT one row for each buffer; with noise_memory="replay" none) and the row itself.
+
+    All of Z follows from a key of 256 bits: every piece of 262,144 coordinates has a generator of
+    its own in every row. So several streams with the same key and different `coordinates` hold
+    parts of the same noise. `state` and `restore` continue a stream
     elsewhere, bit for bit; a state reveals past and future noise and must be kept as secret as the
     data. After an interrupted row only `restore` helps. Restoring an older state repeats noise: two
     releases with the same noise are not what was accounted. For the same reason a stream works only
@@ -81,7 +54,11 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
     steps
         How many rows there are.
     shape, dtype
-        Of each row.
+        Of each row; where only some coordinates are held, a row is flat.
+    coordinates
+        The ranges of the flattened vector that are held here.
+    noise_memory
+        "rows" or "replay".
     scale
         The standard deviation of the entries of Z.
 
@@ -104,28 +81,33 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
         dimension: int | tuple[int, ...],
         scale: float,
         dtype: npt.DTypeLike,
-        rng: RandomSource,
+        rng: RandomSource | Key,
+        noise_memory: str = "rows",
+        coordinates: Coordinates | None = None,
     ) -> None:
         self._recurrence = recurrence
         self.steps = steps
         self._step = 0
-        self.shape = _shape(dimension)
+        self._whole_shape = _shape(dimension)
+        size = math.prod(self._whole_shape)
+        self.coordinates = checked_coordinates(coordinates, size)
+        held = sum(stop - start for start, stop in self.coordinates)
+        self.shape = self._whole_shape if coordinates is None else (held,)
         self.dtype = _dtype(dtype)
         self.scale = check_scale(scale, self.dtype, recurrence.inverse_diagonal)
-        self._seeded = not is_secret(rng)
-        self._parts = self._make_parts(rng)
-        self._intact = True
-
-    def _make_parts(self, rng: RandomSource) -> list[_Part]:
-        size = math.prod(self.shape)
-        wanted = 2 ** int(math.log2(min(max(size // SMALLEST_PART, 1), MOST_PARTS)))
-        sources = generators(rng, wanted)
-        edges = [size * i // len(sources) for i in range(len(sources) + 1)]
+        self.noise_memory = check.choice(
+            "noise_memory", noise_memory, NOISE_MEMORIES, "'rows' or 'replay'"
+        )
+        self._factors = _replayed_factors(recurrence) if noise_memory == "replay" else None
+        rows = recurrence.rows if self._factors is None else 0
+        self._key = rng if isinstance(rng, Key) else Key.of(rng)
+        self._seeded = self._key.seeded
         working = WORKING_TYPES[self.dtype.name]
-        return [
-            _Part(slice(a, b), source, np.zeros((self._recurrence.rows, b - a), working))
-            for source, (a, b) in zip(sources, pairwise(edges), strict=True)
+        self._parts = [
+            NoisePart(group, np.zeros((rows, group.where.stop - group.where.start), working))
+            for group in groups(self.coordinates, size)
         ]
+        self._intact = True
 
     @property
     def step(self) -> int:
@@ -148,10 +130,11 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
         # Whatever interrupts the row, its parts may have advanced by different amounts.
         self._intact = False
         row = np.empty(math.prod(self.shape), WORKING_TYPES[self.dtype.name])
-        in_threads(
-            partial(part.advance, row, self._recurrence, scale=self.scale, step=self.step)
-            for part in self._parts
-        )
+        place = Place(self._key, self.scale, self.step)
+        if self._factors is None:
+            in_threads(partial(p.advance, row, self._recurrence, place) for p in self._parts)
+        else:
+            in_threads(partial(p.replay, row, self._factors, place) for p in self._parts)
         inverse = self._recurrence.inverse_diagonal
         check_row(row, self.dtype, self.scale * float(inverse[self.step % inverse.size]))
         self._step += 1
@@ -174,7 +157,7 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
             "seeded": self.seeded,
             **self._description(),
             "memory": [part.memory.copy() for part in self._parts],
-            "generators": [deepcopy(part.generator.bit_generator.state) for part in self._parts],
+            "key": np.array(self._key.words, dtype=np.uint64),
         }
         return {**content, "digest": state_digest(content)}
 
@@ -201,7 +184,7 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
         """
         self.check_here()
         try:
-            step, parts = self._read(state)
+            step, key, parts = self._read(state)
             check_digest(state)
             seeded = bool(state["seeded"])
         except InvalidParameter:
@@ -210,12 +193,12 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
             raise InvalidParameter("state", "what `state()` returned", type(state)) from error
 
         def change() -> None:
-            self._step, self._parts, self._intact = step, parts, True
+            self._step, self._key, self._parts, self._intact = step, key, parts, True
             self._seeded = self._seeded or seeded
 
         return change
 
-    def _read(self, state: Mapping[str, Any]) -> tuple[int, list[_Part]]:
+    def _read(self, state: Mapping[str, Any]) -> tuple[int, Key, list[NoisePart]]:
         for name, value in self._description().items():
             theirs = state[name]
             if theirs != value:
@@ -223,26 +206,36 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
         step = operator.index(state["step"])
         if not 0 <= step <= self.steps:
             raise InvalidParameter("state", f"at a step in [0, {self.steps}]", step)
-        sources = state["generators"]
-        if len({state_digest(one) for one in sources}) < len(sources):
-            raise InvalidParameter("state", "with a generator of its own for each part", "equal")
-        saved = zip(self._parts, sources, state["memory"], strict=True)
-        parts = [part.at(generator, memory) for part, generator, memory in saved]
+        saved = zip(self._parts, state["memory"], strict=True)
+        parts = [part.with_memory(memory) for part, memory in saved]
         if step and any(part.memory.size and not part.memory.any() for part in parts):
             raise InvalidParameter("state", f"with the noise of {step} steps", "zeros")
-        return step, parts
+        return step, Key.restored(state["key"], like=self._key), parts
 
     def _description(self) -> dict[str, Any]:
         """What two streams must have in common to exchange states."""
         return {
             "steps": self.steps,
             "scale": self.scale,
-            "shape": self.shape,
+            "shape": self._whole_shape,
+            "coordinates": tuple(edge for one in self.coordinates for edge in one),
             "dtype": self.dtype.name,
             "recurrence": fingerprint(self._recurrence),
-            "parts": len(self._parts),
-            "generator": self._parts[0].generator.bit_generator.state["bit_generator"],
+            "noise_memory": self.noise_memory,
+            "generator": self._key.kind,
         }
+
+
+def _replayed_factors(recurrence: Recurrence) -> FloatArray:
+    """The coefficients of a banded C^-1; `InvalidParameter` for strategies that have none."""
+    factors = recurrence.replayed
+    if factors is None:
+        allowed = (
+            "'rows' for this strategy: only where the inverse of C has few bands (identity, bisr, "
+            "band_inv_mf, lambda_cgd) earlier rows of Z can be drawn again"
+        )
+        raise InvalidParameter("noise_memory", allowed, "replay")
+    return factors
 
 
 def _shape(dimension: int | tuple[int, ...]) -> tuple[int, ...]:

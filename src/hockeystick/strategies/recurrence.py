@@ -38,6 +38,13 @@ class Recurrence(Protocol):
     def inverse_diagonal(self) -> FloatArray:
         """The entries on the diagonal of C^-1, one for each step, or one for all of them."""
 
+    @property
+    def replayed(self) -> FloatArray | None:
+        """The coefficients of C^-1 if they are few, so that rows of Z can be drawn again instead.
+
+        None where every row of Z, or a row of the output, has to be remembered in some way.
+        """
+
     def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
         """Replace independent standard noise in `row` by row `step` of scale C^-1 Z."""
 
@@ -71,6 +78,11 @@ class AutoregressiveRecurrence:
         """1 / c_0."""
         return 1 / self.coefficients[:1]
 
+    @property
+    def replayed(self) -> FloatArray | None:
+        """Only if C is diagonal."""
+        return self.inverse_diagonal if self.rows == 0 else None
+
     def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
         """Solve row `step` of C Y = Z for the newest row of Y."""
         from hockeystick.strategies.recurrence_kernels import autoregressive
@@ -95,6 +107,11 @@ class MovingAverageRecurrence:
     def inverse_diagonal(self) -> FloatArray:
         """The first coefficient."""
         return self.inverse_coefficients[:1]
+
+    @property
+    def replayed(self) -> FloatArray:
+        """All coefficients."""
+        return self.inverse_coefficients
 
     def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
         """Multiply by row `step` of C^-1."""
@@ -123,6 +140,10 @@ class BufferedRecurrence:
         """1 / diagonal."""
         return np.array([1 / self.diagonal])
 
+    @property
+    def replayed(self) -> None:
+        """The inverse of C is not banded."""
+
     def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
         """Subtract what the buffers hold, then feed them."""
         from hockeystick.strategies.recurrence_kernels import buffered
@@ -148,6 +169,10 @@ class RowByRowRecurrence:
         """1 / C[t, t]."""
         inverse: FloatArray = 1 / self.entries[:, 0]
         return inverse
+
+    @property
+    def replayed(self) -> None:
+        """The inverse of C is not banded."""
 
     def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
         """Solve row `step` of C Y = Z for the newest row of Y."""

@@ -11,10 +11,11 @@ import numpy.typing as npt
 from hockeystick._numerics.law import FloatArray
 from hockeystick._validate import positive, positive_integer, storable
 from hockeystick.errors import InvalidParameter
-from hockeystick.randomness import RandomSource
+from hockeystick.randomness import Key, RandomSource
 from hockeystick.strategies.columns import Sensitivity, summed_columns
 from hockeystick.strategies.noise import NoiseStream
 from hockeystick.strategies.objective import Workload
+from hockeystick.strategies.pieces import Coordinates
 from hockeystick.strategies.recurrence import Recurrence
 
 __all__ = ["Strategy", "bands_within"]
@@ -206,12 +207,13 @@ class Strategy(ABC):
         *,
         scale: float = 1.0,
         dtype: npt.DTypeLike = np.float32,
-        rng: RandomSource = None,
+        rng: RandomSource | Key = None,
+        noise_memory: str = "rows",
+        coordinates: Coordinates | None = None,
     ) -> NoiseStream:
         """The rows of C^-1 Z, one for each step, each of shape `dimension`.
 
-        Rows of more than half a million numbers are drawn in parts, each with its own generator, on
-        several cores; not if `rng` is a generator itself.
+        Rows of more than half a million numbers are drawn on several cores.
 
         Parameters
         ----------
@@ -223,7 +225,14 @@ class Strategy(ABC):
             float16, float32 or float64.
         rng
             What `batches` takes as well: by default the seed is secret, and "chacha" is a
-            cryptographic generator.
+            cryptographic generator. A `Key` that several processes share makes them draw parts of
+            the same noise.
+        noise_memory
+            "rows" remembers what the recurrence needs. "replay" draws earlier rows of Z again,
+            where the inverse of C has few bands: no memory beyond one row, and as many draws as
+            the inverse has bands.
+        coordinates
+            Ranges (start, stop) of the flattened vector that this stream holds; all by default.
 
         Returns
         -------
@@ -242,6 +251,8 @@ class Strategy(ABC):
             scale=positive("scale", scale),
             dtype=dtype,
             rng=rng,
+            noise_memory=noise_memory,
+            coordinates=coordinates,
         )
 
     def describe(self) -> dict[str, object]:

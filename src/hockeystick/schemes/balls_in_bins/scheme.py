@@ -17,8 +17,8 @@ from hockeystick.schemes.base import Sampling
 from hockeystick.schemes.batches import (
     Indices,
     batch_size_within,
-    members_by_bin,
     nearest_divisor,
+    same_members_again,
 )
 from hockeystick.schemes.capabilities import (
     Candidate,
@@ -98,11 +98,7 @@ class BallsInBins(Sampling):
         return self.bins == 1
 
     def _draw(self, examples: int, steps: int, rng: np.random.Generator) -> Iterator[Indices]:
-        used = min(self.bins, steps)
-        batches = list(members_by_bin(examples, self.bins, wanted=used, rng=rng))
-        for step in range(steps):
-            # A copy, so that whoever changes a batch does not change the next epoch.
-            yield batches[step % self.bins].copy()
+        return same_members_again(examples, self.bins, steps=steps, rng=rng)
 
     def dominating_pair(self, run: Run) -> PairBuilder | Missing:
         """With independent noise: one random allocation of what a bin does in the whole run.

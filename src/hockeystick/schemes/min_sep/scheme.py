@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
@@ -32,6 +33,7 @@ from hockeystick.schemes.capabilities import (
     Step,
 )
 from hockeystick.schemes.cyclic_poisson.scheme import CyclicPoisson
+from hockeystick.schemes.marks import Marks, Participations
 from hockeystick.schemes.poisson import Poisson
 from hockeystick.strategies import band_mf
 
@@ -143,20 +145,33 @@ class MinSep(Sampling):
         return self.rate == 1 and (self.separation == 1 or not self.warm_start)
 
     def _draw(self, examples: int, steps: int, rng: np.random.Generator) -> Iterator[Indices]:
-        eligible_from = np.zeros(examples, dtype=np.int64)
+        """Of those who are drawn, all who are not excluded: a bit for each example says who is."""
+        excluded = Marks(examples)
+        waiting: defaultdict[int, list[Indices]] = defaultdict(list)
+
         if self.warm_start and self.separation > 1:
             share = (self.separation - 1) * self.participation_rate
-            excluded = independent_subset(examples, rate=share, rng=rng)
-            eligible_from[excluded] = rng.integers(1, self.separation, size=excluded.size)
+            early = independent_subset(examples, rate=share, rng=rng)
+            until = rng.integers(1, self.separation, size=early.size)
+            excluded.add(early)
+            for step in range(1, self.separation):
+                waiting[step].append(early[until == step])
         most = self.most_participations(steps)
-        joined = None if self.max_participations is None else np.zeros(examples, dtype=np.int64)
+        joined = None
+        if self.max_participations is not None:
+            joined = Participations(examples, most=most)
         for step in range(steps):
+            for who in waiting.pop(step, ()):
+                excluded.remove(who)
             drawn = independent_subset(examples, rate=self.rate, rng=rng)
-            batch = drawn[eligible_from[drawn] <= step]
-            eligible_from[batch] = step + self.separation
+            batch = drawn[~excluded.has(drawn)]
+            going_on = batch
             if joined is not None:
-                joined[batch] += 1
-                eligible_from[batch[joined[batch] >= most]] = steps
+                joined.add(batch)
+                going_on = batch[joined[batch] < most]
+            # Who has taken part as often as is allowed stays excluded.
+            excluded.add(batch)
+            waiting[step + self.separation].append(going_on)
             yield batch
 
     def attains(self, pattern: Sequence[int]) -> bool:

@@ -18,6 +18,7 @@ from hockeystick.schemes.base import Sampling
 from hockeystick.schemes.batches import (
     Indices,
     batch_size_within,
+    independent_subset,
     members_by_bin,
     nearest_divisor,
 )
@@ -31,6 +32,7 @@ from hockeystick.schemes.capabilities import (
     Simulator,
     Step,
 )
+from hockeystick.schemes.marks import Participations
 from hockeystick.schemes.mixtures import MixtureBlocks
 from hockeystick.schemes.pairs import needs_independent_noise
 
@@ -202,11 +204,16 @@ def _many_picks(
     """The first `length` batches of a block, by sequential selection.
 
     An example that needs k more of the r steps left takes the next one with probability k / r. That
-    makes all sets of `picks` steps equally likely, and never misses or exceeds the number.
+    makes all sets of `picks` steps equally likely, and never misses or exceeds the number. Nobody
+    needs more than `picks`, so a Poisson sample at the rate picks / r is thinned to k / picks: a
+    batch costs what drawing that sample costs.
     """
-    narrow = np.min_scalar_type(scheme.out_of)
-    needed = np.full(examples, scheme.picks, dtype=narrow)
+    taken = Participations(examples, most=scheme.picks)
     for remaining in range(scheme.out_of, scheme.out_of - length, -1):
-        taken = rng.integers(remaining, size=examples, dtype=narrow) < needed
-        needed -= taken
-        yield np.flatnonzero(taken).astype(np.int64, copy=False)
+        rate = min(1.0, scheme.picks / remaining)
+        drawn = independent_subset(examples, rate=rate, rng=rng)
+        # k of `most` numbers lead into the batch: with integers k = most is certain, k = 0 never.
+        most = min(scheme.picks, remaining)
+        batch = drawn[rng.integers(most, size=drawn.size) < scheme.picks - taken[drawn]]
+        taken.add(batch)
+        yield batch
