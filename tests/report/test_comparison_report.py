@@ -183,7 +183,7 @@ def test_estimates_are_where_nothing_is_exact() -> None:
 def test_the_python_reproduces_the_setting(index: int, capsys: pytest.CaptureFixture[str]) -> None:
     """It prints noise, epsilon and error of the table."""
     one = compared()[index]
-    exec(python_code(one, examples=EXAMPLES), {})
+    exec(python_code(one), {})
     noise, epsilon, error = map(float, capsys.readouterr().out.split())
     assert noise == one.calibration.noise_multiplier
     assert epsilon == one.answer.value

@@ -19,10 +19,11 @@ from hockeystick.schemes.batches import batch_size_within
 from hockeystick.strategies import Strategy, identity, iterates
 from hockeystick.strategies.workloads import Workload
 
-__all__ = ["RunSize", "candidates", "plan_of", "steps_for"]
+__all__ = ["ONE_OF_THEM", "RunSize", "candidates", "plan_of", "steps_for", "users_with"]
 
 # What is not a whole number of steps by less than this, relatively, is one: rounding of decimals.
 ROUNDING = 1e-9
+ONE_OF_THEM = "given, or epochs in their place, and not both"
 
 
 def steps_for(*, epochs: float, examples: int, batch_size: float) -> int:
@@ -76,8 +77,7 @@ class RunSize:
         object.__setattr__(self, "examples", examples)
         given: object = self.steps
         if (given is None) == (self.epochs is None):
-            allowed = "given if epochs are not, and left out if they are"
-            raise InvalidParameter("steps", allowed, given)
+            raise InvalidParameter("steps", ONE_OF_THEM, given)
         if self.epochs is not None:
             steps = steps_for(epochs=self.epochs, examples=examples, batch_size=size)
             object.__setattr__(self, "steps", steps)
@@ -107,13 +107,18 @@ class RunSize:
         """The number of examples, or a graph in which every user has as many as were given."""
         if self.examples_per_user is None:
             return self.examples
-        owners = np.arange(self.examples) // self.examples_per_user
-        return Attribution.from_pairs(
-            examples=np.arange(self.examples),
-            users=owners,
-            number_of_examples=self.examples,
-            number_of_users=int(owners[-1]) + 1,
-        )
+        return users_with(self.examples_per_user, examples=self.examples)
+
+
+def users_with(examples_per_user: int, *, examples: int) -> Attribution:
+    """A graph in which every user has as many examples, one after the other; the last the rest."""
+    owners = np.arange(examples) // examples_per_user
+    return Attribution.from_pairs(
+        examples=np.arange(examples),
+        users=owners,
+        number_of_examples=examples,
+        number_of_users=int(owners[-1]) + 1,
+    )
 
 
 def candidates(

@@ -15,7 +15,7 @@ from hockeystick.strategies.band_inv_mf import band_inv_mf
 from hockeystick.strategies.band_mf import band_mf
 from hockeystick.strategies.blt import blt
 from hockeystick.strategies.columns import Sensitivity
-from hockeystick.strategies.iterates import Iterates, iterates, learning_rates
+from hockeystick.strategies.iterates import iterates, learning_rates
 from hockeystick.strategies.matrix import from_matrix
 from hockeystick.strategies.noise import NoiseStream
 from hockeystick.strategies.square_root import bisr, bsr
@@ -25,7 +25,6 @@ from hockeystick.strategies.workloads import momentum, prefix_sums
 
 __all__ = [
     "FACTORIZATIONS",
-    "Iterates",
     "NoiseStream",
     "Sensitivity",
     "Strategy",
