@@ -41,7 +41,7 @@ def test_table_and_plot(command: Command, tmp_path: Path) -> None:
     assert outcome.stdout.startswith("400 examples, batch size 100, 12 steps, epsilon 2")
     assert outcome.stdout.splitlines()[-1] == f"plot written to {path}"
     assert "…" not in outcome.stdout
-    for word in ("cyclic-poisson", "random-allocation", "fixed batches", "band-mf", "blt (2 buf"):
+    for word in ("cyclic-poisson", "random-allocation", "fixed batches", "band-mf", "buffers 2"):
         assert word in outcome.stdout
     assert path.read_bytes().startswith(b"\x89PNG")
 

@@ -203,7 +203,7 @@ class _Clock:
         if not self.took:
             return ""
         seconds = sum(self._expected(one) for one in self._tried[number:])
-        if seconds < 100:
+        if seconds <= 100:
             return f"; about {max(seconds, 1):.0f} s left"
         return f"; about {seconds / 60:.0f} min left"
 

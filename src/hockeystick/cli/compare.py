@@ -35,7 +35,7 @@ from hockeystick.report.figure import check_figure_file, save_figure
 from hockeystick.report.numbers import count_text
 from hockeystick.report.optimizer_setting import OptimizerSetting
 from hockeystick.report.page import check_page_file, write_page
-from hockeystick.report.progress import Progress, progress
+from hockeystick.report.progress import StatusLine, progress
 from hockeystick.report.recommendation import Recommendation, recommended
 from hockeystick.report.report_figure import report_figure
 
@@ -119,7 +119,7 @@ class FileOptions:
         *,
         batch_size: float,
         title: str,
-        update: Progress,
+        update: StatusLine,
     ) -> dict[str, Path]:
         """Whatever was asked for; the files by their options."""
         written = {"plot": self.plot, "html": self.html}

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-__all__ = ["Progress", "Update", "progress"]
+__all__ = ["StatusLine", "Update", "progress"]
 
 Update = Callable[[str], None]
 
@@ -30,7 +30,7 @@ class _Timed:
         return Text(f"{self._text} ({seconds:.0f} s)" if seconds >= SHOWN_AFTER else self._text)
 
 
-class Progress:
+class StatusLine:
     """A text that changes while work is done, and lines that stay above it; silent in a pipe."""
 
     def __init__(self, console: Console | None = None, status: Status | None = None) -> None:
@@ -48,14 +48,14 @@ class Progress:
 
 
 @contextmanager
-def progress(text: str) -> Iterator[Progress]:
+def progress(text: str) -> Iterator[StatusLine]:
     """A spinner on standard error while the block runs, if that is a terminal; else nothing.
 
     Gives an object that changes the text when it is called, and prints lines above it.
     """
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield Progress()
+        yield StatusLine()
         return
     with console.status(_Timed(text)) as status:
-        yield Progress(console, status)
+        yield StatusLine(console, status)
