@@ -101,8 +101,8 @@ def compare(
     schemes
         Names of the schemes to try; all by default.
     quick
-        Only candidates whose accounting is a closed form or a tight convolution: seconds where
-        others take minutes.
+        Only candidates whose accounting is a closed form or a convolution: seconds where others
+        take minutes.
     momentum, learning_rates
         What the optimizer does with the gradients, as for `strategies.iterates`. Strategies are
         optimised for it, and errors are of its iterates, in units of the largest learning rate.

@@ -246,7 +246,7 @@ class Candidate:
         What the factorization is called with.
     seconds
         About how long calibration takes for two thousand steps on one core. Candidates are tried in
-        this order. Up to five seconds are quick: a closed form, or a convolution that is tight.
+        this order. Up to five seconds are quick: a closed form, or a convolution.
     baseline
         Whether this is plain DP-SGD, which the others are compared with.
     """
