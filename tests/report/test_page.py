@@ -14,6 +14,7 @@ import pytest
 from hockeystick.errors import InvalidParameter, MissingExtra
 from hockeystick.report.comparison_report import ComparisonReport
 from hockeystick.report.numbers import upper_text
+from hockeystick.report.optimizer_setting import OptimizerSetting
 from hockeystick.report.page import check_page_file, page_html, write_page
 from hockeystick.report.result_rows import result_row
 from report.small_comparison import EXAMPLES, small_report
@@ -99,6 +100,29 @@ def test_numbers_are_those_of_the_comparison() -> None:
     for one in report.compared:
         assert f'<td class="number">{upper_text(one.calibration.noise_multiplier)}</td>' in html
         assert f'<td class="number">{upper_text(one.mean_squared_error)}</td>' in html
+
+
+def test_the_recommendation_can_be_run() -> None:
+    """The gain over plain DP-SGD, what it does not mean, the command and the whole script."""
+    report = small_report()
+    advice, text = report.recommendation, parsed(report).text
+    assert advice.baseline is not None
+    assert advice.baseline.plan.sampling.name == "poisson"
+    for part in (advice.setting, advice.gain[1:], advice.caveat, advice.command, advice.python):
+        assert part in text
+    assert "make_private(" in text
+    assert "run.statement(delta=1e-05)" in text
+
+
+def test_the_optimizer_and_users_are_named() -> None:
+    """In the heading and in the fine print."""
+    report = small_report()
+    given = {"optimizer": OptimizerSetting(0.9, "cosine"), "examples_per_user": 5}
+    other = replace(report, recommendation=replace(report.recommendation, **given))
+    text = parsed(other).text
+    assert text.count("SGD with momentum 0.9 and cosine learning rates") >= 3
+    assert "5 for each user" in text
+    assert "users with 5 examples each" in text
 
 
 def test_kinds_and_fine_print_are_there() -> None:
