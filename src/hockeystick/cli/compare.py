@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -69,14 +69,8 @@ class ComparisonOptions:
         )
         if self.learning_rate_schedule is None:
             return size
-        return RunSize(
-            examples=size.examples,
-            batch_size=size.batch_size,
-            steps=size.steps,
-            momentum=size.momentum,
-            learning_rates=rates_from(self.learning_rate_schedule, steps=size.steps),
-            examples_per_user=size.examples_per_user,
-        )
+        rates = rates_from(self.learning_rate_schedule, steps=size.steps)
+        return replace(size, epochs=None, learning_rates=rates)
 
     @property
     def optimizer(self) -> OptimizerSetting:

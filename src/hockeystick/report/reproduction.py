@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
-from dataclasses import MISSING, fields
-from typing import Any
 
 from hockeystick.accounting.compare import Compared
 from hockeystick.plan import Plan
 from hockeystick.report.optimizer_setting import OptimizerSetting
+from hockeystick.report.result_rows import settings_of
 from hockeystick.schemes import Sampling
 
 __all__ = ["commands", "python_code", "training_code", "verifying_command"]
@@ -111,7 +109,7 @@ statement.save("statement.json")  # hockeystick verify statement.json
 def _calibrated(one: Compared, optimizer: OptimizerSetting, *, workload: bool) -> str:
     """The plan, its noise, and both printed; what it is optimised for, if that is asked for."""
     plan, found = one.plan, one.calibration
-    sampling = ", ".join(f"{name}={value!r}" for name, value in _settings(plan.sampling))
+    sampling = ", ".join(f"{name}={value!r}" for name, value in settings_of(plan.sampling))
     strategy = ""
     if plan.correlated:
         made = plan.strategy.name.replace("-", "_")
@@ -157,17 +155,9 @@ users = hs.Attribution.from_pairs(  # who owns which example
     return graph, "\n    attribution=users,"
 
 
-def _settings(sampling: Sampling) -> Iterator[tuple[str, Any]]:
-    """The scheme's parameters that are not at their defaults."""
-    for field in fields(sampling):
-        value = getattr(sampling, field.name)
-        if field.default is MISSING or value != field.default:
-            yield field.name, value
-
-
 def _sampling_words(sampling: Sampling) -> list[str]:
     words = ["--sampling", sampling.name]
-    for name, value in _settings(sampling):
+    for name, value in settings_of(sampling):
         option = f"--{name.replace('_', '-')}"
         words += [option] if value is True else [option, repr(value)]
     return words

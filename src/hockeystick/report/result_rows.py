@@ -6,12 +6,13 @@ A family is one scheme with one factorization, whatever their parameters.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from hockeystick.accounting.compare import Compared
 from hockeystick.report.numbers import upper_text
+from hockeystick.schemes import Sampling
 
 __all__ = [
     "COLUMNS",
@@ -24,6 +25,7 @@ __all__ = [
     "percent_above",
     "result_row",
     "scheme_of",
+    "settings_of",
     "strategy_text",
 ]
 
@@ -76,14 +78,22 @@ def strategy_text(one: Compared) -> str:
     return one.plan.strategy.name if one.plan.correlated else "independent"
 
 
+def settings_of(sampling: Sampling) -> Iterator[tuple[str, Any]]:
+    """The scheme's parameters that are not at their defaults."""
+    for field in fields(sampling):
+        value = getattr(sampling, field.name)
+        if field.default is MISSING or value != field.default:
+            yield field.name, value
+
+
 def parameters_text(one: Compared) -> str:
     """What the scheme and the strategy are parametrised by, but for what follows from the scheme.
 
     Rates are those for the wanted batch size, to five digits.
     """
-    _, *of_scheme = one.plan.sampling.describe().items()  # the name comes first
     of_strategy = one.plan.strategy.parameters.items()
-    shown = dict(of_scheme) | {n: v for n, v in of_strategy if n in ("bands", "buffers")}
+    shown = dict(settings_of(one.plan.sampling))
+    shown |= {name: value for name, value in of_strategy if name in ("bands", "buffers")}
     return ", ".join(_parameter(name, value) for name, value in shown.items() if value is not False)
 
 
