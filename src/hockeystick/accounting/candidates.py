@@ -93,9 +93,10 @@ class RunSize:
     @cached_property
     def workload(self) -> Workload:
         """What the error is of; None for prefix sums."""
-        if self.momentum == 0 and self.learning_rates is None:
-            return None
         rates = self.learning_rates
+        constant = rates is None or (isinstance(rates, str) and rates == "constant")
+        if self.momentum == 0 and constant:
+            return None
         if rates is not None and not isinstance(rates, str):
             # Errors are in units of the largest learning rate.
             rates = check.vector("learning_rates", rates)

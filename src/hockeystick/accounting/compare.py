@@ -191,7 +191,7 @@ def _text(candidate: Candidate) -> str:
 class _Clock:
     """How long the rest takes: what candidates declare, by how much that was off so far.
 
-    The ones of the same scheme and declared time count where there are any; otherwise all do.
+    The ones of the same scheme, quick or not, count where there are any; otherwise all do.
     """
 
     def __init__(self, tried: Sequence[Candidate]) -> None:
@@ -209,8 +209,7 @@ class _Clock:
 
     def _expected(self, one: Candidate) -> float:
         done = list(zip(self._tried, self.took, strict=False))
-        kind = (one.sampling.name, one.seconds)
-        alike = [t for c, t in done if (c.sampling.name, c.seconds) == kind]
-        if alike:
-            return sum(alike) / len(alike)
-        return one.seconds * sum(self.took) / sum(c.seconds for c, _ in done)
+        kind = (one.sampling.name, one.quick)
+        alike = [pair for pair in done if (pair[0].sampling.name, pair[0].quick) == kind] or done
+        declared = sum(candidate.seconds for candidate, _ in alike)
+        return one.seconds * sum(seconds for _, seconds in alike) / declared

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from hockeystick.accounting.candidates import users_with
@@ -37,7 +38,7 @@ class Recommendation:
     optimizer: OptimizerSetting
     examples_per_user: int | None = None
 
-    @property
+    @cached_property
     def data(self) -> int | Attribution:
         """The number of examples, or whose they are."""
         if self.examples_per_user is None:

@@ -49,7 +49,7 @@ def python_code(one: Compared, *, optimizer: OptimizerSetting = PLAIN) -> str:
     return f"""\
 import hockeystick as hs
 {_numpy(optimizer)}
-{_calibrated(one, optimizer, workload=not optimizer.is_plain)}\
+{_calibrated(one, optimizer, workload=bool(error) or _made_for_it(one))}\
 print(found.noise_multiplier**2 * plan.strategy.mean_squared_error({error}))
 """
 
@@ -77,7 +77,7 @@ def training_code(
 import hockeystick as hs
 import torch
 {_numpy(optimizer)}
-{_calibrated(one, optimizer, workload="workload" in plan.strategy.parameters)}
+{_calibrated(one, optimizer, workload=_made_for_it(one))}
 # Yours instead of these: the data set, the network, the optimizer.
 dataset = torch.utils.data.TensorDataset(
     torch.randn({examples}, 20), torch.randint(2, ({examples},))
@@ -124,6 +124,11 @@ def _calibrated(one: Compared, optimizer: OptimizerSetting, *, workload: bool) -
 found = hs.calibrate(plan, epsilon={found.epsilon!r}, delta={found.delta!r})
 print(found.noise_multiplier, found.guarantee.epsilon({found.delta!r}))
 """
+
+
+def _made_for_it(one: Compared) -> bool:
+    """Whether the strategy was optimised for another workload than prefix sums."""
+    return "workload" in one.plan.strategy.parameters
 
 
 def _parameters(plan: Plan) -> str:

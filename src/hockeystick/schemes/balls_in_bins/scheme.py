@@ -165,4 +165,4 @@ class BallsInBins(Sampling):
         yield Candidate(sampling, seconds=1.5)
         for bands in BANDS:
             if bands <= min(steps, sampling.bins):
-                yield Candidate(sampling, band_mf, {"bands": bands}, seconds=40.0)
+                yield Candidate(sampling, band_mf, {"bands": bands}, seconds=20 + bands / 2)
