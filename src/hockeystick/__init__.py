@@ -34,7 +34,7 @@ from hockeystick.sequence import Sequence
 
 if TYPE_CHECKING:
     from hockeystick import fdp, filters, ledger, training
-    from hockeystick.accounting.compare import Compared, compare
+    from hockeystick.accounting.compare import Compared, compare, steps_for
     from hockeystick.montecarlo.estimate import (
         Estimate,
         estimate_delta,
@@ -60,6 +60,7 @@ _ON_DEMAND = {
     "estimate_noise": "montecarlo.noise_estimate",
     "estimate_profile": "montecarlo.estimate",
     "estimate_profiles": "montecarlo.estimate",
+    "steps_for": "accounting.compare",
     "verify": "montecarlo.verify",
 }
 _PACKAGES_ON_DEMAND = ("fdp", "filters", "ledger", "torch", "training")
@@ -103,6 +104,7 @@ __all__ = [
     "ledger",
     "methods",
     "schemes",
+    "steps_for",
     "strategies",
     "training",
     "verify",

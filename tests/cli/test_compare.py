@@ -41,7 +41,7 @@ def test_table_and_plot(command: Command, tmp_path: Path) -> None:
     assert outcome.stdout.startswith("400 examples, batch size 100, 12 steps, epsilon 2")
     assert outcome.stdout.splitlines()[-1] == f"plot written to {path}"
     assert "…" not in outcome.stdout
-    for word in ("cyclic-poisson", "random-allocation", "fixed batches", "band-mf", "blt (2 buf"):
+    for word in ("cyclic-poisson", "random-allocation", "fixed batches", "band-mf", "buffers 2"):
         assert word in outcome.stdout
     assert path.read_bytes().startswith(b"\x89PNG")
 
@@ -73,6 +73,80 @@ def test_html(command: Command, tmp_path: Path) -> None:
 )
 def test_bad_input(command: Command, words: list[str], complaint: str) -> None:
     """One line that names the option, and status 2."""
+    outcome = command("compare", *RUN, *DELTA, *words)
+    assert outcome.status == 2
+    assert complaint in outcome.stderr
+    assert len(outcome.stderr.splitlines()) == 1
+
+
+QUICK = ["--quick", "--schemes", "poisson, cyclic-poisson"]
+
+
+def test_the_recommendation(command: Command) -> None:
+    """In text and JSON: the winner with its parameters, the gain, the caveat, command and code."""
+    text = command("compare", *RUN, *DELTA, *QUICK).stdout
+    content = json.loads(command("compare", *RUN, *DELTA, *QUICK, "--json").stdout)
+    advice = content["recommendation"]
+    assert f"use this: {advice['setting']}, noise multiplier" in text
+    for name in ("gain", "caveat", "command", "python"):
+        assert advice[name] in text
+    assert advice["mse"] == content["best"]["mse"]
+    assert advice["baseline"] in content["results"]
+    assert advice["baseline"]["sampling"]["scheme"] == "poisson"
+    gained = 1 - advice["mse"] / advice["baseline"]["mse"]
+    assert 0 <= gained - advice["percent_below_baseline"] / 100 < 0.01
+    assert advice["command"].startswith("hockeystick calibrate --sampling")
+    assert "make_private(" in advice["python"]
+    assert "run.statement(delta=1e-05)" in advice["python"]
+
+
+def test_rows_have_all_parameters(command: Command) -> None:
+    """In a pipe each row is one line, whatever the width: rates, groups, bands, buffers."""
+    lines = command("compare", *RUN, *DELTA, *QUICK).stdout.splitlines()
+    assert any("rate 0.25 " in line and "baseline" in line for line in lines)
+    assert any("rate 0.5, groups 2, bands 2" in line for line in lines)
+    assert any("rate 1, groups 4, buffers 2" in line for line in lines)
+
+
+def test_the_baseline_is_there_without_its_scheme(command: Command) -> None:
+    """Other schemes are still compared with plain DP-SGD, which is no row of its own."""
+    words = ["--quick", "--schemes", "random-allocation", "--json"]
+    content = json.loads(command("compare", *RUN, *DELTA, *words).stdout)
+    assert {row["sampling"]["scheme"] for row in content["results"]} == {"random-allocation"}
+    assert content["recommendation"]["baseline"]["sampling"]["scheme"] == "poisson"
+
+
+def test_users(command: Command) -> None:
+    """The unit is a user, in the rows and in the code, which needs to know whose examples are."""
+    words = ["--quick", "--examples-per-user", "2", "--json"]
+    content = json.loads(command("compare", *RUN, *DELTA, *words).stdout)
+    assert content["unit"] == "user"
+    assert content["plan"]["examples_per_user"] == 2
+    assert content["best"]["expected_batch_size"] == pytest.approx(100)
+    assert "--examples-per-user 2" in content["recommendation"]["command"]
+    assert "attribution=users" in content["recommendation"]["python"]
+
+
+def test_results_stream_on_a_terminal(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each result as it comes, with n of N, on standard error; standard output is as in a pipe."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    outcome = command("compare", *RUN, *DELTA, "--schemes", "poisson", "--json")
+    assert "poisson, independent (rate 0.25): noise multiplier" in outcome.stderr
+    assert "1 of 1: poisson, independent noise" in outcome.stderr
+    assert json.loads(outcome.stdout)["results"]
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--schemes", "poison"], "--schemes must be among full-batch, poisson"),
+        (["--examples-per-user", "0"], "--examples-per-user must be an integer >= 1"),
+        (["--epochs", "3"], "--steps must be given, or epochs in their place, and not both"),
+    ],
+)
+def test_impossible_comparisons(command: Command, words: list[str], complaint: str) -> None:
+    """One sentence."""
     outcome = command("compare", *RUN, *DELTA, *words)
     assert outcome.status == 2
     assert complaint in outcome.stderr

@@ -29,7 +29,12 @@ def plans() -> list[hs.Plan]:
 def compared() -> tuple[Compared, ...]:
     """The plans with their noise, the smallest error first."""
     found = [
-        Compared(plan, hs.calibrate(plan, epsilon=EPSILON, delta=DELTA), seconds=0.5)
+        Compared(
+            plan,
+            hs.calibrate(plan, epsilon=EPSILON, delta=DELTA),
+            seconds=0.5,
+            baseline=plan.sampling.name == "poisson",
+        )
         for plan in plans()
     ]
     return tuple(sorted(found, key=lambda one: one.mean_squared_error))

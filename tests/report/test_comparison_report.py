@@ -14,7 +14,9 @@ import hockeystick as hs
 from hockeystick.cli.main import main
 from hockeystick.errors import InvalidParameter
 from hockeystick.report.comparison_report import FamilyReport, comparison_report
+from hockeystick.report.numbers import upper_text
 from hockeystick.report.privacy_points import PrivacyPoints
+from hockeystick.report.report_figure import report_figure
 from hockeystick.report.reproduction import commands, python_code, verifying_command
 from hockeystick.report.simulated_batches import MOST_EXAMPLES, simulated_batches
 from report.small_comparison import (
@@ -167,6 +169,26 @@ def test_huge_data_are_not_simulated() -> None:
     assert simulated_batches(plans()[0], examples=MOST_EXAMPLES + 1, seed=1) is None
 
 
+def test_all_steps_are_shown_or_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run of 2,344 steps has all of them; of one that is too long it says which are shown."""
+    long = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=2_344)
+    batches = simulated_batches(long, examples=10, seed=1)
+    assert batches is not None
+    assert (len(batches.sizes), batches.part) == (2_344, "")
+    monkeypatch.setattr("hockeystick.report.simulated_batches.MOST_STEPS", 1_000)
+    batches = simulated_batches(long, examples=10, seed=1)
+    assert batches is not None
+    assert batches.part == "first 1,000 of 2,344 steps"
+
+
+def test_pictures_have_the_digits_of_the_table() -> None:
+    """The noise beside the dot is the text of the table, which is rounded up."""
+    figure = report_figure(small_report(), title="t")
+    noise = small_report().best.calibration.noise_multiplier
+    texts = [text.get_text() for axes in figure.axes for text in axes.texts]
+    assert f"noise {upper_text(noise)}" in texts
+
+
 def test_estimates_are_where_nothing_is_exact() -> None:
     """Below the proven noise, and only for the scheme that draws can say more about."""
     for report in small_report().families:
@@ -183,7 +205,7 @@ def test_estimates_are_where_nothing_is_exact() -> None:
 def test_the_python_reproduces_the_setting(index: int, capsys: pytest.CaptureFixture[str]) -> None:
     """It prints noise, epsilon and error of the table."""
     one = compared()[index]
-    exec(python_code(one, examples=EXAMPLES), {})
+    exec(python_code(one), {})
     noise, epsilon, error = map(float, capsys.readouterr().out.split())
     assert noise == one.calibration.noise_multiplier
     assert epsilon == one.answer.value

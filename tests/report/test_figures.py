@@ -56,12 +56,17 @@ def test_a_mark_that_no_logarithmic_axis_can_show_is_left_out(epsilon: float) ->
 def test_a_comparison_shows_noise_plain_and_relative() -> None:
     """The right panel divides the noise of each scheme by its own batch size."""
     figure = comparison_figure(
-        CURVES, batch_sizes=[10.0, 100.0], noise=[2.5, 2.0], target=2.0, title="t"
+        CURVES,
+        scales=[1 / 10, 1 / 100],
+        batch_sizes=[10.0, 100.0],
+        noise=[2.5, 2.0],
+        target=2.0,
+        title="t",
     )
     left, right = figure.axes
     for i, size in enumerate((10.0, 100.0)):
         plain, relative = (positions(axes.get_lines()[i]) for axes in (left, right))
-        assert plain == [1.0, 2.0, 4.0]
+        assert plain == pytest.approx([1.0, 2.0, 4.0], rel=1e-12)
         assert relative == pytest.approx([noise / size for noise in plain], rel=1e-12)
     dots = [positions(line)[0] for line in right.get_lines()[-2:]]
     assert dots == pytest.approx([0.25, 0.02], rel=1e-12)

@@ -11,10 +11,13 @@ from pathlib import Path
 
 import pytest
 
+import hockeystick as hs
 from hockeystick.errors import InvalidParameter, MissingExtra
-from hockeystick.report.comparison_report import ComparisonReport
+from hockeystick.report.comparison_report import ComparisonReport, comparison_report
 from hockeystick.report.numbers import upper_text
+from hockeystick.report.optimizer_setting import OptimizerSetting
 from hockeystick.report.page import check_page_file, page_html, write_page
+from hockeystick.report.recommendation import recommended
 from hockeystick.report.result_rows import result_row
 from report.small_comparison import EXAMPLES, small_report
 
@@ -99,6 +102,38 @@ def test_numbers_are_those_of_the_comparison() -> None:
     for one in report.compared:
         assert f'<td class="number">{upper_text(one.calibration.noise_multiplier)}</td>' in html
         assert f'<td class="number">{upper_text(one.mean_squared_error)}</td>' in html
+
+
+def test_the_recommendation_can_be_run() -> None:
+    """The gain over plain DP-SGD, what it does not mean, the command and the whole script."""
+    report = small_report()
+    advice, text = report.recommendation, parsed(report).text
+    assert advice.baseline is not None
+    assert advice.baseline.plan.sampling.name == "poisson"
+    for part in (advice.setting, advice.gain[1:], advice.caveat, advice.command, advice.python):
+        assert part in text
+    assert "make_private(" in text
+    assert "run.statement(delta=1e-05)" in text
+
+
+def test_the_optimizer_is_named() -> None:
+    """In the heading, in the caveat and in the fine print."""
+    report = small_report()
+    setting = OptimizerSetting(0.9, "cosine")
+    other = replace(report, recommendation=replace(report.recommendation, optimizer=setting))
+    assert parsed(other).text.count("SGD with momentum 0.9 and cosine learning rates") >= 3
+
+
+def test_users_are_named() -> None:
+    """The page of a comparison for users says so, and the script has whose the examples are."""
+    sizes = {"examples": 40, "batch_size": 10}
+    found = hs.compare(**sizes, steps=4, epsilon=2.0, delta=1e-3, examples_per_user=5, quick=True)
+    advice = recommended(found, examples=40, examples_per_user=5)
+    report = comparison_report(found, **sizes, recommendation=advice, estimates=False)
+    text = parsed(report).text
+    assert "40 examples, 5 for each user" in text
+    assert "users with 5 examples each" in text
+    assert "attribution=users" in text
 
 
 def test_kinds_and_fine_print_are_there() -> None:

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from hockeystick.report.progress import progress
+from hockeystick.report.progress import _Timed, progress
 
 
 def test_a_pipe_stays_silent(
@@ -33,3 +33,29 @@ def test_a_terminal_shows_what_is_being_done(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "Working ..." in captured.err
+
+
+def test_lines_stay_above_the_text(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a terminal each line is printed, brackets included; in a pipe nothing is."""
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    with progress("Working ...") as update:
+        update.line("first [1]")
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    with progress("Working ...") as update:
+        update.line("first [1]")
+    assert "first [1]" in capsys.readouterr().err
+
+
+def test_the_time_is_shown_after_two_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the present text, in whole seconds."""
+    now = [100.0]
+    monkeypatch.setattr("hockeystick.report.progress.time.monotonic", lambda: now[0])
+    text = _Timed("Working ...")
+    assert text.__rich__().plain == "Working ..."
+    now[0] = 112.3
+    assert text.__rich__().plain == "Working ... (12 s)"

@@ -3,102 +3,210 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich import box
-from rich.table import Table
 
-from hockeystick.accounting.compare import Compared
-from hockeystick.accounting.compare import compare as compare_all
-from hockeystick.cli.options import OUTPUT, RUN, Delta, Epsilon, Json
-from hockeystick.cli.output import print_json, stdout
-from hockeystick.guarantee import ADJACENCY
+from hockeystick.accounting.candidates import RunSize, candidates
+from hockeystick.accounting.compare import Compared, compare_run
+from hockeystick.cli.comparison_output import (
+    print_comparison,
+    print_comparison_json,
+    result_line,
+)
+from hockeystick.cli.gather import gathered
+from hockeystick.cli.options import (
+    OUTPUT,
+    QUESTION,
+    RUN,
+    Delta,
+    Epochs,
+    Epsilon,
+    Json,
+    LearningRateSchedule,
+    Momentum,
+    Steps,
+)
+from hockeystick.cli.schedules import rates_from
 from hockeystick.report.comparison_report import comparison_report
 from hockeystick.report.figure import check_figure_file, save_figure
 from hockeystick.report.numbers import count_text
+from hockeystick.report.optimizer_setting import OptimizerSetting
 from hockeystick.report.page import check_page_file, write_page
-from hockeystick.report.progress import progress
+from hockeystick.report.progress import StatusLine, progress
+from hockeystick.report.recommendation import Recommendation, recommended
 from hockeystick.report.report_figure import report_figure
-from hockeystick.report.result_rows import COLUMNS, cells, result_row
 
 __all__ = ["compare"]
 
-Plot = Annotated[
-    Path | None,
-    typer.Option(
-        help="Write the figures of the report to a .png, .svg or .pdf file.",
-        metavar="FILE",
-        rich_help_panel=OUTPUT,
-    ),
-]
-Html = Annotated[
-    Path | None,
-    typer.Option(
-        help="Write an interactive report to one .html file that works offline.",
-        metavar="FILE",
-        rich_help_panel=OUTPUT,
-    ),
-]
-Examples = Annotated[int, typer.Option(help="Number of examples.", rich_help_panel=RUN)]
-BatchSize = Annotated[float, typer.Option(help="Expected batch size.", rich_help_panel=RUN)]
-Steps = Annotated[int, typer.Option(help="Number of updates.", rich_help_panel=RUN)]
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonOptions:
+    """The run that is compared."""
+
+    examples: Annotated[int, typer.Option(help="Number of examples.", rich_help_panel=RUN)]
+    batch_size: Annotated[float, typer.Option(help="Expected batch size.", rich_help_panel=RUN)]
+    steps: Steps = None
+    epochs: Epochs = None
+    momentum: Momentum = None
+    learning_rate_schedule: LearningRateSchedule = None
+    examples_per_user: Annotated[
+        int | None,
+        typer.Option(help="Protect users who have so many examples each.", rich_help_panel=RUN),
+    ] = None
+
+    def run_size(self) -> RunSize:
+        """The run, with a schedule from a file read."""
+        size = RunSize(
+            examples=self.examples,
+            batch_size=self.batch_size,
+            steps=self.steps,  # type: ignore[arg-type]  # None with epochs
+            epochs=self.epochs,
+            momentum=self.momentum or 0.0,
+            examples_per_user=self.examples_per_user,
+        )
+        if self.learning_rate_schedule is None:
+            return size
+        rates = rates_from(self.learning_rate_schedule, steps=size.steps)
+        return replace(size, epochs=None, learning_rates=rates)
+
+    @property
+    def optimizer(self) -> OptimizerSetting:
+        """Momentum and learning rates, as they were spelled."""
+        return OptimizerSetting(self.momentum or 0.0, self.learning_rate_schedule)
 
 
+@dataclass(frozen=True, kw_only=True)
+class FileOptions:
+    """Where the comparison is written to."""
+
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the figures of the report to a .png, .svg or .pdf file.",
+            metavar="FILE",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write an interactive report to one .html file that works offline.",
+            metavar="FILE",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
+
+    def check(self) -> None:
+        """Before anything is computed."""
+        if self.plot is not None:
+            check_figure_file("plot", self.plot)
+        if self.html is not None:
+            check_page_file("html", self.html)
+
+    def write(
+        self,
+        found: Sequence[Compared],
+        advice: Recommendation,
+        *,
+        batch_size: float,
+        title: str,
+        update: StatusLine,
+    ) -> dict[str, Path]:
+        """Whatever was asked for; the files by their options."""
+        written = {"plot": self.plot, "html": self.html}
+        if any(written.values()):
+            report = comparison_report(
+                found,
+                examples=advice.examples,
+                batch_size=batch_size,
+                recommendation=advice,
+                update=update,
+            )
+            if self.plot is not None:
+                save_figure(report_figure(report, title=title), self.plot)
+            if self.html is not None:
+                write_page(report, self.html)
+        return {name: path for name, path in written.items() if path is not None}
+
+
+@gathered
 def compare(
+    options: ComparisonOptions,
     *,
-    examples: Examples,
-    batch_size: BatchSize,
-    steps: Steps,
     epsilon: Epsilon,
     delta: Delta,
-    plot: Plot = None,
-    html: Html = None,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick",
+            help="Only what is accounted for in seconds: closed forms and convolutions.",
+            rich_help_panel=QUESTION,
+        ),
+    ] = False,
+    schemes: Annotated[
+        str | None,
+        typer.Option(
+            help="Only these, separated by commas.", metavar="NAMES", rich_help_panel=QUESTION
+        ),
+    ] = None,
+    files: FileOptions,
     json: Json = False,
 ) -> None:
-    """Schemes, strategies and bands for one run, the smallest error first."""
-    if plot is not None:
-        check_figure_file("plot", plot)
-    if html is not None:
-        check_page_file("html", html)
-    run: dict[str, Any] = {"examples": examples, "batch_size": batch_size, "steps": steps}
+    """Schemes, strategies and bands for one run, the smallest error first: which one to use."""
+    files.check()
+    run = options.run_size()
+    names = None if schemes is None else [one.strip() for one in schemes.split(",")]
+    tried = candidates(run, schemes=names, quick=quick)
     question: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
-    title = f"{count_text(examples)} examples, batch size {batch_size:g}, {count_text(steps)} steps"
+    title = _title(run, options.optimizer)
     with progress("Accounting ...") as update:
-        found = compare_all(**run, **question, update=update)
-        if plot is not None or html is not None:
-            report = comparison_report(
-                found, examples=examples, batch_size=batch_size, update=update
-            )
-        if plot is not None:
-            save_figure(report_figure(report, title=f"{title}, δ = {delta:g}"), plot)
-        if html is not None:
-            write_page(report, html)
-    written = {"plot": plot, "html": html}
+        found = compare_run(
+            run, tried, **question, update=update, found=lambda one: update.line(result_line(one))
+        )
+        advice = recommended(
+            found,
+            examples=run.examples,
+            optimizer=options.optimizer,
+            examples_per_user=run.examples_per_user,
+            baseline=None if any(one.baseline for one in found) else _baseline(run, question),
+        )
+        written = files.write(
+            found, advice, batch_size=run.batch_size, title=f"{title}, δ = {delta:g}", update=update
+        )
     if json:
-        results = [result_row(one, examples) for one in found]
-        content: dict[str, Any] = {"plan": run, "question": question, "adjacency": ADJACENCY}
-        files = {name: str(path) for name, path in written.items() if path is not None}
-        print_json({**content, "results": results, "best": results[0], **files})
-        return
-    console = stdout()
-    console.print(f"{title}, epsilon {epsilon:g}, delta {delta:g}", style="bold")
-    console.print(_table(found), soft_wrap=False)
-    console.print(
-        "mse: mean squared error of the noise in the prefix sums at clip norm 1. Noise multipliers "
-        "of different strategies are not comparable."
-    )
-    console.print(f"adjacency: {ADJACENCY}; unit: example; direction: both")
-    for name, path in written.items():
-        if path is not None:
-            console.print(f"{'report' if name == 'html' else name} written to {path}")
+        asked = {"plan": _described(run, options), "question": question}
+        print_comparison_json(found, advice, asked, written)
+    else:
+        text = f"{title}, epsilon {epsilon:g}, delta {delta:g}"
+        print_comparison(found, advice, text, written)
 
 
-def _table(found: Sequence[Compared]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for title, number in COLUMNS:
-        table.add_column(title, justify="right" if number else "left", no_wrap=True)
-    for place, one in enumerate(found):
-        table.add_row(*cells(one), style="bold green" if place == 0 else None)
-    return table
+def _baseline(run: RunSize, question: dict[str, Any]) -> Compared | None:
+    """Plain DP-SGD, where it is not among the schemes that were asked for."""
+    plain = [one for one in candidates(run) if one.baseline]
+    return next(iter(compare_run(run, plain, **question)), None)
+
+
+def _title(run: RunSize, optimizer: OptimizerSetting) -> str:
+    parts = [f"{count_text(run.examples)} examples"]
+    if run.examples_per_user is not None:
+        parts.append(f"{count_text(run.examples_per_user)} for each user")
+    parts += [f"batch size {run.batch_size:g}", f"{count_text(run.steps)} steps"]
+    if not optimizer.is_plain:
+        parts.append(str(optimizer))
+    return ", ".join(parts)
+
+
+def _described(run: RunSize, options: ComparisonOptions) -> dict[str, Any]:
+    """The run as plain values; what was left out is not there."""
+    given = {
+        "epochs": options.epochs,
+        "momentum": options.momentum,
+        "learning_rate_schedule": options.learning_rate_schedule,
+        "examples_per_user": options.examples_per_user,
+    }
+    size = {"examples": run.examples, "batch_size": run.batch_size, "steps": run.steps}
+    return size | {name: value for name, value in given.items() if value is not None}

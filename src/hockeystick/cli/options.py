@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from hockeystick.accounting.account import DEFAULT_BUDGET
+from hockeystick.accounting.candidates import steps_for
 from hockeystick.cli.files import read_attribution
 from hockeystick.cli.parameters import further_options
 from hockeystick.errors import InvalidParameter
@@ -25,11 +26,15 @@ __all__ = [
     "Delta",
     "DrawOptions",
     "DryRun",
+    "Epochs",
     "Epsilon",
     "Json",
+    "LearningRateSchedule",
+    "Momentum",
     "NoiseMultiplier",
     "OutputOptions",
     "PlanOptions",
+    "Steps",
 ]
 
 RUN, QUESTION, DRAWS, OUTPUT = "The run", "The question", "Draws", "Output"
@@ -42,6 +47,31 @@ NoiseMultiplier = Annotated[
 ]
 Delta = Annotated[float, typer.Option(help="In (0, 1).", rich_help_panel=QUESTION)]
 Epsilon = Annotated[float, typer.Option(help="Not negative.", rich_help_panel=QUESTION)]
+Steps = Annotated[
+    int | None, typer.Option(help="Number of updates; or --epochs.", rich_help_panel=RUN)
+]
+Epochs = Annotated[
+    float | None,
+    typer.Option(
+        help="Passes over the data in the place of --steps, with --examples and --batch-size.",
+        rich_help_panel=RUN,
+    ),
+]
+Momentum = Annotated[
+    float | None,
+    typer.Option(
+        help="Heavy-ball momentum of SGD, for which strategies are optimised.", rich_help_panel=RUN
+    ),
+]
+LearningRateSchedule = Annotated[
+    str | None,
+    typer.Option(
+        help="Learning rates for which strategies are optimised: constant, cosine, linear, or a "
+        "file with one number for each step.",
+        metavar="NAME|FILE",
+        rich_help_panel=RUN,
+    ),
+]
 Json = Annotated[
     bool,
     typer.Option("--json", help="Print one JSON object instead.", rich_help_panel=OUTPUT),
@@ -84,7 +114,8 @@ class PlanOptions:
             rich_help_panel=RUN,
         ),
     ]
-    steps: Annotated[int, typer.Option(help="Number of updates.", rich_help_panel=RUN)]
+    steps: Steps = None
+    epochs: Epochs = None
     batch_size: Annotated[
         float | None,
         typer.Option(
@@ -111,8 +142,25 @@ class PlanOptions:
             rich_help_panel=RUN,
         ),
     ] = "identity"
+    momentum: Momentum = None
+    learning_rate_schedule: LearningRateSchedule = None
     further: dict[str, Any] = field(default_factory=dict, metadata={"spread": _further_options})
     """The parameters of schemes and strategies, by name."""
+
+    @cached_property
+    def updates(self) -> int:
+        """The number of steps, given or found from the epochs; exactly one of the two."""
+        if (self.steps is None) == (self.epochs is None):
+            allowed = "given, or --epochs with --examples and --batch-size, and not both"
+            raise InvalidParameter("steps", allowed, self.steps)
+        if self.epochs is None:
+            assert self.steps is not None
+            return self.steps
+        count = self.data.examples if isinstance(self.data, Attribution) else self.data
+        if count is None or self.batch_size is None:
+            allowed = "given with --examples and --batch-size, from which the steps are found"
+            raise InvalidParameter("epochs", allowed, self.epochs)
+        return steps_for(epochs=self.epochs, examples=count, batch_size=self.batch_size)
 
     @cached_property
     def data(self) -> int | Attribution | None:

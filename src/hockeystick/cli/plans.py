@@ -9,21 +9,26 @@ from typing import Any
 
 from hockeystick.cli.options import PlanOptions
 from hockeystick.cli.parameters import names_of_strategies
+from hockeystick.cli.schedules import rates_from
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
 from hockeystick.schemes import SCHEMES, Attribution, Sampling
-from hockeystick.strategies import FACTORIZATIONS, Strategy
+from hockeystick.strategies import FACTORIZATIONS, Strategy, iterates
 
 __all__ = ["described", "plan_from", "sampling_from", "strategy_from"]
 
-OF_THE_PLAN = ("sampling", "steps", "strategy", "attribution", "further")
+OF_THE_OPTIMIZER = ("momentum", "learning_rate_schedule")
+OF_THE_PLAN = (
+    *("sampling", "steps", "epochs", "strategy", "attribution", "further"),
+    *OF_THE_OPTIMIZER,
+)
 
 
 def plan_from(options: PlanOptions) -> Plan:
     """The plan that the options describe."""
     sampling = sampling_from(options)
     strategy = strategy_from(options, sampling)
-    return Plan(sampling=sampling, steps=options.steps, strategy=strategy)
+    return Plan(sampling=sampling, steps=options.updates, strategy=strategy)
 
 
 def sampling_from(options: PlanOptions) -> Sampling:
@@ -58,7 +63,7 @@ def strategy_from(options: PlanOptions, sampling: Sampling) -> Strategy:
     factorization = FACTORIZATIONS.get(options.strategy)
     if factorization is None:
         raise InvalidParameter("strategy", f"one of {', '.join(FACTORIZATIONS)}", options.strategy)
-    steps = sampling.check_steps(options.steps)
+    steps = sampling.check_steps(options.updates)
     of_strategies = names_of_strategies()
     given: dict[str, Any] = {
         **{n: v for n, v in _given(options).items() if n in of_strategies},
@@ -68,7 +73,24 @@ def strategy_from(options: PlanOptions, sampling: Sampling) -> Strategy:
     if "separation" in inspect.signature(factorization).parameters:
         given["separation"] = sampling.least_gap
         given["participations"] = sampling.most_participations(steps)
-    return factorization(**given)
+    return factorization(**given, **_workload(options, factorization, steps))
+
+
+def _workload(
+    options: PlanOptions, factorization: Callable[..., object], steps: int
+) -> dict[str, Any]:
+    """What the strategy is optimised for, if that is not the default."""
+    asked = {n: v for n in OF_THE_OPTIMIZER if (v := getattr(options, n)) is not None}
+    if not asked:
+        return {}
+    if "workload" not in inspect.signature(factorization).parameters:
+        name, value = next(iter(asked.items()))
+        allowed = f"left out for the strategy {options.strategy}, which is not optimised"
+        raise InvalidParameter(name, allowed, value)
+    schedule = options.learning_rate_schedule
+    rates = None if schedule is None else rates_from(schedule, steps=steps)
+    made = iterates(steps, momentum=options.momentum or 0.0, learning_rates=rates)
+    return {"workload": made}
 
 
 def described(plan: Plan, options: PlanOptions) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def draw_plot(
                 direction=direction,
             )
         )
-    text = f"noise {upper_text(spot.noise_multiplier, 4)}, ε {upper_text(spot.epsilon, 4)}"
+    text = f"noise {upper_text(spot.noise_multiplier)}, ε {upper_text(spot.epsilon)}"
     mark = Mark(spot.noise_multiplier, spot.epsilon, text)
     title = f"{plan_text(plan.describe())}, δ = {delta:.4g}"
     save_figure(noise_figure(curves, mark=mark, title=title), path)

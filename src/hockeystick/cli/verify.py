@@ -49,7 +49,8 @@ FILE = "statement"
 StatementFile = Annotated[
     Path | None,
     typer.Argument(
-        help="A privacy statement (JSON), which is recomputed; no other option but --json then.",
+        help="A privacy statement to recompute, as `run.statement(...).save(FILE)` writes it; no "
+        "other option but --json then.",
         metavar="FILE",
         show_default=False,
     ),
@@ -169,10 +170,11 @@ def verify(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Test the claim that a run is (epsilon, delta)-DP by draws; run it only if it is accepted.
+    """Recompute a privacy statement (FILE), or test by draws that a run is (epsilon, delta)-DP.
 
-    The run, its noise, epsilon and delta are required, unless a privacy statement is given as a
-    file: then its number is recomputed, and the exit status is 1 if it does not hold.
+    FILE is what `run.statement(...).save(FILE)` wrote: its number is recomputed, and the exit
+    status is 1 if it does not hold. Without a file the run, its noise, epsilon and delta are
+    required; the run may be made only if the claim is accepted.
     """
     plan = plan_from(run)
     claim: dict[str, Any] = {

@@ -14,6 +14,7 @@ from hockeystick.report.error_curve import ErrorCurve, error_curves
 from hockeystick.report.noise_curve import NoiseCurve, drawn_methods, method_curve
 from hockeystick.report.privacy_points import PrivacyPoints, privacy_points
 from hockeystick.report.progress import Update
+from hockeystick.report.recommendation import Recommendation, recommended
 from hockeystick.report.result_rows import Family, families
 from hockeystick.report.simulated_batches import SimulatedBatches, simulated_batches
 
@@ -44,7 +45,7 @@ class FamilyReport:
         """The mean squared error at the estimated noise."""
         if self.estimated_noise is None:
             return None
-        return self.estimated_noise**2 * self.family.best.plan.strategy.mean_squared_error()
+        return self.estimated_noise**2 * self.family.best.unit_error
 
 
 @dataclass(frozen=True)
@@ -53,14 +54,19 @@ class ComparisonReport:
 
     compared: tuple[Compared, ...]
     families: tuple[FamilyReport, ...]
-    examples: int
+    recommendation: Recommendation
     batch_size: float
     seed: int
 
     @property
     def best(self) -> Compared:
         """The recommended setting: the least error of all."""
-        return self.compared[0]
+        return self.recommendation.best
+
+    @property
+    def examples(self) -> int:
+        """How many there are."""
+        return self.recommendation.examples
 
 
 def comparison_report(
@@ -68,11 +74,15 @@ def comparison_report(
     *,
     examples: int,
     batch_size: float,
+    recommendation: Recommendation | None = None,
     seed: int = DEFAULT_SEED,
     estimates: bool = True,
     update: Update = lambda text: None,
 ) -> ComparisonReport:
     """The curves, profiles and simulated batches of `compare(...)` with the same arguments.
+
+    With momentum, learning rates or users the `recommendation` says so; by default it is that for
+    plain SGD and single examples.
 
     Costs up to a minute of work on top of a comparison with two thousand steps: curves are computed
     with a hundredth of the usual budget, and a method that takes seconds for a number at a few
@@ -81,6 +91,7 @@ def comparison_report(
     """
     examples = check.positive_integer("examples", examples)
     batch_size = check.positive("batch_size", batch_size)
+    advice = recommendation or recommended(compared, examples=examples)
     grouped = families(compared)
     computed: dict[str, list[NoiseCurve]] = {}
     for family in grouped:
@@ -105,13 +116,13 @@ def comparison_report(
                 curves=tuple(computed[family.label]),
                 error=error,
                 points=points,
-                batches=simulated_batches(best.plan, examples=examples, seed=seed),
+                batches=simulated_batches(best.plan, examples=advice.data, seed=seed),
                 not_drawn=_not_drawn(applicable, computed[family.label]),
                 estimated_noise=_estimate(best, seed) if draws and estimates else None,
                 can_be_verified=draws,
             )
         )
-    return ComparisonReport(tuple(compared), tuple(reports), examples, batch_size, seed)
+    return ComparisonReport(tuple(compared), tuple(reports), advice, batch_size, seed)
 
 
 def _not_drawn(applicable: Iterable[str], curves: Sequence[NoiseCurve]) -> tuple[str, ...]:

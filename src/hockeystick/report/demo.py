@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -23,8 +24,9 @@ from hockeystick.report.noise_figure import comparison_figure
 from hockeystick.report.numbers import count_text, upper_text
 from hockeystick.report.progress import Update, progress
 from hockeystick.schemes import CyclicPoisson, FullBatch, Poisson, RandomAllocation, Sampling
+from hockeystick.strategies import band_mf, identity
 
-__all__ = ["Calibrated", "DemoRun", "demo", "main"]
+__all__ = ["Calibrated", "DemoRun", "demo", "main", "verdict"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class DemoRun:
     steps: int = 2_000
     epsilon: float = 2.0
     delta: float = 1e-5
-    groups: int = 16
+    bands: int = 8
 
     def __str__(self) -> str:
         return (
@@ -44,26 +46,51 @@ class DemoRun:
             f"{count_text(self.steps)} steps"
         )
 
-    def schemes(self) -> list[Sampling]:
-        """Four schemes with the run's batch size; a full batch has its own."""
+    def plans(self) -> list[Plan]:
+        """Four schemes with the run's batch size; a full batch has its own.
+
+        Cyclic Poisson has as many groups as the noise has bands, for which it is made.
+        """
         size, examples = self.batch_size, self.examples
-        return [
+        cyclic = CyclicPoisson.for_batch_size(size, examples=examples, groups=self.bands)
+        independent: list[Sampling] = [
             FullBatch(),
             Poisson.for_batch_size(size, examples=examples),
-            CyclicPoisson.for_batch_size(size, examples=examples, groups=self.groups),
             RandomAllocation.for_batch_size(size, examples=examples),
+        ]
+        return [
+            *(Plan(sampling=one, steps=self.steps) for one in independent),
+            Plan(sampling=cyclic, steps=self.steps, strategy=band_mf(self.steps, self.bands)),
         ]
 
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A scheme with the noise it needs, and what it took to find out."""
+    """A plan with the noise it needs, and what it took to find out."""
 
     plan: Plan
     calibration: Calibration
     answer: Answer
     batch_size: float
     seconds: float
+
+    @property
+    def label(self) -> str:
+        """The scheme, and the strategy if the noise is correlated."""
+        strategy = f", {self.plan.strategy.name}" if self.plan.correlated else ""
+        return f"{self.plan.sampling.name}{strategy}"
+
+    @property
+    def scale(self) -> float:
+        """By how much less independent noise has the same error in the iterates, per example."""
+        independent = identity(self.plan.steps).mean_squared_error()
+        ratio = self.plan.strategy.mean_squared_error() / independent
+        return math.sqrt(ratio) / self.batch_size
+
+    @property
+    def error(self) -> float:
+        """The mean squared error of the averaged gradients' noise in the iterates, relatively."""
+        return (self.calibration.noise_multiplier * self.scale) ** 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -83,29 +110,45 @@ def demo(run: DemoRun, *, output: Path) -> list[Calibrated]:
     """Calibrate every scheme to the run's target, print the table and write the plot."""
     check_figure_file("output", output)
     with progress("Calibrating ...") as update:
-        found = [_calibrated(run, scheme, update) for scheme in run.schemes()]
+        found = [_calibrated(run, plan, update) for plan in run.plans()]
         _write_plot(run, found, output, update)
     console = Console(highlight=False)
     console.print(f"{run}, epsilon {run.epsilon:g}, delta {run.delta:g}", style="bold")
     console.print(_table(found))
     console.print(
-        "Noise multipliers are comparable only between schemes with the same batch size. The full "
-        f"batch adds its noise to {count_text(run.examples)} examples in each step, the others to "
-        f"about {count_text(run.batch_size)}; noise / batch is comparable throughout."
+        "error: the mean square of the noise in the iterates of SGD, for gradients that are "
+        "averaged over the batch, relative to plain DP-SGD (poisson). Noise multipliers of "
+        "different strategies and batch sizes are not comparable. Kind: "
+        f"{', '.join(dict.fromkeys(row.answer.kind for row in found))}."
     )
+    console.print(verdict(found), style="bold", soft_wrap=True)
     console.print(f"Plot written to {output.resolve()}", soft_wrap=True, markup=False)
     return found
 
 
-def _calibrated(run: DemoRun, sampling: Sampling, update: Update) -> Calibrated:
-    update(f"Calibrating {sampling.name} ...")
-    plan = Plan(sampling=sampling, steps=run.steps)
+def _calibrated(run: DemoRun, plan: Plan, update: Update) -> Calibrated:
+    update(f"Calibrating {plan.sampling.name} ...")
     start = time.perf_counter()
     calibration = calibrate(plan, epsilon=run.epsilon, delta=run.delta)
     seconds = time.perf_counter() - start
     answer = calibration.guarantee.answer(delta=run.delta)
-    return Calibrated(
-        plan, calibration, answer, sampling.expected_batch_size(run.examples), seconds
+    size = plan.sampling.expected_batch_size(run.examples)
+    return Calibrated(plan, calibration, answer, size, seconds)
+
+
+def verdict(found: Sequence[Calibrated]) -> str:
+    """Which one to use, in one line."""
+    everything, plain, *others = found
+    best = min((plain, *others), key=lambda row: row.error)
+    text = f"verdict: {best.label} has "
+    if best is plain:
+        text += "the least error at this batch size"
+    else:
+        text += f"{math.floor(100 * (1 - best.error / plain.error))} % less error than DP-SGD"
+    work = everything.batch_size / plain.batch_size
+    return (
+        f"{text}; the full batch has {100 * (1 - everything.error / plain.error):.0f} % less, "
+        f"with {work:g} times the work."
     )
 
 
@@ -116,7 +159,7 @@ def _write_plot(run: DemoRun, found: Sequence[Calibrated], output: Path, update:
         curves.append(
             noise_curve(
                 row.plan,
-                label=row.plan.sampling.name,
+                label=row.label,
                 kind=row.answer.kind,
                 noise=noise_around(row.calibration.noise_multiplier),
                 delta=run.delta,
@@ -124,6 +167,7 @@ def _write_plot(run: DemoRun, found: Sequence[Calibrated], output: Path, update:
         )
     figure = comparison_figure(
         curves,
+        scales=[row.scale for row in found],
         batch_sizes=[row.batch_size for row in found],
         noise=[row.calibration.noise_multiplier for row in found],
         target=run.epsilon,
@@ -134,20 +178,19 @@ def _write_plot(run: DemoRun, found: Sequence[Calibrated], output: Path, update:
 
 def _table(found: Sequence[Calibrated]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
-    for title in ("scheme", "noise\nmultiplier", "batch", "noise /\nbatch"):
-        table.add_column(title, justify="left" if title == "scheme" else "right")
-    for title in ("method", "kind", "evals", "time"):
-        table.add_column(title, justify="right" if title in ("evals", "time") else "left")
+    for title in ("scheme", "noise", "noise\nmultiplier", "batch", "error"):
+        table.add_column(title, justify="left" if title in ("scheme", "noise") else "right")
+    for title in ("method", "time"):
+        table.add_column(title, justify="right" if title == "time" else "left")
     for row in found:
-        noise = row.calibration.noise_multiplier
+        strategy, plan = row.plan.strategy, row.plan
         table.add_row(
-            row.plan.sampling.name,
-            upper_text(noise),
+            plan.sampling.name,
+            f"{strategy.name} ({strategy.bands})" if plan.correlated else "independent",
+            upper_text(row.calibration.noise_multiplier),
             f"{row.batch_size:g}",
-            upper_text(noise / row.batch_size, 3),
+            f"{100 * row.error / found[1].error:.3g} %",
             row.answer.method,
-            row.answer.kind,
-            str(row.calibration.evaluations),
             f"{row.seconds:.2f} s",
         )
     return table

@@ -47,13 +47,13 @@ def error_curves(
     curves = []
     for family in families:
         update(f"Drawing the error of {family.label} ...")
-        unit = family.best.plan.strategy.mean_squared_error()
+        unit = family.best.unit_error
         proven = [one for one in computed[family.label] if one.kind == "proven"]
         errors = [_errors(curve, unit, grid) for curve in proven]
         for one in family.members[1:]:
             curve = winning_curve(one)
             if curve is not None:
-                errors.append(_errors(curve, one.plan.strategy.mean_squared_error(), grid))
+                errors.append(_errors(curve, one.unit_error, grid))
         # fmin ignores curves that do not reach a point.
         best = np.fmin.reduce(errors, axis=0) if errors else np.full(EPSILON_POINTS, np.nan)
         kind = family.best.answer.kind

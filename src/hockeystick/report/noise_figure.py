@@ -78,6 +78,7 @@ def draw_mark(axes: Axes, mark: Mark) -> None:
 def comparison_figure(
     curves: Sequence[NoiseCurve],
     *,
+    scales: Sequence[float],
     batch_sizes: Sequence[float],
     noise: Sequence[float],
     target: float,
@@ -85,17 +86,17 @@ def comparison_figure(
 ) -> Figure:
     """Two panels with one curve for each scheme and a dot where it reaches the target epsilon.
 
-    `noise` are the noise multipliers at the dots. On the left the noise is the multiplier; on the
-    right it is divided by the expected batch size, which makes schemes with different batches
-    comparable.
+    `noise` are the noise multipliers at the dots, and `scales` turn them into what is comparable:
+    the independent noise with the same error, over the batch size. On the left that is multiplied
+    with the batch size.
     """
     figure = new_figure(width=9.6, height=4.4)
     left, right = figure.subplots(1, 2, sharey=True)
-    relative = [1 / size for size in batch_sizes]
-    _panel(left, curves, scales=[1.0] * len(curves), noise=noise, target=target)
-    _panel(right, curves, scales=relative, noise=noise, target=target)
-    left.set_xlabel("noise multiplier", color=INK)
-    right.set_xlabel("noise multiplier / expected batch size", color=INK)
+    whole = [scale * size for scale, size in zip(scales, batch_sizes, strict=True)]
+    _panel(left, curves, scales=whole, noise=noise, target=target)
+    _panel(right, curves, scales=scales, noise=noise, target=target)
+    left.set_xlabel("independent noise with the same error", color=INK)
+    right.set_xlabel("the same / expected batch size", color=INK)
     left.set_ylabel(EPSILON_LABEL, color=INK)
     title_and_legend(figure, title, of=left)
     return figure

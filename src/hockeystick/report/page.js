@@ -97,7 +97,7 @@
         hovertemplate: "ε %{x:.3g}: mse %{y:.4g}"});
       traces.push({name: family.label, x: [data.target.epsilon], y: [family.mse], mode: "markers",
         marker: {color: colour(i), size: picked ? 11 : 7},
-        hovertemplate: "ε %{x:.3g}: mse %{y:.5g}"});
+        hovertemplate: `ε %{x:.3g}: mse ${up(family.mse, 5)}`});
     });
     const along = (name) => traces.flatMap((one) => one[name]);
     draw("errors", traces, layout(log("ε", along("x")), log("mean squared error", along("y")),
@@ -116,7 +116,7 @@
       marker: {size: 5}, hovertemplate: "noise %{x:.4g}: ε ≤ %{y:.4g}"}));
     traces.push({name: `calibrated (${family.kind})`, x: [family.noise], y: [family.epsilon],
       mode: "markers", marker: {color: ink, size: 11},
-      hovertemplate: "noise %{x:.5g}: ε ≤ %{y:.5g}"});
+      hovertemplate: `noise ${up(family.noise, 5)}: ε ≤ ${up(family.epsilon, 5)}`});
     if (family.estimate !== null && shown.has("estimate")) {
       traces.push({name: "exact accounting (estimate)", x: [family.estimate],
         y: [data.target.epsilon], mode: "markers",
@@ -139,7 +139,7 @@
         hovertemplate: "(ε, δ) = (%{x:.4g}, %{y:.3g})<extra></extra>"},
       {x: [epsilon], y: [data.target.delta], mode: "markers",
         marker: {color: ink, size: 11},
-        hovertemplate: "(ε, δ) = (%{x:.5g}, %{y:.3g})<extra></extra>"},
+        hovertemplate: `(ε, δ) = (${up(epsilon, 5)}, %{y:.3g})<extra></extra>`},
     ], layout(axis("ε"), axis("δ (upper bound)", {type: "log", dtick: 1})));
   }
 
@@ -200,7 +200,7 @@
       axis("example", {range: [batches.examples.length, -1], showgrid: false, showticklabels: false})));
     draw("sizes", [{x: batches.sizes.map((_, i) => i), y: batches.sizes, mode: "lines",
       line: {color: colour(2), width: 1}, hovertemplate: "step %{x}: %{y} examples<extra></extra>"}],
-    layout(axis("step"), axis("batch size", {rangemode: "tozero"}),
+    layout(axis(batches.part ? `step (${batches.part})` : "step"), axis("batch size", {rangemode: "tozero"}),
       {shapes: [{...horizontal(batches.expected), line: {color: ink, width: 1.5, dash: "dash"}}]}));
   }
 
@@ -216,7 +216,7 @@
       toggle.hidden = name === "estimate" ? family.estimate === null : curve === undefined;
       if (curve === undefined) return;
       const middle = curve.epsilon[(curve.epsilon.length - 1) / 2];
-      const value = middle === null ? "" : `: ε ≤ ${up(middle, 4)} at this noise`;
+      const value = middle === null ? "" : `: ε ≤ ${up(middle, 5)} at this noise`;
       toggle.querySelector("label").textContent = `${name} (${curve.kind})${value}`;
     });
   }

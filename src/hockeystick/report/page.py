@@ -77,7 +77,13 @@ def _part(name: str) -> str:
 
 def _run(report: ComparisonReport) -> str:
     found = report.best.calibration
+    advice = report.recommendation
+    users = ""
+    if advice.examples_per_user is not None:
+        users = f"{advice.examples_per_user} for each user, "
+    optimizer = "" if advice.optimizer.is_plain else f", {advice.optimizer}"
     return (
-        f"{count_text(report.examples)} examples, batch size {report.batch_size:g}, "
-        f"{count_text(report.best.plan.steps)} steps, ε = {found.epsilon:g}, δ = {found.delta:g}"
+        f"{count_text(report.examples)} examples, {users}batch size {report.batch_size:g}, "
+        f"{count_text(report.best.plan.steps)} steps{optimizer}, ε = {found.epsilon:g}, "
+        f"δ = {found.delta:g}"
     )

@@ -32,7 +32,8 @@ def page_json(report: ComparisonReport) -> str:
         "palette": PALETTE,
         "methods": method_names(report),
         "families": [_family(one) for one in report.families],
-        "results": [result_row(one, report.examples) for one in report.compared],
+        "results": [result_row(one, report.recommendation.data) for one in report.compared],
+        "recommendation": report.recommendation.as_object(),
     }
     return json.dumps(_drawable(content), allow_nan=False).translate(UNSAFE)
 
@@ -42,6 +43,7 @@ def _family(one: FamilyReport) -> dict[str, Any]:
     shown = batches and {
         "seed": batches.seed,
         "sizes": batches.sizes,
+        "part": batches.part,
         "expected": batches.expected_size,
         "examples": batches.examples,
         "columns": batches.columns,

@@ -6,6 +6,7 @@ import platform
 from collections.abc import Iterable, Iterator
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from hockeystick._version import __version__
 from hockeystick.report.comparison_report import ComparisonReport, FamilyReport
@@ -46,7 +47,11 @@ def fine_print(report: ComparisonReport) -> Iterator[tuple[str, str]]:
         "adjacency",
         f"{guarantee.adjacency}: one {guarantee.unit} is there, or contributes nothing",
     )
-    yield "unit", f"{guarantee.unit}; whoever owns several is protected for each of them separately"
+    held = report.recommendation.examples_per_user
+    protected = "whoever owns several is protected for each of them separately"
+    if held is not None:
+        protected = f"users with {held} examples each, all of which are protected together"
+    yield "unit", f"{guarantee.unit}; {protected}"
     yield "directions", "both: the larger of the two divergences everywhere"
     yield (
         "what is proven",
@@ -55,8 +60,9 @@ def fine_print(report: ComparisonReport) -> Iterator[tuple[str, str]]:
     )
     yield (
         "what is chosen",
-        "the least mean squared error of the noise in the prefix sums at clip norm 1, among the "
-        "candidates of the table. It depends on the sizes of the run and not on its data",
+        f"the least mean squared error of the noise in the iterates of "
+        f"{report.recommendation.optimizer} at clip norm 1, among the candidates of the table. It "
+        "depends on the sizes of the run and not on its data",
     )
     yield (
         "noise multiplier",
@@ -94,19 +100,21 @@ def versions() -> str:
 
 
 def recommendation(report: ComparisonReport) -> str:
-    """The setting with the least error, in a sentence."""
-    best, first = report.best, report.families[0]
-    found, answer = best.calibration, best.answer
+    """The setting with the least error: the gain, the caveat, the code that runs it."""
+    advice = report.recommendation
+    found, answer = advice.best.calibration, advice.best.answer
+    gain = advice.gain[0].upper() + advice.gain[1:]
     return (
-        f'<p class="big">{escape(_setting(first))}: noise multiplier '
+        f'<p class="big">{escape(advice.setting)}: noise multiplier '
         f"{upper_text(found.noise_multiplier)}</p>"
-        f"<p>Mean squared error {upper_text(best.mean_squared_error)}, the least of "
-        f"{len(report.compared)} candidates. ε ≤ {upper_text(answer.value)} at "
+        f"<p><strong>{escape(gain)}</strong>, the least of {advice.candidates} candidates. "
+        f"ε ≤ {upper_text(answer.value)} at "
         f'δ = {found.delta:g}, <span class="kind">{escape(answer.kind)}</span> by '
         f"<code>{escape(answer.method)}</code>.</p>"
+        f"<p>{escape(advice.caveat)}</p>"
         f"{_verified_alternative(report)}"
-        "<details><summary>Commands and Python that reproduce it</summary>"
-        f"{_reproduction(first, report)}</details>"
+        "<details><summary>Command and Python that run it, from the plan to the statement</summary>"
+        f"{_code(advice.command)}{_code(advice.python)}</details>"
     )
 
 
@@ -159,7 +167,7 @@ def table(report: ComparisonReport) -> str:
     )
     body = ""
     for place, one in enumerate(report.compared):
-        texts = zip(cells(one), COLUMNS, strict=True)
+        texts = zip(cells(one, report.recommendation.baseline), COLUMNS, strict=True)
         row = "".join(f"<td{_numeric(number)}>{escape(text)}</td>" for text, (_, number) in texts)
         body += f"<tr{' class=best' if place == 0 else ''}>{row}</tr>"
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -176,7 +184,8 @@ def _family(one: FamilyReport, report: ComparisonReport) -> str:
     found, answer, plan = best.calibration, best.answer, best.plan
     described = [*plan.sampling.describe().items(), *plan.strategy.describe().items()]
     facts = [(name.replace("_", " "), str(value)) for name, value in described]
-    size = plan.sampling.expected_batch_size(report.examples)
+    data: Any = report.recommendation.data
+    size = plan.sampling.expected_batch_size(data)
     facts += [
         ("expected batch size", f"{size:g}"),
         ("noise multiplier", upper_text(found.noise_multiplier)),
@@ -186,15 +195,16 @@ def _family(one: FamilyReport, report: ComparisonReport) -> str:
     ]
     if one.not_drawn:
         facts.append(("methods not drawn", ", ".join(one.not_drawn)))
-    return f"{_facts(facts)}{_verification(one)}{_reproduction(one, report)}"
+    return f"{_facts(facts)}{_verification(one, report)}{_reproduction(one, report)}"
 
 
 def _reproduction(one: FamilyReport, report: ComparisonReport) -> str:
-    best = one.family.best
-    lines = "\n".join(commands(best, examples=report.examples, seed=report.seed))
+    best, optimizer = one.family.best, report.recommendation.optimizer
+    given = commands(best, examples=report.examples, seed=report.seed, optimizer=optimizer)
+    lines = "\n".join(given)
     return (
         f"<h3>Commands</h3>{_code(lines)}"
-        f"<h3>Python</h3>{_code(python_code(best, examples=report.examples))}"
+        f"<h3>Python</h3>{_code(python_code(best, optimizer=optimizer))}"
     )
 
 
@@ -213,7 +223,7 @@ def _verified_alternative(report: ComparisonReport) -> str:
     )
 
 
-def _verification(one: FamilyReport) -> str:
+def _verification(one: FamilyReport, report: ComparisonReport) -> str:
     """What draws would say, where no proven number is exact."""
     if not one.can_be_verified:
         return ""
@@ -224,7 +234,8 @@ def _verification(one: FamilyReport) -> str:
             f" (exact accounting: about {one.estimated_noise:.4g}, with an error of about "
             f'{one.estimated_error:.4g}; <span class="kind">{ESTIMATE}</span>)'
         )
-    return f"<p>{text}:</p>{_code(verifying_command(best))}"
+    command = verifying_command(best, optimizer=report.recommendation.optimizer)
+    return f"<p>{text}:</p>{_code(command)}"
 
 
 def _setting(one: FamilyReport) -> str:

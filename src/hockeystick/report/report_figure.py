@@ -39,7 +39,7 @@ def draw_errors(
     axes.axvline(target, color=INK, linewidth=1.0, zorder=1)
     log_axes(axes)
     axes.set_xlabel("ε", color=INK)
-    axes.set_ylabel("mean squared error of the prefix sums", color=INK)
+    axes.set_ylabel("mean squared error of the iterates' noise", color=INK)
     # Below the axes: curves fill the whole panel.
     axes.legend(
         loc="upper left",
@@ -87,7 +87,7 @@ def _noise(axes: Axes, one: FamilyReport) -> None:
     found = one.family.best.calibration
     near = [c for c in one.curves if np.nanmin(c.epsilon) <= MOST * found.epsilon]
     draw_curves(axes, near)
-    text = f"noise {upper_text(found.noise_multiplier, 4)}"
+    text = f"noise {upper_text(found.noise_multiplier)}"
     draw_mark(axes, Mark(found.noise_multiplier, one.family.best.answer.value, text))
     if one.estimated_noise is not None:
         label = "exact accounting (estimate)"
@@ -149,6 +149,6 @@ def _sizes(axes: Axes, batches: SimulatedBatches | None) -> None:
     axes.axhline(batches.expected_size, color=INK, linewidth=1.2, linestyle="--")
     linear_axes(axes)
     axes.set_ylim(bottom=0)
-    axes.set_xlabel("step", color=INK)
+    axes.set_xlabel(f"step ({batches.part})" if batches.part else "step", color=INK)
     axes.set_ylabel("batch size", color=INK)
     _heading(axes, f"Batch sizes of the same run; expected: {batches.expected_size:g}")

@@ -1,26 +1,28 @@
-"""How a row of the comparison is made again: commands and Python."""
+"""How a row of the comparison is made again and run: commands and Python."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
-from dataclasses import MISSING, fields
-from typing import Any
 
 from hockeystick.accounting.compare import Compared
 from hockeystick.plan import Plan
+from hockeystick.report.optimizer_setting import OptimizerSetting
+from hockeystick.report.result_rows import settings_of
 from hockeystick.schemes import Sampling
 
-__all__ = ["commands", "python_code", "verifying_command"]
+__all__ = ["commands", "python_code", "training_code", "verifying_command"]
 
-# Parameters that the command line takes from the scheme itself.
-FOUND_BY_THE_COMMAND = ("separation", "participations")
+# Parameters that the command line takes from the scheme or from other options.
+FOUND_BY_THE_COMMAND = ("separation", "participations", "workload")
+PLAIN = OptimizerSetting()
 
 
-def commands(one: Compared, *, examples: int, seed: int) -> list[str]:
+def commands(
+    one: Compared, *, examples: int, seed: int, optimizer: OptimizerSetting = PLAIN
+) -> list[str]:
     """Its noise, its epsilon at that noise, and batches as they are drawn for a look."""
     found = one.calibration
-    plan = _plan_words(one.plan)
+    plan = _plan_words(one.plan, optimizer)
     noise = f"--noise-multiplier {found.noise_multiplier!r}"
     draw = [*_sampling_words(one.plan.sampling), "--steps", str(one.plan.steps)]
     return [
@@ -32,58 +34,147 @@ def commands(one: Compared, *, examples: int, seed: int) -> list[str]:
     ]
 
 
-def verifying_command(one: Compared) -> str:
+def verifying_command(one: Compared, *, optimizer: OptimizerSetting = PLAIN) -> str:
     """Draws that may verify less noise; `--dry-run` says what they would take."""
     found = one.calibration
     return (
-        f"hockeystick calibrate {_plan_words(one.plan)} --epsilon {found.epsilon!r} "
+        f"hockeystick calibrate {_plan_words(one.plan, optimizer)} --epsilon {found.epsilon!r} "
         f"--delta {found.delta!r} --method monte-carlo --dry-run"
     )
 
 
-def python_code(one: Compared, *, examples: int) -> str:
+def python_code(one: Compared, *, optimizer: OptimizerSetting = PLAIN) -> str:
     """A script that prints the noise multiplier, the epsilon that it reaches and the error."""
-    plan, found = one.plan, one.calibration
-    sampling = ", ".join(f"{name}={value!r}" for name, value in _settings(plan.sampling))
-    strategy = plan.strategy
-    parameters = "".join(f", {name}={value!r}" for name, value in strategy.parameters.items())
-    made = f"hs.strategies.{strategy.name.replace('-', '_')}({plan.steps}{parameters})"
+    error = "" if optimizer.is_plain else "workload"
     return f"""\
 import hockeystick as hs
-
-plan = hs.Plan(
-    sampling=hs.{type(plan.sampling).__name__}({sampling}),
-    steps={plan.steps},
-    strategy={made},
-)
-found = hs.calibrate(plan, epsilon={found.epsilon!r}, delta={found.delta!r})
-print(found.noise_multiplier, found.guarantee.epsilon({found.delta!r}))
-print(found.noise_multiplier**2 * plan.strategy.mean_squared_error())
-batches = plan.batches(examples={examples})  # those that were accounted
+{_numpy(optimizer)}
+{_calibrated(one, optimizer, workload=bool(error) or _made_for_it(one))}\
+print(found.noise_multiplier**2 * plan.strategy.mean_squared_error({error}))
 """
 
 
-def _settings(sampling: Sampling) -> Iterator[tuple[str, Any]]:
-    """The scheme's parameters that are not at their defaults."""
-    for field in fields(sampling):
-        value = getattr(sampling, field.name)
-        if field.default is MISSING or value != field.default:
-            yield field.name, value
+def training_code(
+    one: Compared,
+    *,
+    examples: int,
+    optimizer: OptimizerSetting = PLAIN,
+    examples_per_user: int | None = None,
+) -> str:
+    """A script from the plan to the statement, with data and a model that stand in for yours."""
+    plan, delta = one.plan, one.calibration.delta
+    momentum = f", momentum={optimizer.momentum!r}" if optimizer.momentum else ""
+    graph, attribution = _users(examples, examples_per_user)
+    schedule = after = ""
+    if optimizer.schedule is not None:
+        schedule = (
+            f"rates = {optimizer.rates_code(plan.steps)}\n"
+            "schedule = torch.optim.lr_scheduler.LambdaLR(\n"
+            "    sgd, lambda step: rates[min(step, plan.steps - 1)] / rates.max()\n)\n"
+        )
+        after = "    schedule.step()\n"
+    return f"""\
+import hockeystick as hs
+import torch
+{_numpy(optimizer)}
+{_calibrated(one, optimizer, workload=_made_for_it(one))}
+# Yours instead of these: the data set, the network, the optimizer.
+dataset = torch.utils.data.TensorDataset(
+    torch.randn({examples}, 20), torch.randint(2, ({examples},))
+)
+network = torch.nn.Linear(20, 2)
+sgd = torch.optim.SGD(network.parameters(), lr=0.1{momentum})
+{schedule}{graph}
+run = hs.torch.make_private(
+    network,
+    sgd,
+    dataset,
+    plan,
+    noise_multiplier=found.noise_multiplier,
+    max_grad_norm=1.0,{attribution}
+)
+model, optimizer, loader = run
+criterion = run.loss(torch.nn.CrossEntropyLoss())
+for inputs, labels in loader:  # {plan.steps} steps
+    optimizer.zero_grad()
+    criterion(model(inputs), labels).backward()
+    optimizer.step()
+{after}
+statement = run.statement(delta={delta!r})
+print(statement.paragraph())
+statement.save("statement.json")  # hockeystick verify statement.json
+"""
+
+
+def _calibrated(one: Compared, optimizer: OptimizerSetting, *, workload: bool) -> str:
+    """The plan, its noise, and both printed; what it is optimised for, if that is asked for."""
+    plan, found = one.plan, one.calibration
+    sampling = ", ".join(f"{name}={value!r}" for name, value in settings_of(plan.sampling))
+    strategy = ""
+    if plan.correlated:
+        made = plan.strategy.name.replace("-", "_")
+        given = _parameters(plan)
+        strategy = f"    strategy=hs.strategies.{made}({plan.steps}{given}),\n"
+    made_for = f"workload = {optimizer.workload_code(plan.steps)}\n" if workload else ""
+    return f"""\
+{made_for}plan = hs.Plan(
+    sampling=hs.{type(plan.sampling).__name__}({sampling}),
+    steps={plan.steps},
+{strategy})
+found = hs.calibrate(plan, epsilon={found.epsilon!r}, delta={found.delta!r})
+print(found.noise_multiplier, found.guarantee.epsilon({found.delta!r}))
+"""
+
+
+def _made_for_it(one: Compared) -> bool:
+    """Whether the strategy was optimised for another workload than prefix sums."""
+    return "workload" in one.plan.strategy.parameters
+
+
+def _parameters(plan: Plan) -> str:
+    """The arguments of the factorization after the steps."""
+    return "".join(
+        f", {name}={name if name == 'workload' else repr(value)}"
+        for name, value in plan.strategy.parameters.items()
+    )
+
+
+def _numpy(optimizer: OptimizerSetting) -> str:
+    """The import, where learning rates are read from a file."""
+    return "import numpy as np\n" if optimizer.from_file else ""
+
+
+def _users(examples: int, examples_per_user: int | None) -> tuple[str, str]:
+    """Whose the examples are, and the argument of `make_private`; nothing without users."""
+    if examples_per_user is None:
+        return "", ""
+    users = -(-examples // examples_per_user)
+    graph = f"""\
+users = hs.Attribution.from_pairs(  # who owns which example
+    examples=range({examples}),
+    users=[example // {examples_per_user} for example in range({examples})],
+    number_of_examples={examples},
+    number_of_users={users},
+)
+"""
+    return graph, "\n    attribution=users,"
 
 
 def _sampling_words(sampling: Sampling) -> list[str]:
     words = ["--sampling", sampling.name]
-    for name, value in _settings(sampling):
+    for name, value in settings_of(sampling):
         option = f"--{name.replace('_', '-')}"
         words += [option] if value is True else [option, repr(value)]
     return words
 
 
-def _plan_words(plan: Plan) -> str:
+def _plan_words(plan: Plan, optimizer: OptimizerSetting) -> str:
     words = [*_sampling_words(plan.sampling), "--steps", str(plan.steps)]
     if plan.correlated:
         words += ["--strategy", plan.strategy.name]
         for name, value in plan.strategy.parameters.items():
             if name not in FOUND_BY_THE_COMMAND:
                 words += [f"--{name}", str(value)]
+        if "workload" in plan.strategy.parameters:
+            words += optimizer.words()
     return shlex.join(words)

@@ -5,21 +5,27 @@ A family is one scheme with one factorization, whatever their parameters.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from hockeystick.accounting.compare import Compared
 from hockeystick.report.numbers import upper_text
+from hockeystick.schemes import Sampling
 
 __all__ = [
     "COLUMNS",
     "Family",
+    "against",
     "cells",
     "families",
     "family_of",
+    "parameters_text",
+    "percent_above",
     "result_row",
     "scheme_of",
+    "settings_of",
     "strategy_text",
 ]
 
@@ -60,39 +66,73 @@ def families(compared: Sequence[Compared]) -> list[Family]:
 COLUMNS = (
     ("scheme", False),
     ("strategy", False),
-    ("bands", True),
+    ("parameters", False),
     ("noise\nmultiplier", True),
     ("mse", True),
-    ("kind", False),
-    ("seconds", True),
+    ("against\nDP-SGD", True),
 )
 
 
 def strategy_text(one: Compared) -> str:
-    """The factorization, with its number of buffers if it has any."""
-    strategy = one.plan.strategy
-    buffers = strategy.parameters.get("buffers")
-    return strategy.name if buffers is None else f"{strategy.name} ({buffers} buffers)"
+    """The factorization; the identity is called what it is."""
+    return one.plan.strategy.name if one.plan.correlated else "independent"
 
 
-def cells(one: Compared) -> tuple[str, ...]:
+def settings_of(sampling: Sampling) -> Iterator[tuple[str, Any]]:
+    """The scheme's parameters that are not at their defaults."""
+    for field in fields(sampling):
+        value = getattr(sampling, field.name)
+        if field.default is MISSING or value != field.default:
+            yield field.name, value
+
+
+def parameters_text(one: Compared) -> str:
+    """What the scheme and the strategy are parametrised by, but for what follows from the scheme.
+
+    Rates are those for the wanted batch size, to five digits.
+    """
+    of_strategy = one.plan.strategy.parameters.items()
+    shown = dict(settings_of(one.plan.sampling))
+    shown |= {name: value for name, value in of_strategy if name in ("bands", "buffers")}
+    return ", ".join(_parameter(name, value) for name, value in shown.items() if value is not False)
+
+
+def _parameter(name: str, value: object) -> str:
+    words = name.replace("_", " ")
+    if value is True:
+        return words
+    return f"{words} {value:.5g}" if isinstance(value, float) else f"{words} {value}"
+
+
+def against(one: Compared, baseline: Compared | None) -> str:
+    """The error relative to that of plain DP-SGD, in per cent."""
+    if baseline is None or one is baseline:
+        return "" if baseline is None else "baseline"
+    return f"{percent_above(one, baseline):+d} %"
+
+
+def percent_above(one: Compared, baseline: Compared) -> int:
+    """By how much the error is above that of the baseline, rounded up: a gain never grows."""
+    return math.ceil(100 * (one.mean_squared_error / baseline.mean_squared_error - 1))
+
+
+def cells(one: Compared, baseline: Compared | None) -> tuple[str, ...]:
     """The texts of a row, one for each of the columns; upper bounds are rounded up."""
     return (
         scheme_of(one),
         strategy_text(one),
-        str(one.plan.strategy.parameters.get("bands", "")),
+        parameters_text(one),
         upper_text(one.calibration.noise_multiplier),
         upper_text(one.mean_squared_error),
-        one.answer.kind,
-        f"{one.seconds:.2f}",
+        against(one, baseline),
     )
 
 
-def result_row(one: Compared, examples: int) -> dict[str, Any]:
-    """What `--json` prints for a candidate."""
+def result_row(one: Compared, data: Any) -> dict[str, Any]:
+    """What `--json` prints for a candidate; `data` are the examples, or whose they are."""
     return {
         **one.plan.describe(),
-        "expected_batch_size": one.plan.sampling.expected_batch_size(examples),
+        "expected_batch_size": one.plan.sampling.expected_batch_size(data),
         "method": one.answer.method,
         "kind": one.answer.kind,
         "noise_multiplier": one.calibration.noise_multiplier,

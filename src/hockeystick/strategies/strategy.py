@@ -14,9 +14,9 @@ from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import Key, RandomSource
 from hockeystick.strategies.columns import Sensitivity, summed_columns
 from hockeystick.strategies.noise import NoiseStream
-from hockeystick.strategies.objective import Workload
 from hockeystick.strategies.pieces import Coordinates
 from hockeystick.strategies.recurrence import Recurrence
+from hockeystick.strategies.workloads import Workload
 
 __all__ = ["Strategy", "bands_within"]
 
@@ -91,7 +91,7 @@ class Strategy(ABC):
         Parameters
         ----------
         workload
-            The coefficients of A, a Toeplitz matrix; prefix sums by default.
+            A: `iterates`, or the coefficients of a Toeplitz matrix; prefix sums by default.
 
         Returns
         -------
@@ -187,7 +187,7 @@ class Strategy(ABC):
         Parameters
         ----------
         workload
-            The coefficients of A; prefix sums by default.
+            As for `squared_errors`.
         """
         return float(self.squared_errors(workload).mean())
 
@@ -197,7 +197,7 @@ class Strategy(ABC):
         Parameters
         ----------
         workload
-            The coefficients of A; prefix sums by default.
+            As for `squared_errors`.
         """
         return float(self.squared_errors(workload).max())
 
