@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 __all__ = [
     "BudgetExceeded",
     "CalibrationError",
@@ -11,6 +14,7 @@ __all__ = [
     "MissingExtra",
     "PlanMismatch",
     "PrecisionError",
+    "UnknownParameter",
     "UnsupportedPlan",
     "VerificationFailed",
 ]
@@ -53,8 +57,50 @@ class InvalidParameter(HockeystickError, ValueError):
         self.value = value
         super().__init__(f"{name} must be {allowed}, got {shown(value)}.")
 
-    def __reduce__(self) -> tuple[type[InvalidParameter], tuple[str, str, object]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         return (type(self), (self.name, self.allowed, self.value))
+
+
+class UnknownParameter(InvalidParameter, TypeError):
+    """A function was given a name that it does not take; the message says what to write.
+
+    Where Python alone would raise a `TypeError`; this is one as well.
+
+    Parameters
+    ----------
+    name
+        What was given.
+    value
+        Its value.
+    caller
+        The function or class.
+    instead
+        What to write in its place, without a full stop.
+    page
+        The page that says more, if there is one.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.Poisson(sample_rate=0.01)
+    Traceback (most recent call last):
+    hockeystick.errors.UnknownParameter: Poisson has no parameter sample_rate: it is called rate
+    here. See docs/coming-from-opacus.md.
+    """
+
+    def __init__(
+        self, name: str, value: object, *, caller: str, instead: str, page: str = ""
+    ) -> None:
+        super().__init__(name, f"left out of {caller}: {instead}", value)
+        self.caller, self.instead, self.page = caller, instead, page
+        stop = "" if instead.endswith("?") else "."
+        self.args = (
+            f"{caller} has no parameter {name}: {instead}{stop}{f' See {page}.' if page else ''}",
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        options = {"caller": self.caller, "instead": self.instead, "page": self.page}
+        return (partial(type(self), **options), (self.name, self.value))
 
 
 def shown(value: object) -> str:

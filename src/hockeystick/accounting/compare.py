@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hockeystick import _validate as check
+from hockeystick._foreign import known_names_only
 from hockeystick.accounting.calibrate import Calibration, calibrate
 from hockeystick.guarantee import Answer
 from hockeystick.plan import Plan
@@ -68,6 +69,7 @@ def candidates(*, examples: int, batch_size: float, steps: int) -> Iterator[Plan
             yield Plan(sampling=one.sampling, steps=steps, strategy=strategy)
 
 
+@known_names_only
 def compare(
     *,
     examples: int,
