@@ -25,7 +25,27 @@ LONGEST = 160
 
 
 class HockeystickError(Exception):
-    """Base class of all errors raised on purpose."""
+    """Base class of all errors raised on purpose.
+
+    Parameters
+    ----------
+    message
+        What is wrong and what to do instead, in sentences.
+    page
+        The page of the documentation that says more; it ends the message.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> str(hs.errors.UnsupportedPlan("No method applies.", page="docs/how-to-choose.md"))
+    'No method applies. See docs/how-to-choose.md.'
+    """
+
+    page: str = ""
+
+    def __init__(self, message: str = "", *, page: str = "") -> None:
+        self.page = page
+        super().__init__(f"{message} See {page}." if page else message)
 
 
 class InvalidParameter(HockeystickError, ValueError):
@@ -42,6 +62,8 @@ class InvalidParameter(HockeystickError, ValueError):
         What it has to be.
     value
         What it was.
+    page
+        The page of the documentation that says more, if there is one.
 
     Examples
     --------
@@ -51,14 +73,14 @@ class InvalidParameter(HockeystickError, ValueError):
     hockeystick.errors.InvalidParameter: rate must be in (0, 1], got 2.0.
     """
 
-    def __init__(self, name: str, allowed: str, value: object) -> None:
+    def __init__(self, name: str, allowed: str, value: object, *, page: str = "") -> None:
         self.name = name
         self.allowed = allowed
         self.value = value
-        super().__init__(f"{name} must be {allowed}, got {shown(value)}.")
+        super().__init__(f"{name} must be {allowed}, got {shown(value)}.", page=page)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (self.name, self.allowed, self.value))
+        return (partial(type(self), page=self.page), (self.name, self.allowed, self.value))
 
 
 class UnknownParameter(InvalidParameter, TypeError):
@@ -91,8 +113,8 @@ class UnknownParameter(InvalidParameter, TypeError):
     def __init__(
         self, name: str, value: object, *, caller: str, instead: str, page: str = ""
     ) -> None:
-        super().__init__(name, f"left out of {caller}: {instead}", value)
-        self.caller, self.instead, self.page = caller, instead, page
+        super().__init__(name, f"left out of {caller}: {instead}", value, page=page)
+        self.caller, self.instead = caller, instead
         stop = "" if instead.endswith("?") else "."
         self.args = (
             f"{caller} has no parameter {name}: {instead}{stop}{f' See {page}.' if page else ''}",
