@@ -64,9 +64,7 @@ class UserMinSep(UserSampling):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> users = hs.Attribution.from_pairs(
-    ...     examples=[0, 1, 2], users=[0, 0, 1], number_of_examples=3, number_of_users=2
-    ... )
+    >>> users = hs.Attribution.from_users(["ada", "ada", "bob"])
     >>> scheme = hs.UserMinSep(rate=0.5, separation=2, examples_per_user=2)
     >>> [batch.tolist() for batch in scheme.batches(examples=users, steps=3, rng=2)]
     [[], [1, 2], []]
