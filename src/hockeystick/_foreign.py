@@ -26,8 +26,8 @@ C = TypeVar("C", bound=type)
 
 MIGRATION = "docs/coming-from-opacus.md"
 _TARGET = (
-    "calibrate takes the epsilon and the delta that are wanted, and account says what a given "
-    "noise guarantees: account(plan, noise_multiplier=...).epsilon(delta)"
+    "calibrate takes the epsilon and the delta that are wanted; what a given noise guarantees is "
+    "account(plan, noise_multiplier=...).epsilon(delta), or the command epsilon"
 )
 _RATE = "the probability of joining a step belongs to the sampling scheme, as in Poisson(rate=0.01)"
 _NOISE = (

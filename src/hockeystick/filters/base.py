@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
+from hockeystick._foreign import known_names_only
 from hockeystick.fdp.schedule import EqualSteps
 from hockeystick.filters.audit import Audit, audit_of
 from hockeystick.filters.charging import Charging
@@ -102,6 +103,7 @@ class Filter(Charging):
 
     # -- the interface ----------------------------------------------------------------------------
 
+    @known_names_only
     def request(
         self,
         *,

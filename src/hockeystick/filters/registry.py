@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from inspect import isclass, signature
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
+from hockeystick._foreign import with_known_names
 from hockeystick._validate import concrete
 from hockeystick.errors import InvalidParameter
 
@@ -79,7 +80,7 @@ def register(filter_class: Class) -> Class:
     name = filter_class.__name__
     if _REGISTERED.setdefault(name, filter_class) is not filter_class:
         raise InvalidParameter("filter_class", "one whose name is not registered yet", name)
-    return filter_class
+    return with_known_names(filter_class)
 
 
 def _check(filter_class: Any) -> None:
