@@ -172,7 +172,9 @@ def _checked_target(
     if plan.mechanism is not None:
         raise UnsupportedPlan(
             "A plan with a mechanism of its own has no noise multiplier to calibrate; "
-            "leave mechanism=None for the Gaussian mechanism."
+            "leave mechanism=None for the Gaussian mechanism, or ask account(plan) what this one "
+            "guarantees.",
+            page="docs/how-to-choose.md#a-method",
         )
     refuse_unsupported(plan)
     return target
