@@ -21,7 +21,7 @@ def test_every_candidate_meets_the_target(compared):
     """With its own noise, and not by much."""
     for one in compared:
         noise = one.calibration.noise_multiplier
-        guarantee = hs.account(one.plan, noise_multiplier=noise, accuracy=2e-4)
+        guarantee = hs.account(one.plan, noise_multiplier=noise)
         assert 3.0 * (1 - 1e-3) <= guarantee.epsilon(1e-5) <= 3.0
         assert one.answer.value <= 3.0
 

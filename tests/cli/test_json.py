@@ -71,7 +71,7 @@ def test_the_question_is_beside_the_plan(command: Command) -> None:
         "quantity": "noise_multiplier",
         "epsilon": 1.0,
         "delta": 1e-5,
-        "accuracy": 2e-4,
+        "accuracy": 1e-3,
         "direction": "add",
     }
     assert (content["plan"]["examples"], content["plan"]["expected_batch_size"]) == (7, 7.0)

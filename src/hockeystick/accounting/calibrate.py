@@ -20,17 +20,19 @@ from hockeystick.errors import InvalidParameter, PrecisionError, UnsupportedPlan
 from hockeystick.guarantee import Guarantee
 from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.plan import Plan, require_plan
+from hockeystick.profile import DEFAULT_ACCURACY
 
 if TYPE_CHECKING:
     from hockeystick.montecarlo.verifier import DrawPlan
 
-__all__ = ["FINE_ACCURACY", "Calibration", "calibrate", "draws_to_calibrate"]
+__all__ = ["Calibration", "calibrate", "draws_to_calibrate"]
 
 # The search comes near the answer at a low accuracy and with a tenth of the budget; only the last
 # few evaluations cost what the answer's accuracy costs.
-COARSE_ACCURACY, COARSE_BUDGET, FINE_ACCURACY = 0.02, 0.1, 2e-4
-# The answer's epsilon is below the target by at most this, relatively, or by the accuracy.
-TOLERANCE = 2e-4
+COARSE_ACCURACY, COARSE_BUDGET = 0.02, 0.1
+# The answer's epsilon is below the target by at most this, relatively; by the accuracy where that is
+# coarser than the default, so that a quick search stays quick.
+TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,8 @@ class Calibration:
     noise_multiplier
         The standard deviation of the noise over the clip norm.
     guarantee
-        What a run with this noise guarantees; `guarantee.epsilon(delta) <= epsilon`.
+        What a run with this noise guarantees, as `account` gives it for the same settings;
+        `guarantee.epsilon(delta) <= epsilon`.
     epsilon, delta
         The target.
     evaluations
@@ -71,7 +74,7 @@ def calibrate(
     delta: float,
     method: str | MonteCarlo = "auto",
     direction: str = "both",
-    accuracy: float = FINE_ACCURACY,
+    accuracy: float = DEFAULT_ACCURACY,
     budget: float = DEFAULT_BUDGET,
     start: float | None = None,
 ) -> Calibration:
@@ -79,8 +82,9 @@ def calibrate(
 
     epsilon falls with the noise, nearly as a power of it over short distances, so a secant search
     on log epsilon against log noise takes a handful of evaluations, most of them at low accuracy.
-    The answer meets the target with the proven upper bound and, at the default accuracy, has at
-    most about 0.1 % more noise than the bound needs.
+    The answer meets the target as `account` with the same settings evaluates it, to the last digit;
+    with the default ones so do statements and `hockeystick verify`. At the default accuracy it has
+    at most about 0.1 % more noise than the bound needs.
 
     With `MonteCarlo`, candidates below the proven noise are tested by draws, the noisiest first
     [DongGanesh26, Algorithm 5]; the guarantee is of kind "verified".
@@ -197,7 +201,7 @@ def _searched(target: _Target, method: str, accuracy: float, start: float | None
         lambda noise: evaluations.epsilon(noise, accuracy, target.budget),
         target.epsilon,
         start=near,
-        tolerance=max(TOLERANCE, accuracy),
+        tolerance=TOLERANCE if accuracy <= DEFAULT_ACCURACY else accuracy,
     )
     assert evaluations.met is not None
     return Calibration(

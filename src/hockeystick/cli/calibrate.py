@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hockeystick.accounting.calibrate import FINE_ACCURACY, draws_to_calibrate
+from hockeystick.accounting.calibrate import draws_to_calibrate
 from hockeystick.accounting.calibrate import calibrate as find_noise
 from hockeystick.cli.answers import MethodAnswer
 from hockeystick.cli.draw_plans import show_draw_plans
@@ -19,6 +19,7 @@ from hockeystick.cli.options import (
 from hockeystick.cli.plans import described, plan_from
 from hockeystick.cli.question import Question, Spot
 from hockeystick.errors import InvalidParameter
+from hockeystick.profile import DEFAULT_ACCURACY
 from hockeystick.report.progress import Update, progress
 
 __all__ = ["calibrate"]
@@ -37,7 +38,7 @@ def calibrate(
 ) -> None:
     """The noise multiplier that a run needs for a wanted (epsilon, delta)."""
     plan = plan_from(run)
-    accuracy = accounting.accuracy_or(FINE_ACCURACY)
+    accuracy = accounting.accuracy_or(DEFAULT_ACCURACY)
     if not accounting.by_draws:
         drawing.refuse()
         if dry_run:
