@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hockeystick._foreign import with_known_names
 from hockeystick.errors import InvalidParameter
 from hockeystick.profile import Profile
 from hockeystick.randomness import RandomSource
@@ -19,6 +20,7 @@ from hockeystick.strategies import NoiseStream, Strategy, identity
 __all__ = ["Plan", "require_plan"]
 
 
+@with_known_names
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """A run: how batches are drawn, for how many steps, with which noise.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hockeystick import _validate as check
+from hockeystick._foreign import known_names_only
 from hockeystick.accounting.account import (
     DEFAULT_BUDGET,
     account,
@@ -65,6 +66,7 @@ class Calibration:
     evaluations: int
 
 
+@known_names_only
 def calibrate(
     plan: Plan,
     *,

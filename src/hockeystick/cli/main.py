@@ -82,7 +82,8 @@ def _(error: InvalidParameter) -> str:
     part, _, whole = error.name.rpartition(" in ")
     option = f"{part} in --{whole}" if part else f"--{whole.replace('_', '-')}"
     got = "" if error.value is None else f", got {shown(error.value)}"
-    return f"{option} must be {error.allowed}{got}."
+    page = f" See {error.page}." if error.page else ""
+    return f"{option} must be {error.allowed}{got}.{page}"
 
 
 @_message.register(USAGE_ERROR)

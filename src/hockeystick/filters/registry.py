@@ -23,6 +23,7 @@ __all__ = [
     "parameters_of",
     "register",
     "registered",
+    "registered_class",
     "require_keywords",
     "require_registered",
 ]
@@ -95,6 +96,11 @@ def registered() -> tuple[type[Describable], ...]:
     return tuple(_REGISTERED.values())
 
 
+def registered_class(name: str) -> type[Describable] | None:
+    """The class of that name; None if nobody registered one."""
+    return _REGISTERED.get(name)
+
+
 def require_registered(filter_class: type[Describable]) -> str:
     """The registered name of the class; `InvalidParameter` if it has none."""
     name = filter_class.__name__
@@ -122,7 +128,7 @@ def from_description(description: Mapping[str, Any]) -> Describable:
     >>> import hockeystick as hs
     >>> described = hs.filters.Gaussian(mu=0.5).describe()
     >>> hs.filters.from_description(described)
-    Gaussian(kind='proven', spent=0, budget=0.25, unit='mu^2')
+    Gaussian(kind='proven', spent=0, budget=0.25, unit='mu^2', guarantee='mu 0.5')
     """
     # Individual budgets name their rule after a space.
     name = described_name(description).partition(" ")[0]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from inspect import isclass
 from typing import Any, TypeVar
 
+from hockeystick._foreign import with_known_names
 from hockeystick._validate import concrete
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import RandomSource, generator
@@ -106,7 +107,7 @@ def register(scheme: Scheme) -> Scheme:
     known = SCHEMES.setdefault(scheme.name, scheme)
     if known is not scheme:
         raise InvalidParameter("scheme", f"named other than {known.__qualname__}", scheme.name)
-    return scheme
+    return with_known_names(scheme, methods=("__init__", "for_batch_size"))
 
 
 def _check(scheme: Any) -> None:
