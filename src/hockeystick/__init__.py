@@ -33,7 +33,7 @@ from hockeystick.schemes import (
 
 if TYPE_CHECKING:
     from hockeystick import fdp, filters, ledger, training
-    from hockeystick.accounting.compare import Compared, compare
+    from hockeystick.accounting.compare import Compared, compare, steps_for
     from hockeystick.montecarlo.estimate import (
         Estimate,
         estimate_delta,
@@ -59,6 +59,7 @@ _ON_DEMAND = {
     "estimate_noise": "montecarlo.noise_estimate",
     "estimate_profile": "montecarlo.estimate",
     "estimate_profiles": "montecarlo.estimate",
+    "steps_for": "accounting.compare",
     "verify": "montecarlo.verify",
 }
 _PACKAGES_ON_DEMAND = ("fdp", "filters", "ledger", "torch", "training")
@@ -101,6 +102,7 @@ __all__ = [
     "ledger",
     "methods",
     "schemes",
+    "steps_for",
     "strategies",
     "training",
     "verify",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import hockeystick as hs
-from hockeystick.accounting.compare import candidates
+from hockeystick.accounting.candidates import RunSize, candidates
 from hockeystick.errors import InvalidParameter
 
 RUN = {"examples": 300, "batch_size": 100, "steps": 10}
@@ -37,7 +37,7 @@ def test_best_first(compared):
 
 def test_candidates_have_the_batch_size():
     """Each has the wanted expected batch."""
-    plans = list(candidates(**RUN))
+    plans = candidates(RunSize(**RUN))
     assert len(plans) >= 6
     for plan in plans:
         assert plan.sampling.expected_batch_size(300) == pytest.approx(100, rel=1e-12)
@@ -47,19 +47,17 @@ def test_min_sep_excludes_as_many_steps_as_there_are_bands():
     """Where the batch leaves room for exclusion; the rate is below one."""
     plans = list(hs.MinSep.candidates(batch_size=100, examples=1000, steps=20))
     assert [plan.sampling.separation for plan in plans] == [4]
-    assert plans[0].strategy.bands == 4
+    assert plans[0].parameters == {"bands": 4}
     assert plans[0].sampling.rate < 1
 
 
 def test_candidates_that_make_no_sense_are_left_out():
     """No more bands than steps or than the data allow; a full batch only if it is one."""
-    assert {plan.sampling.name for plan in candidates(examples=10, batch_size=10, steps=1)} == {
-        "full-batch",
-        "poisson",
-    }
-    for plan in candidates(examples=100, batch_size=30, steps=3):
-        assert plan.strategy.parameters.get("bands", 1) <= 3
-        assert plan.sampling.name != "full-batch"
+    everything = candidates(RunSize(examples=10, batch_size=10, steps=1))
+    assert {plan.sampling.name for plan in everything} == {"full-batch", "poisson"}
+    for one in candidates(RunSize(examples=100, batch_size=30, steps=3)):
+        assert one.parameters.get("bands", 1) <= 3
+        assert one.sampling.name != "full-batch"
 
 
 @pytest.mark.parametrize("name", ["epsilon", "delta", "examples", "batch_size", "steps"])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.accounting.compare import candidates
+from hockeystick.accounting.candidates import RunSize, candidates
 from hockeystick.schemes import SCHEMES, DominatingPair, Missing, Sampling
 from hockeystick.schemes.pairs import step_of
 from hockeystick.schemes.simulation import Simulation, missing_simulation, runs_of
@@ -244,7 +244,7 @@ def test_patterns_are_attained_only_where_participation_is_known() -> None:
 
 def test_candidates_are_plans_of_their_own_scheme() -> None:
     """Every scheme proposes itself, with batches of the wanted size."""
-    found = list(candidates(examples=32, batch_size=8, steps=8))
+    found = candidates(RunSize(examples=32, batch_size=8, steps=8))
     proposing = {plan.sampling.name for plan in found}
     assert proposing <= SCHEMES.keys()
     for name in proposing:

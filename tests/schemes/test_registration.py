@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.accounting.compare import candidates
+from hockeystick.accounting.candidates import RunSize, candidates
 from hockeystick.cli.main import main
 from hockeystick.schemes import (
     SCHEMES,
@@ -122,7 +122,7 @@ def test_the_command_line_knows_it(
 
 def test_compare_and_statements_know_it(registered: type[Sampling]) -> None:
     """It is tried beside the others, and a plan that was written down is built again."""
-    tried = [plan.sampling for plan in candidates(examples=100, batch_size=10, steps=4)]
+    tried = [plan.sampling for plan in candidates(RunSize(examples=100, batch_size=10, steps=4))]
     assert Weekly(rate=0.2, period=2) in tried
     written = sampling_object(PLAN.sampling)
     again = plan_from(scheme=written, strategy=strategy_object(PLAN.strategy), steps=70)

@@ -7,7 +7,7 @@ import pytest
 
 from hockeystick import strategies
 from hockeystick.strategies.band_mf import _objective
-from hockeystick.strategies.objective import error_weights
+from hockeystick.strategies.workloads import error_weights, weighted_squares
 from references.factorizations import dense, error_times_sensitivity, generic_minimum
 
 GOLDEN = {2: 504.2337, 4: 257.0400, 8: 134.0954, 16: 72.8399, 32: 42.0246, 64: 26.2678}
@@ -49,21 +49,25 @@ def test_long_runs(n, bands, error):
     """The objective is flat at the answer, and it is better than its neighbours."""
     strategy = strategies.band_mf(n, bands, error=error)
     c = strategy.coefficients
-    value, gradient = _objective(c, np.ones(n), error_weights(error, n))
+    value, gradient = _objective(c, np.ones(n), weighted_squares(error_weights(error, n)))
     # Steps of one part in a thousand in any coefficient change the value much less.
     assert np.abs(gradient * c).max() <= 1e-4 * value
     for k in range(1, bands):
         for factor in (0.999, 1.001):
             moved = c.copy()
             moved[k] *= factor
-            assert _objective(moved, np.ones(n), error_weights(error, n))[0] > value
+            assert (
+                _objective(moved, np.ones(n), weighted_squares(error_weights(error, n)))[0] > value
+            )
 
 
 def test_the_objective_is_the_error_at_unit_norm():
     """What is minimised is what is reported afterwards."""
     for error in ("mean", "max"):
         strategy = strategies.band_mf(50, 4, error=error)
-        value, _ = _objective(strategy.coefficients, np.ones(50), error_weights(error, 50))
+        value, _ = _objective(
+            strategy.coefficients, np.ones(50), weighted_squares(error_weights(error, 50))
+        )
         assert error_of(strategy, error) == pytest.approx(value, rel=1e-12)
 
 

@@ -11,7 +11,8 @@ from hockeystick.strategies.band_inv_mf import _objective as inverse_objective
 from hockeystick.strategies.band_mf import _objective as banded_objective
 from hockeystick.strategies.blt import _objective as buffered_objective
 from hockeystick.strategies.blt import _start
-from hockeystick.strategies.objective import error_weights, participation_series
+from hockeystick.strategies.objective import participation_series
+from hockeystick.strategies.workloads import error_weights, weighted_squares
 from references.factorizations import dense, error_times_sensitivity
 
 N = 11
@@ -43,11 +44,11 @@ def given(error, decay, participation):
     """Weights, target and pattern."""
     separation, participations = participation
     pattern = participation_series(N, separation=separation, participations=participations)
-    weights = error_weights(error, N)
+    measure = weighted_squares(error_weights(error, N))
     return {
         "target": strategies.momentum(N, decay=decay),
         "pattern": pattern,
-        "weights": weights,
+        "measure": measure,
     }
 
 
@@ -57,10 +58,10 @@ def test_banded(error, decay):
     """In the coefficients; the value is the error of the dense matrices."""
     c = np.array([1.0, 0.7, 0.4, 0.3])
     target = strategies.momentum(N, decay=decay)
-    weights = error_weights(error, N)
-    assert_gradient(lambda x: banded_objective(x, target, weights), c)
+    measure = weighted_squares(error_weights(error, N))
+    assert_gradient(lambda x: banded_objective(x, target, measure), c)
     expected = error_times_sensitivity(dense(c, N), target, error, [0])
-    assert banded_objective(c, target, weights)[0] == pytest.approx(expected, rel=1e-12)
+    assert banded_objective(c, target, measure)[0] == pytest.approx(expected, rel=1e-12)
 
 
 @CASES

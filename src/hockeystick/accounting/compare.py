@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+
+import numpy.typing as npt
 
 from hockeystick import _validate as check
 from hockeystick._foreign import known_names_only
 from hockeystick.accounting.calibrate import Calibration, calibrate
+from hockeystick.accounting.candidates import RunSize, candidates, plan_of, steps_for
 from hockeystick.guarantee import Answer
 from hockeystick.plan import Plan
-from hockeystick.schemes import SCHEMES, Sampling
-from hockeystick.schemes.batches import batch_size_within
-from hockeystick.strategies import identity
+from hockeystick.schemes import Candidate, Sampling
+from hockeystick.strategies import Strategy
+from hockeystick.strategies.workloads import Workload
 
-__all__ = ["Compared", "candidates", "compare"]
+__all__ = ["Compared", "compare", "compare_run", "steps_for"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,10 @@ class Compared:
         The noise with its guarantee.
     seconds
         How long it took to make the strategy and to find the noise.
+    workload
+        What the error is of: prefix sums if it is None.
+    baseline
+        Whether this is plain DP-SGD: Poisson batches and independent noise.
 
     Examples
     --------
@@ -43,6 +50,8 @@ class Compared:
     plan: Plan
     calibration: Calibration
     seconds: float
+    workload: Workload = None
+    baseline: bool = False
 
     @cached_property
     def answer(self) -> Answer:
@@ -50,23 +59,14 @@ class Compared:
         return self.calibration.guarantee.answer(delta=self.calibration.delta)
 
     @cached_property
+    def unit_error(self) -> float:
+        """The mean squared error at noise multiplier 1 and clip norm 1."""
+        return self.plan.strategy.mean_squared_error(self.workload)
+
+    @property
     def mean_squared_error(self) -> float:
-        """noise_multiplier^2 times the strategy's error: of the prefix sums, at clip norm 1."""
-        return self.calibration.noise_multiplier**2 * self.plan.strategy.mean_squared_error()
-
-
-def candidates(*, examples: int, batch_size: float, steps: int) -> Iterator[Plan]:
-    """Plans with the wanted expected batch size, made one after the other.
-
-    Every registered scheme says what it would try. Optimised strategies are made on the way, so the
-    time to the next plan counts as its own.
-    """
-    size, examples = batch_size_within(batch_size, examples=examples)
-    steps = check.positive_integer("steps", steps)
-    for scheme in SCHEMES.values():
-        for one in scheme.candidates(batch_size=size, examples=examples, steps=steps):
-            strategy = identity(steps) if one.strategy is None else one.strategy
-            yield Plan(sampling=one.sampling, steps=steps, strategy=strategy)
+        """noise_multiplier^2 times the strategy's error, at clip norm 1."""
+        return self.calibration.noise_multiplier**2 * self.unit_error
 
 
 @known_names_only
@@ -74,25 +74,46 @@ def compare(
     *,
     examples: int,
     batch_size: float,
-    steps: int,
     epsilon: float,
     delta: float,
+    steps: int | None = None,
+    epochs: float | None = None,
+    schemes: Collection[str] | None = None,
+    quick: bool = False,
+    momentum: float = 0.0,
+    learning_rates: str | npt.ArrayLike | None = None,
+    examples_per_user: int | None = None,
     update: Callable[[str], None] = lambda text: None,
+    found: Callable[[Compared], None] = lambda one: None,
 ) -> list[Compared]:
     """Every scheme and strategy that is known for such a run, the smallest error first.
 
     All are calibrated to (epsilon, delta) with the tightest proven method and compared by the mean
-    squared error of the noise in the prefix sums, which is what training is affected by. Noise
+    squared error of the noise in the iterates, which is what training is affected by. Noise
     multipliers of different strategies mean different things.
 
     Parameters
     ----------
-    examples, batch_size, steps
+    examples, batch_size
         The size of the run; `batch_size` is an expectation.
     epsilon, delta
         The guarantee that all of them give.
+    steps, epochs
+        The number of updates or, instead, of passes over the data, as for `steps_for`.
+    schemes
+        Names of the schemes to try; all by default.
+    quick
+        Only candidates whose accounting is a closed form or a tight convolution: seconds where
+        others take minutes.
+    momentum, learning_rates
+        What the optimizer does with the gradients, as for `strategies.iterates`. Strategies are
+        optimised for it, and errors are of its iterates, in units of the largest learning rate.
+    examples_per_user
+        Protect users, each of whom has as many examples; by default every example by itself.
     update
-        Is called with a sentence that says which plan is calibrated.
+        Is called with a sentence: what is calibrated, which of how many, about the time left.
+    found
+        Is called with each result as it comes, the quick ones first.
 
     Returns
     -------
@@ -106,14 +127,38 @@ def compare(
     >>> found[0].plan.sampling.name
     'full-batch'
     """
+    run = RunSize(
+        examples=examples,
+        batch_size=batch_size,
+        steps=steps,  # type: ignore[arg-type]  # None with epochs
+        epochs=epochs,
+        momentum=momentum,
+        learning_rates=learning_rates,
+        examples_per_user=examples_per_user,
+    )
+    tried = candidates(run, schemes=schemes, quick=check.boolean("quick", quick))
+    return compare_run(run, tried, epsilon=epsilon, delta=delta, update=update, found=found)
+
+
+def compare_run(
+    run: RunSize,
+    tried: Sequence[Candidate],
+    *,
+    epsilon: float,
+    delta: float,
+    update: Callable[[str], None] = lambda text: None,
+    found: Callable[[Compared], None] = lambda one: None,
+) -> list[Compared]:
+    """The candidates with their noise, the smallest error first."""
     check.wanted_epsilon("epsilon", epsilon)
     check.small_probability("delta", delta)
-    plans = candidates(examples=examples, batch_size=batch_size, steps=steps)
-    found: list[Compared] = []
+    results: list[Compared] = []
     per_column: dict[Sampling, float] = {}
-    start = time.perf_counter()
-    for plan in plans:
-        update(f"Calibrating {plan.sampling.name} with {plan.strategy.name} ...")
+    clock = _Clock(tried)
+    for number, candidate in enumerate(tried):
+        update(f"{number + 1} of {len(tried)}: {_text(candidate)}{clock.left(number)}")
+        start = time.perf_counter()
+        plan = plan_of(candidate, run)
         longest = float(plan.strategy.column_norms.max())
         # A scheme needs about the same noise per length of a column, whatever the strategy.
         guess = per_column.get(plan.sampling)
@@ -124,7 +169,50 @@ def compare(
             start=None if guess is None else guess * longest,
         )
         per_column[plan.sampling] = calibration.noise_multiplier / longest
-        now = time.perf_counter()
-        found.append(Compared(plan, calibration, now - start))
-        start = now
-    return sorted(found, key=lambda one: one.mean_squared_error)
+        seconds = time.perf_counter() - start
+        clock.took.append(seconds)
+        results.append(Compared(plan, calibration, seconds, run.workload, candidate.baseline))
+        found(results[-1])
+    return sorted(results, key=lambda one: one.mean_squared_error)
+
+
+def _text(candidate: Candidate) -> str:
+    """Scheme and strategy, with what it is parametrised by."""
+    made = candidate.strategy
+    if made is None:
+        return f"{candidate.sampling.name}, independent noise"
+    name = str(made.name if isinstance(made, Strategy) else getattr(made, "__name__", "strategy"))
+    size = ", ".join(
+        f"{candidate.parameters[one]} {one}"
+        for one in ("bands", "buffers")
+        if one in candidate.parameters
+    )
+    return f"{candidate.sampling.name}, {name.replace('_', '-')}" + (f", {size}" if size else "")
+
+
+class _Clock:
+    """How long the rest takes: what candidates declare, by how much that was off so far.
+
+    The ones of the same scheme and declared time count where there are any; otherwise all do.
+    """
+
+    def __init__(self, tried: Sequence[Candidate]) -> None:
+        self._tried = tried
+        self.took: list[float] = []
+
+    def left(self, number: int) -> str:
+        """About the time for candidate `number` and all later ones, as a clause."""
+        if not self.took:
+            return ""
+        seconds = sum(self._expected(one) for one in self._tried[number:])
+        if seconds < 100:
+            return f"; about {max(seconds, 1):.0f} s left"
+        return f"; about {seconds / 60:.0f} min left"
+
+    def _expected(self, one: Candidate) -> float:
+        done = list(zip(self._tried, self.took, strict=False))
+        kind = (one.sampling.name, one.seconds)
+        alike = [t for c, t in done if (c.sampling.name, c.seconds) == kind]
+        if alike:
+            return sum(alike) / len(alike)
+        return one.seconds * sum(self.took) / sum(c.seconds for c, _ in done)

@@ -202,6 +202,13 @@ class Sampling(ABC):
         """What `compare` tries for a run of this size, from cheap to expensive; nothing here."""
         return iter(())
 
+    @classmethod
+    def user_candidates(
+        cls, *, batch_size: float, attribution: Attribution, steps: int
+    ) -> Iterator[Candidate]:
+        """The same where users with several examples are protected; nothing here."""
+        return iter(())
+
 
 CAPABILITIES = frozenset(
     name

@@ -6,8 +6,8 @@ one of these objects, or `Missing` with the reason. The questions are the method
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from hockeystick.profile import Profile
@@ -227,7 +227,12 @@ class Equivalent(NamedTuple):
     exact: bool
 
 
-class Candidate(NamedTuple):
+# A candidate that takes no longer is quick.
+QUICK = 5.0
+
+
+@dataclass(frozen=True)
+class Candidate:
     """What `compare` tries.
 
     Attributes
@@ -235,11 +240,27 @@ class Candidate(NamedTuple):
     sampling
         The scheme.
     strategy
-        The strategy; None for independent noise.
+        A strategy, or a factorization that is called with the steps, the `parameters` and, if it
+        takes one, the workload; None for independent noise.
+    parameters
+        What the factorization is called with.
+    seconds
+        About how long calibration takes for two thousand steps on one core. Candidates are tried in
+        this order. Up to five seconds are quick: a closed form, or a convolution that is tight.
+    baseline
+        Whether this is plain DP-SGD, which the others are compared with.
     """
 
     sampling: Sampling
-    strategy: Strategy | None = None
+    strategy: Strategy | Callable[..., Strategy] | None = None
+    parameters: Mapping[str, int] = field(default_factory=dict)
+    seconds: float = 60.0
+    baseline: bool = False
+
+    @property
+    def quick(self) -> bool:
+        """Whether `compare(quick=True)` tries it."""
+        return self.seconds <= QUICK
 
 
 @dataclass(frozen=True)

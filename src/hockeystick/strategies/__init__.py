@@ -15,15 +15,17 @@ from hockeystick.strategies.band_inv_mf import band_inv_mf
 from hockeystick.strategies.band_mf import band_mf
 from hockeystick.strategies.blt import blt
 from hockeystick.strategies.columns import Sensitivity
+from hockeystick.strategies.iterates import Iterates, iterates, learning_rates
 from hockeystick.strategies.matrix import from_matrix
 from hockeystick.strategies.noise import NoiseStream
-from hockeystick.strategies.objective import momentum, prefix_sums
 from hockeystick.strategies.square_root import bisr, bsr
 from hockeystick.strategies.strategy import Strategy
 from hockeystick.strategies.toeplitz import from_coefficients, identity
+from hockeystick.strategies.workloads import momentum, prefix_sums
 
 __all__ = [
     "FACTORIZATIONS",
+    "Iterates",
     "NoiseStream",
     "Sensitivity",
     "Strategy",
@@ -35,6 +37,8 @@ __all__ = [
     "from_coefficients",
     "from_matrix",
     "identity",
+    "iterates",
+    "learning_rates",
     "momentum",
     "prefix_sums",
     "register",

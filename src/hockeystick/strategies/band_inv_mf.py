@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 
 from hockeystick._numerics import series
 from hockeystick._numerics.law import FloatArray
-from hockeystick.strategies.objective import Error, Workload, minimised, objective_for
+from hockeystick.strategies.objective import minimised, objective_for
 from hockeystick.strategies.square_root import inverse_root_coefficients
 from hockeystick.strategies.strategy import bands_within
 from hockeystick.strategies.toeplitz import Toeplitz
+from hockeystick.strategies.workloads import Error, Measure, Workload
 
 __all__ = ["band_inv_mf"]
 
@@ -44,7 +45,8 @@ def band_inv_mf(
     error
         "mean" minimises the mean squared error, "max" the largest.
     workload
-        Coefficients of the workload, such as `momentum`; prefix sums by default.
+        What the error is of: `iterates`, or the coefficients of a Toeplitz matrix such as
+        `momentum`; prefix sums by default.
 
     Returns
     -------
@@ -72,7 +74,7 @@ def band_inv_mf(
     def objective(fractions: FloatArray) -> tuple[float, FloatArray]:
         d = _inverse(fractions)
         value, gradient = _objective(
-            d, target=goal.target, pattern=goal.pattern, separation=gap, weights=goal.weights
+            d, target=goal.target, pattern=goal.pattern, separation=gap, measure=goal.measure
         )
         return value, _chain(fractions, d, gradient)
 
@@ -119,7 +121,7 @@ def _objective(
     target: FloatArray,
     pattern: FloatArray,
     separation: int,
-    weights: FloatArray,
+    measure: Measure,
 ) -> tuple[float, FloatArray]:
     """Squared error of target * d times a bound on the squared sensitivity of 1 / d; gradient in d.
 
@@ -128,12 +130,12 @@ def _objective(
     """
     n = target.size
     b = series.multiply(d, target, n)
-    error = float((weights * b) @ b)
+    error, in_b = measure(b)
     c = series.divide(series.padded(np.ones(1), n), d)
     source = _envelope_source(c, separation)
     total = series.multiply(pattern, c[source], n)
     length = float(total @ total)
-    of_error = 2.0 * series.correlation(weights * b, target, d.size)
+    of_error = series.correlation(in_b, target, d.size)
     in_c = np.zeros(n)
     np.add.at(in_c, source, 2.0 * series.correlation(total, pattern, n))
     # c changes with d_j by -z^j c^2.

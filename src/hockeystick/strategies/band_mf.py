@@ -6,9 +6,10 @@ import numpy as np
 
 from hockeystick._numerics import series
 from hockeystick._numerics.law import FloatArray
-from hockeystick.strategies.objective import Error, Workload, minimised, objective_for
+from hockeystick.strategies.objective import minimised, objective_for
 from hockeystick.strategies.strategy import bands_within
 from hockeystick.strategies.toeplitz import Toeplitz
+from hockeystick.strategies.workloads import Error, Measure, Workload
 
 __all__ = ["band_mf"]
 
@@ -40,7 +41,8 @@ def band_mf(
     error
         "mean" minimises the mean squared error, "max" the largest.
     workload
-        Coefficients of the workload, such as `momentum`; prefix sums by default.
+        What the error is of: `iterates`, or the coefficients of a Toeplitz matrix such as
+        `momentum`; prefix sums by default.
 
     Returns
     -------
@@ -59,7 +61,7 @@ def band_mf(
 
     def objective(ratios: FloatArray) -> tuple[float, FloatArray]:
         c = series.from_ratios(ratios)
-        value, gradient = _objective(c, goal.target, goal.weights)
+        value, gradient = _objective(c, goal.target, goal.measure)
         # c_k is a multiple of each of the ratios up to k.
         return value, np.cumsum((gradient * c)[:0:-1])[::-1] / ratios
 
@@ -74,15 +76,15 @@ def band_mf(
     )
 
 
-def _objective(c: FloatArray, target: FloatArray, weights: FloatArray) -> tuple[float, FloatArray]:
-    """sum_k w_k b_k^2 times the sum of c_j^2, b the series target / c, and its gradient in c.
+def _objective(c: FloatArray, target: FloatArray, measure: Measure) -> tuple[float, FloatArray]:
+    """The measure of b = target / c, a series, times the sum of c_j^2, and its gradient in c.
 
     b_k changes with c_j by -(z^j b / c)_k, so the gradient of the first factor is a correlation of
     b with the adjoint filter's output.
     """
     b = series.divide(target, c)
-    error = float((weights * b) @ b)
+    error, in_b = measure(b)
     norm = float(c @ c)
-    back = series.adjoint_divide(weights * b, c)
-    gradient = -2.0 * norm * series.correlation(back, b, c.size) + 2.0 * error * c
+    back = series.adjoint_divide(in_b, c)
+    gradient = -norm * series.correlation(back, b, c.size) + 2.0 * error * c
     return error * norm, gradient

@@ -8,10 +8,11 @@ import numpy as np
 
 from hockeystick._numerics import series
 from hockeystick._numerics.law import FloatArray
-from hockeystick.strategies.objective import Error, Workload, minimised, objective_for
+from hockeystick.strategies.objective import minimised, objective_for
 from hockeystick.strategies.recurrence import BufferedRecurrence
 from hockeystick.strategies.strategy import bands_within
 from hockeystick.strategies.toeplitz import Toeplitz
+from hockeystick.strategies.workloads import Error, Measure, Workload
 
 __all__ = ["blt"]
 
@@ -52,7 +53,8 @@ def blt(
     error
         "mean" minimises the mean squared error, "max" the largest.
     workload
-        Coefficients of the workload, such as `momentum`; prefix sums by default.
+        What the error is of: `iterates`, or the coefficients of a Toeplitz matrix such as
+        `momentum`; prefix sums by default.
 
     Returns
     -------
@@ -76,7 +78,7 @@ def blt(
     )
 
     def objective(x: FloatArray) -> tuple[float, FloatArray]:
-        return _objective(x, target=goal.target, pattern=goal.pattern, weights=goal.weights)
+        return _objective(x, target=goal.target, pattern=goal.pattern, measure=goal.measure)
 
     bounds = (-LARGEST_LOGIT, LARGEST_LOGIT)
     found = (
@@ -129,7 +131,7 @@ def _coefficients(decays: FloatArray, multiples: FloatArray, n: int) -> FloatArr
 
 
 def _objective(
-    x: FloatArray, *, target: FloatArray, pattern: FloatArray, weights: FloatArray
+    x: FloatArray, *, target: FloatArray, pattern: FloatArray, measure: Measure
 ) -> tuple[float, FloatArray]:
     """Squared error of target / c times the squared length of pattern * c, and its gradient."""
     from hockeystick.strategies.recurrence_kernels import buffered_adjoint, buffered_divide
@@ -139,11 +141,11 @@ def _objective(
     powers = _powers(decays, n)
     c = np.concatenate(([1.0], multiples @ powers))
     b = buffered_divide(target, decays, multiples)
-    error = float((weights * b) @ b)
+    error, in_b = measure(b)
     total = series.multiply(pattern, c, n)
     length = float(total @ total)
-    back = buffered_adjoint(weights * b, decays, multiples)
-    of_error = -2.0 * series.correlation(back, b, n)
+    back = buffered_adjoint(in_b, decays, multiples)
+    of_error = -series.correlation(back, b, n)
     of_length = 2.0 * series.correlation(total, pattern, n)
     in_c = (length * of_error + error * of_length)[1:]
     # c_k = w r^(k-1): its derivative in log w is itself, in the logit of r (k-1) (1-r) c_k.

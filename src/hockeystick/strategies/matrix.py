@@ -12,9 +12,9 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick._validate import diagonal_entries, entries, vector
 from hockeystick.errors import InvalidParameter
 from hockeystick.strategies.columns import Sensitivity, certified_sensitivity
-from hockeystick.strategies.objective import Workload, workload_coefficients
 from hockeystick.strategies.recurrence import Recurrence, RowByRowRecurrence
 from hockeystick.strategies.strategy import Strategy
+from hockeystick.strategies.workloads import Workload, as_workload
 
 __all__ = ["Matrix", "from_matrix"]
 
@@ -116,17 +116,12 @@ class Matrix(Strategy):
         """Rows x of A C^-1 solve C^T x = a for the rows a of A."""
         from scipy.linalg import solve_banded
 
-        coefficients = workload_coefficients(workload, self.steps)
         transposed = self._transposed_bands()
-        position = np.arange(self.steps)[:, None]
-        result = np.empty(self.steps)
-        for start in range(0, self.steps, COLUMNS):
-            rows = np.arange(start, min(start + COLUMNS, self.steps))
-            lag = rows - position
-            right = np.where(lag >= 0, coefficients[np.maximum(lag, 0)], 0.0)
-            solved = solve_banded((0, self.bands - 1), transposed, right)
-            result[rows] = np.einsum("ij,ij->j", solved, solved)
-        return result
+        errors = []
+        for rows in as_workload(workload, self.steps).row_blocks(COLUMNS):
+            solved = solve_banded((0, self.bands - 1), transposed, rows.T)
+            errors.append(np.einsum("ij,ij->j", solved, solved))
+        return np.concatenate(errors)
 
     def to_matrix(self) -> FloatArray:
         """C in full."""

@@ -1,40 +1,31 @@
-"""What a strategy is good for: workloads, and the objective that optimised strategies minimise.
+"""The objective that optimised strategies minimise.
 
-The error of a strategy is that of A C^-1 Z. A is the workload: what is computed from the noisy
-gradients, as a lower-triangular Toeplitz matrix. Gradient descent applies prefix sums; with
-momentum step t is a weighted sum of the gradients up to t.
-
-The product of squared error and squared sensitivity does not change when C is scaled, so it is
-minimised without a constraint and C is scaled afterwards. Gradients come from the adjoint
-recursions: O(n * bands) like the value itself.
+The error of a strategy is that of A C^-1 Z, A being the workload (workloads.py). The product of
+squared error and squared sensitivity does not change when C is scaled, so it is minimised without a
+constraint and C is scaled afterwards. Gradients come from the adjoint recursions, at the cost of
+the value itself: O(n * bands) for a Toeplitz A.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick._validate import choice, positive_integer, real, storable, vector
+from hockeystick._validate import positive_integer, storable
 from hockeystick.errors import InvalidParameter
+from hockeystick.strategies.workloads import (
+    Error,
+    LinearWorkload,
+    Measure,
+    Workload,
+    as_workload,
+)
 
-__all__ = [
-    "Error",
-    "Workload",
-    "error_weights",
-    "minimised",
-    "momentum",
-    "objective_for",
-    "participation_series",
-    "prefix_sums",
-    "workload_coefficients",
-]
+__all__ = ["minimised", "objective_for", "participation_series"]
 
-Workload: TypeAlias = npt.ArrayLike | None
-Error = Literal["mean", "max"]
 Function = Callable[[FloatArray], tuple[float, FloatArray]]
 
 # L-BFGS-B ends at this projected gradient of the objective's logarithm, or where an iteration gains
@@ -47,99 +38,22 @@ RESTART_GAIN = 1e-7
 TOO_LARGE = 700.0
 
 
-def prefix_sums(steps: int) -> FloatArray:
-    """The workload of ones: the iterates of gradient descent with a constant learning rate.
-
-    Parameters
-    ----------
-    steps
-        The number of updates.
-
-    Returns
-    -------
-    numpy.ndarray
-        The coefficients of the workload.
-
-    Examples
-    --------
-    >>> import hockeystick as hs
-    >>> hs.strategies.prefix_sums(3)
-    array([1., 1., 1.])
-    """
-    return np.ones(storable("steps", positive_integer("steps", steps)))
-
-
-def momentum(steps: int, *, decay: float) -> FloatArray:
-    """The workload 1 + decay + ... + decay^t: the iterates of heavy-ball momentum.
-
-    Parameters
-    ----------
-    steps
-        The number of updates.
-    decay
-        The momentum parameter, in [0, 1); 0 gives prefix sums.
-
-    Returns
-    -------
-    numpy.ndarray
-        The coefficients of the workload.
-
-    Examples
-    --------
-    >>> import hockeystick as hs
-    >>> hs.strategies.momentum(3, decay=0.5)
-    array([1.  , 1.5 , 1.75])
-    """
-    allowed = "in [0, 1)"
-    number = real("decay", decay, allowed)
-    if not 0 <= number < 1:
-        raise InvalidParameter("decay", allowed, decay)
-    count = storable("steps", positive_integer("steps", steps))
-    result: FloatArray = np.cumsum(number ** np.arange(count))
-    return result
-
-
-def workload_coefficients(workload: Workload, steps: int) -> FloatArray:
-    """The first column of the workload, prefix sums by default."""
-    if workload is None:
-        return np.ones(steps)
-    coefficients = vector("workload", workload)
-    if coefficients.ndim != 1 or not 1 <= coefficients.size <= steps:
-        allowed = f"a vector of 1 to {steps} coefficients"
-        raise InvalidParameter("workload", allowed, np.shape(workload))
-    if not np.isfinite(coefficients).all():
-        raise InvalidParameter("workload", "finite", workload)
-    result = np.zeros(steps)
-    result[: coefficients.size] = coefficients
-    return result
-
-
-def error_weights(error: Error, steps: int) -> FloatArray:
-    """Weights of the squared coefficients of A C^-1: how many rows hold each, over n; or one."""
-    weights: dict[str, FloatArray] = {
-        "mean": (steps - np.arange(steps)) / steps,
-        "max": np.ones(steps),
-    }
-    return weights[choice("error", error, weights, "'mean' or 'max'")]
-
-
-def _target(workload: Workload, steps: int) -> FloatArray:
-    """The coefficients of the workload, scaled so that the largest is 1: the minimiser stays."""
-    coefficients = workload_coefficients(workload, steps)
-    largest = float(np.abs(coefficients).max())
+def _target(workload: LinearWorkload) -> FloatArray:
+    """The series that is divided by C, scaled so that the largest is 1: the minimiser stays."""
+    largest = float(np.abs(workload.target).max())
     if not largest > 0:
-        raise InvalidParameter("workload", "not zero everywhere", workload)
-    return coefficients / largest
+        raise InvalidParameter("workload", "not zero everywhere", workload.target)
+    return workload.target / largest
 
 
 class Objective(NamedTuple):
     """What a strategy is optimised for.
 
-    `weights` of the squared coefficients of target / c, the `target` workload, the `pattern` of
+    The `measure` of the series target / c, the `target` of the workload, the `pattern` of
     participations as a series, and as `parameters` everything that is not the default.
     """
 
-    weights: FloatArray
+    measure: Measure
     target: FloatArray
     pattern: FloatArray
     parameters: dict[str, object]
@@ -159,7 +73,8 @@ def objective_for(
     given: dict[str, object] = {"separation": separation, "participations": participations}
     given |= {"error": error, "workload": None if workload is None else "given"}
     parameters = {name: value for name, value in given.items() if value not in (None, "mean")}
-    return Objective(error_weights(error, steps), _target(workload, steps), pattern, parameters)
+    asked = as_workload(workload, steps)
+    return Objective(asked.measure(error), _target(asked), pattern, parameters)
 
 
 def participation_series(

@@ -14,8 +14,8 @@ from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import RandomSource
 from hockeystick.strategies.columns import Sensitivity, summed_columns
 from hockeystick.strategies.noise import NoiseStream
-from hockeystick.strategies.objective import Workload
 from hockeystick.strategies.recurrence import Recurrence
+from hockeystick.strategies.workloads import Workload
 
 __all__ = ["Strategy", "bands_within"]
 
@@ -90,7 +90,7 @@ class Strategy(ABC):
         Parameters
         ----------
         workload
-            The coefficients of A, a Toeplitz matrix; prefix sums by default.
+            A: `iterates`, or the coefficients of a Toeplitz matrix; prefix sums by default.
 
         Returns
         -------
@@ -186,7 +186,7 @@ class Strategy(ABC):
         Parameters
         ----------
         workload
-            The coefficients of A; prefix sums by default.
+            As for `squared_errors`.
         """
         return float(self.squared_errors(workload).mean())
 
@@ -196,7 +196,7 @@ class Strategy(ABC):
         Parameters
         ----------
         workload
-            The coefficients of A; prefix sums by default.
+            As for `squared_errors`.
         """
         return float(self.squared_errors(workload).max())
 

@@ -19,13 +19,13 @@ from hockeystick.strategies.columns import (
     toeplitz_gram,
     toeplitz_summed_columns,
 )
-from hockeystick.strategies.objective import Workload, workload_coefficients
 from hockeystick.strategies.recurrence import (
     AutoregressiveRecurrence,
     MovingAverageRecurrence,
     Recurrence,
 )
 from hockeystick.strategies.strategy import Strategy
+from hockeystick.strategies.workloads import Workload, as_workload
 
 __all__ = ["Toeplitz", "from_coefficients", "identity"]
 
@@ -105,18 +105,16 @@ class Toeplitz(Strategy):
         return _frozen(np.sqrt(squares[::-1]))
 
     def squared_errors(self, workload: Workload = None) -> FloatArray:
-        """Row t of A C^-1 holds the first t + 1 coefficients of the product of the series."""
-        given = workload_coefficients(workload, storable("steps", self.steps))
+        """From the series of the workload over that of C."""
+        asked = as_workload(workload, storable("steps", self.steps))
         if self.bands <= self.inverse_bands and self.bands <= series.DIRECT:
-            errors = series.divide(given, self.coefficients)
+            errors = series.divide(asked.target, self.coefficients)
         else:
-            errors = series.multiply(self.inverse_coefficients, given, self.steps)
+            errors = series.multiply(self.inverse_coefficients, asked.target, self.steps)
         # An inverse that grows beyond floating point has an infinite error, also where differences
         # of infinite numbers come out as no number.
         errors[~np.isfinite(errors)] = np.inf
-        with np.errstate(over="ignore"):
-            result: FloatArray = np.cumsum(errors**2)
-        return result
+        return asked.squared_rows(errors)
 
     def to_matrix(self) -> FloatArray:
         """C in full."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 import torch.distributed as dist
-from opacus.grad_sample import AbstractGradSampleModule, GradSampleModule
+from opacus.grad_sample import GradSampleModule
 from opacus.optimizers import DPOptimizer
 from opacus.validators import ModuleValidator
 from torch import nn
@@ -17,7 +17,7 @@ from torch.nn.parameter import UninitializedParameter
 from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.torch.optimizer import PlanOptimizer, trained_parameters
 
-__all__ = ["GroupClaim", "checked_parameters"]
+__all__ = ["GroupClaim", "checked_parameters", "free_optimizer"]
 
 # Where in the group's store the first rank that makes a run writes its number.
 KEY = "hockeystick/rank of the private run"
@@ -27,10 +27,6 @@ def checked_parameters(
     model: torch.nn.Module, optimizer: torch.optim.Optimizer
 ) -> list[torch.Tensor]:
     """The parameters that the optimizer trains; `InvalidParameter` for models that are refused."""
-    if isinstance(model, AbstractGradSampleModule):
-        raise InvalidParameter("model", "a module that is not wrapped by Opacus yet", type(model))
-    if isinstance(optimizer, (DPOptimizer, PlanOptimizer)):
-        raise InvalidParameter("optimizer", "an ordinary optimizer", type(optimizer))
     if isinstance(optimizer, torch.optim.LBFGS):
         allowed = "one that makes one update for each gradient, not several"
         raise InvalidParameter("optimizer", allowed, type(optimizer))
@@ -49,6 +45,19 @@ def checked_parameters(
     if not all(id(p) in known for p in parameters):
         raise InvalidParameter("optimizer", "one for parameters of the model", optimizer)
     return parameters
+
+
+def free_optimizer(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
+    """The ordinary optimizer; that of a run which is over has one inside."""
+    if isinstance(optimizer, PlanOptimizer):
+        if not optimizer.over:
+            allowed = "in no other run: take all steps of that run, or end it by run.close()"
+            raise InvalidParameter("optimizer", allowed, optimizer)
+        return optimizer.original
+    if isinstance(optimizer, DPOptimizer):
+        allowed = "an ordinary optimizer, such as its original_optimizer"
+        raise InvalidParameter("optimizer", allowed, type(optimizer))
+    return optimizer
 
 
 def _refuse_mixing_layers(model: nn.Module) -> None:

@@ -2,46 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import torch
-from opacus.grad_sample import GradSampleModule
-from opacus.grad_sample.embedding import compute_embedding_grad_sample
-from opacus.layers import DPGRU, DPLSTM, DPRNN
-from torch import nn
-from torch.nn.utils.rnn import PackedSequence
 
 from hockeystick.errors import PlanMismatch
+from hockeystick.torch.per_sample_module import PerSampleModule, forget_gradients
 from hockeystick.torch.progress import ClipLimit, PhysicalBatch
 from hockeystick.torch.sums import per_example_norms, weighted_sum
 
-__all__ = [
-    "Clipping",
-    "Contribution",
-    "PerSampleClipping",
-    "PerSampleModule",
-    "check_count",
-    "forget_activations",
-    "forget_gradients",
-]
-
-# Carries out a call of the model: from its forward method, arguments and options to the output.
-Observer = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
-
-
-class ObservedCalls:
-    """A module whose calls go through `observer`, if there is one."""
-
-    observer: Observer | None = None
-
-    def forward(self, *arguments: Any, **options: Any) -> Any:
-        """What the module computes."""
-        forward: Callable[..., Any] = super().forward  # type: ignore[misc]
-        if self.observer is None:
-            return forward(*arguments, **options)
-        return self.observer(forward, arguments, options)
+__all__ = ["Clipping", "Contribution", "PerSampleClipping", "check_count"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,43 +45,6 @@ class Clipping(Protocol):
 
     def gradients(self, losses: torch.Tensor, parameters: list[torch.Tensor]) -> list[torch.Tensor]:
         """The gradients of examples: for each parameter a row for each of them."""
-
-
-def _embedding_rows(layer: Any, inputs: Any, gradients: torch.Tensor) -> Any:
-    """Per-example gradients of an embedding; that of the padding index is zero, as in PyTorch."""
-    rows = compute_embedding_grad_sample(layer, inputs, gradients)
-    if layer.padding_idx is not None:
-        rows[layer.weight][:, layer.padding_idx] = 0.0
-    return rows
-
-
-def _refuse_sorting(_: nn.Module, given: tuple[Any, ...]) -> None:
-    """`PlanMismatch` for sequences that were sorted by length: Opacus does not sort them back."""
-    first = given[0] if given else None
-    order = first.sorted_indices if isinstance(first, PackedSequence) else None
-    if order is not None and not bool((order == torch.arange(len(order)).to(order)).all()):
-        raise PlanMismatch(
-            "Packed sequences have to be in the order of their lengths: sort the examples in the "
-            "collate function and use enforce_sorted=True, because gradients of single examples "
-            "would be mixed up otherwise."
-        )
-
-
-class PerSampleModule(ObservedCalls, GradSampleModule):
-    """Opacus' module with per-example gradients."""
-
-    GRAD_SAMPLERS: ClassVar[dict[Any, Any]] = {
-        **GradSampleModule.GRAD_SAMPLERS,
-        nn.Embedding: _embedding_rows,
-    }
-
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__(model, loss_reduction="sum")
-        # A second backward pass would let an example contribute twice.
-        self.forbid_grad_accumulation()
-        for layer in model.modules():
-            if isinstance(layer, (DPGRU, DPLSTM, DPRNN)):
-                layer.register_forward_pre_hook(_refuse_sorting)
 
 
 class PerSampleClipping:
@@ -156,26 +91,6 @@ def check_count(found: int, physical_batch: PhysicalBatch) -> None:
             f"The gradients are of {found} examples, but the batch that the plan drew has "
             f"{physical_batch.size}."
         )
-
-
-def forget_gradients(model: nn.Module) -> None:
-    """Drop the gradients on the model's parameters, of the sum and of examples."""
-    for parameter in model.parameters():
-        parameter.grad = None
-        parameter.grad_sample = None
-
-
-def forget_activations(model: torch.nn.Module) -> None:
-    """Drop what Opacus keeps of forward passes that no backward pass followed."""
-    for layer in model.modules():
-        if getattr(layer, "activations", None):
-            layer.activations = []
-        if hasattr(layer, "max_batch_len"):
-            del layer.max_batch_len
-    for parameter in model.parameters():
-        parameter._forward_counter = 0
-        if hasattr(parameter, "_current_grad_sample"):
-            del parameter._current_grad_sample
 
 
 def _of_examples(parameter: torch.Tensor, size: int) -> torch.Tensor:

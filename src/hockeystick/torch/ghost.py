@@ -9,13 +9,14 @@ import torch
 from opacus.grad_sample.functorch import ft_compute_per_sample_gradient
 
 from hockeystick.errors import PlanMismatch
-from hockeystick.torch.clipping import Contribution, PerSampleModule, check_count, forget_gradients
+from hockeystick.torch.clipping import Contribution, check_count
 from hockeystick.torch.layer_gradients import (
     MOST_EXAMPLES,
     LayerCall,
     LayerGradients,
     layer_gradients,
 )
+from hockeystick.torch.per_sample_module import PerSampleModule, forget_gradients
 from hockeystick.torch.progress import ClipLimit, PhysicalBatch
 
 __all__ = ["GhostClipping"]

@@ -9,8 +9,9 @@ from typing import Any
 import torch
 
 from hockeystick.errors import HockeystickError, PlanMismatch
-from hockeystick.torch.clipping import Clipping, forget_activations, forget_gradients
+from hockeystick.torch.clipping import Clipping
 from hockeystick.torch.model_state import ChangeDetector, ModelState
+from hockeystick.torch.per_sample_module import forget_activations, forget_gradients
 from hockeystick.torch.probe import IndependenceProbe
 from hockeystick.torch.probe_outcomes import PassResult, ProbeReport
 from hockeystick.torch.progress import PhysicalBatch, Progress
@@ -196,7 +197,14 @@ class GradientSums:
             raise PlanMismatch("The probe runs between steps; take the step of this batch first.")
         self._check_refused()
         self._initial = ModelState(self._module)
-        return self._run_probe(self._probed, batch=None)
+        with self._clipping.model.with_hooks():
+            return self._run_probe(self._probed, batch=None)
+
+    def close(self) -> None:
+        """The run is over: the model is an ordinary module again."""
+        self._recording = self._loaded = self._ready = None
+        self._clipping.model.observer = None
+        self._clipping.model.detach()
 
     def _check_refused(self) -> None:
         if self._refusal is not None:

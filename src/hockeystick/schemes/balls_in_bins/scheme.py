@@ -162,7 +162,7 @@ class BallsInBins(Sampling):
         if batch_size > examples / 2:
             return
         sampling = cls.for_batch_size(batch_size, examples=examples)
-        yield Candidate(sampling)
+        yield Candidate(sampling, seconds=1.5)
         for bands in BANDS:
             if bands <= min(steps, sampling.bins):
-                yield Candidate(sampling, band_mf(steps, bands))
+                yield Candidate(sampling, band_mf, {"bands": bands}, seconds=40.0)

@@ -164,8 +164,8 @@ class CyclicPoisson(Sampling):
             if bands * batch_size > examples or bands > steps:
                 break
             sampling = cls.for_batch_size(batch_size, examples=examples, groups=bands)
-            yield Candidate(sampling, band_mf(steps, bands))
-            yield Candidate(sampling, bsr(steps, bands))
+            yield Candidate(sampling, band_mf, {"bands": bands}, seconds=0.8)
+            yield Candidate(sampling, bsr, {"bands": bands}, seconds=0.25)
         yield from cls._fixed_batches(round(examples / batch_size), steps)
 
     @classmethod
@@ -174,14 +174,10 @@ class CyclicPoisson(Sampling):
         if groups < 2:
             return
         sampling = cls(rate=1.0, groups=groups)
-        times = sampling.most_participations(steps)
+        times = {"separation": groups, "participations": sampling.most_participations(steps)}
         for bands in INVERSE_BANDS:
             if bands <= steps:
-                yield Candidate(
-                    sampling, band_inv_mf(steps, bands, separation=groups, participations=times)
-                )
+                yield Candidate(sampling, band_inv_mf, {"bands": bands, **times}, seconds=0.1)
         for buffers in BUFFERS:
             if buffers <= steps:
-                yield Candidate(
-                    sampling, blt(steps, buffers, separation=groups, participations=times)
-                )
+                yield Candidate(sampling, blt, {"buffers": buffers, **times}, seconds=0.1)

@@ -242,4 +242,4 @@ class MinSep(Sampling):
             if bands * batch_size >= examples or bands > steps:
                 return
             sampling = cls.for_batch_size(batch_size, examples=examples, separation=bands)
-            yield Candidate(sampling, band_mf(steps, bands))
+            yield Candidate(sampling, band_mf, {"bands": bands}, seconds=8.0)

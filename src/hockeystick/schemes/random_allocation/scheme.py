@@ -188,7 +188,8 @@ class RandomAllocation(Sampling):
     def candidates(cls, *, batch_size: float, examples: int, steps: int) -> Iterator[Candidate]:
         """Each example once per epoch, with independent noise."""
         if batch_size <= examples / 2:
-            yield Candidate(cls.for_batch_size(batch_size, examples=examples, truncate=True))
+            sampling = cls.for_batch_size(batch_size, examples=examples, truncate=True)
+            yield Candidate(sampling, seconds=2.5)
 
 
 def _allocated(step: Profile, draws: Allocation) -> Profile:

@@ -12,6 +12,7 @@ import numpy as np
 from hockeystick._numerics.search import bracket, minimize_on_interval
 from hockeystick.errors import InvalidParameter
 from hockeystick.schemes.capabilities import (
+    Candidate,
     DominatingPair,
     Missing,
     PairBuilder,
@@ -28,8 +29,12 @@ from hockeystick.schemes.pairs import (
 )
 from hockeystick.schemes.user_min_sep.attribution import Attribution
 from hockeystick.schemes.user_min_sep.sampler import UserSampling
+from hockeystick.strategies import band_mf
 
 __all__ = ["UserMinSep"]
+
+# What `compare` tries; users that are excluded longer leave little amplification.
+BANDS = (2, 4, 8, 16)
 
 # Rates that are tried between the lowest possible and one, before the best is refined.
 SCAN = 512
@@ -79,6 +84,21 @@ class UserMinSep(UserSampling):
         size = _LongRunSize(attribution, separation)
         lowest = min(batch_size / attribution.examples, size.rising_until)
         return _smallest_rate(size, batch_size, lowest=lowest)
+
+    @classmethod
+    def user_candidates(
+        cls, *, batch_size: float, attribution: Attribution, steps: int
+    ) -> Iterator[Candidate]:
+        """Independent noise without exclusion; correlated noise with as many steps as bands."""
+        sampling = cls.for_batch_size(batch_size, examples=attribution, separation=1)
+        yield Candidate(sampling, seconds=2.0, baseline=True)
+        for bands in BANDS:
+            try:
+                sampling = cls.for_batch_size(batch_size, examples=attribution, separation=bands)
+            except InvalidParameter:
+                return  # users that are excluded for so long leave no batch of this size
+            if bands <= steps:
+                yield Candidate(sampling, band_mf, {"bands": bands}, seconds=6.0)
 
     def expected_batch_size(self, examples: int | Attribution) -> float:
         """The sum of rate * (1 - rate)^((separation - 1) |N(e)|) over the examples e.
