@@ -151,7 +151,7 @@ FOREIGN: dict[str, Foreign] = {
     ),
     **_named("lr learning_rate", "lr", _LEARNING),
     **_named("poisson_sampling shuffle sampling_method replacement", "sampling", _SAMPLING),
-    **_named("data_loader dataloader train_loader loader", "dataset", _DATA),
+    **_named("data_loader dataloader train_loader loader", "data", _DATA),
     **_named("noise_generator generator secure_mode secure_rng random_state seed", "rng", _RANDOM),
     **_named("grad_sample_mode clipping_mode ghost_clipping", "clipping", _MODE),
     **_named("loss_reduction reduction", "reduction", _LOSS),
