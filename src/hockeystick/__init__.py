@@ -30,6 +30,7 @@ from hockeystick.schemes import (
     UserMinSep,
     bound_contributions,
 )
+from hockeystick.sequence import Sequence
 
 if TYPE_CHECKING:
     from hockeystick import fdp, filters, ledger, training
@@ -83,6 +84,7 @@ __all__ = [
     "Poisson",
     "Profile",
     "RandomAllocation",
+    "Sequence",
     "Shuffle",
     "UserMinSep",
     "__version__",

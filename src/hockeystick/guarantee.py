@@ -203,7 +203,7 @@ class Guarantee:
             self.epsilon(REFERENCE_DELTA)
         return next(reversed(self._answers.values())).analysis.method
 
-    @property
+    @cached_property
     def profile(self) -> Profile:
         """The profile H(P || Q) in the remove direction; `reverse()` of it is the add direction."""
         if self.analyses[0].tight:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +18,28 @@ from hockeystick.schemes import Attribution, Indices, Sampling
 from hockeystick.schemes.base import check_scheme
 from hockeystick.strategies import NoiseStream, Strategy, identity
 
-__all__ = ["Plan", "require_plan"]
+__all__ = ["Accountable", "Part", "Plan", "require_accountable", "require_plan"]
+
+
+class Part(NamedTuple):
+    """A plan, and its noise as a multiple of the noise multiplier that all parts have in common."""
+
+    plan: Plan
+    relative_noise: float
+
+
+class Accountable(ABC):
+    """What `account` and `calibrate` take: plans that are fixed in advance, accounted together."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[Part, ...]:
+        """The plans with their relative noise."""
 
 
 @with_known_names
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(Accountable):
     """A run: how batches are drawn, for how many steps, with which noise.
 
     The same object draws the batches and the noise, so what is accounted is what is run.
@@ -82,6 +99,11 @@ class Plan:
         if self.mechanism is not None and self.correlated:
             allowed = "the identity for a plan with a mechanism of its own"
             raise InvalidParameter("strategy", allowed, self.strategy)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The plan alone, as a sequence of one."""
+        return (Part(self, 1.0),)
 
     @property
     def correlated(self) -> bool:
@@ -150,3 +172,9 @@ def require_plan(plan: Any) -> None:
     """`InvalidParameter` if it is something else."""
     if not isinstance(plan, Plan):
         raise InvalidParameter("plan", "a Plan", plan)
+
+
+def require_accountable(run: Any) -> None:
+    """`InvalidParameter` if it is neither a plan nor several of them."""
+    if not isinstance(run, Accountable):
+        raise InvalidParameter("plan", "a Plan or a Sequence", run)

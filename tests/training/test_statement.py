@@ -75,7 +75,7 @@ def test_the_facts_of_a_statement():
 def test_epsilon_is_rounded_up_in_words():
     """The paragraph never promises more than the number."""
     found = replace(statement(record(), delta=1e-6), epsilon=1.23401)
-    assert "ε = 1.235," in found.paragraph()
+    assert "ε = 1.2341," in found.paragraph()
 
 
 def test_users_are_named():

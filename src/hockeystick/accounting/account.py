@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 from hockeystick import _validate as check
@@ -11,23 +12,31 @@ from hockeystick.analyses.method import AUTO
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.guarantee import KINDS, Analysis, Guarantee, Kind, directions_for
 from hockeystick.montecarlo.settings import MonteCarlo
-from hockeystick.plan import Plan, require_plan
+from hockeystick.plan import Accountable, Part, Plan, require_accountable
 from hockeystick.profile import DEFAULT_ACCURACY
 
-__all__ = ["DEFAULT_BUDGET", "account", "checked_method", "methods", "refuse_unsupported"]
+__all__ = [
+    "DEFAULT_BUDGET",
+    "account",
+    "checked_method",
+    "methods",
+    "refuse_unsupported",
+    "single_plan",
+]
 
 # "auto" leaves out a method whose least cost is above this many budgets. For "conditional" with
 # 5,000 steps, 4 bands and 1,000 bins it is 4; it grows with the square of the bins.
 AFFORDABLE = 20.0
 
 
-def methods(plan: Plan) -> dict[str, Kind]:
+def methods(plan: Accountable) -> dict[str, Kind]:
     """The analyses that apply to the plan, each with the kind of its numbers.
 
     Parameters
     ----------
     plan
-        The run. Its noise plays no part.
+        The run, a `Plan` or a `Sequence`. Its noise plays no part. Of a sequence these are the
+        analyses that apply to all parts, each with its weakest kind; draws are about one plan.
 
     Returns
     -------
@@ -41,7 +50,18 @@ def methods(plan: Plan) -> dict[str, Kind]:
     >>> hs.methods(hs.Plan(sampling=hs.FullBatch(), steps=10))
     {'gaussian': 'proven', 'profile': 'proven', 'renyi': 'proven'}
     """
-    require_plan(plan)
+    require_accountable(plan)
+    first, *others = (_methods(part) for part, _ in plan.parts)
+    if not others:
+        return first
+    return {
+        name: max((kind, *(other[name] for other in others)), key=KINDS.index)
+        for name, kind in first.items()
+        if name != MonteCarlo.name and all(name in other for other in others)
+    }
+
+
+def _methods(plan: Plan) -> dict[str, Kind]:
     if plan.sampling.refusal(plan, None) is not None:
         return {}
     return {name: m.kind_for(plan) for name, m in METHODS.items() if m.objection(plan) is None}
@@ -49,7 +69,7 @@ def methods(plan: Plan) -> dict[str, Kind]:
 
 @known_names_only
 def account(
-    plan: Plan,
+    plan: Accountable,
     *,
     noise_multiplier: float | None = None,
     method: str | MonteCarlo = AUTO,
@@ -65,10 +85,10 @@ def account(
     Parameters
     ----------
     plan
-        The run.
+        The run: a `Plan`, or a `Sequence` of plans, whose profiles are composed.
     noise_multiplier
         The standard deviation of the noise over the clip norm. A plan with a mechanism of its own
-        takes none.
+        takes none. For a sequence it is the factor that its relative noises are multiplied with.
     method
         "auto" for the tightest proven method, or one of `methods(plan)` by name, or
         `MonteCarlo(epsilon=...)` for an upper confidence bound on delta at one epsilon.
@@ -98,20 +118,36 @@ def account(
     >>> round(guarantee.epsilon(delta=1e-5), 2), guarantee.kind
     (0.72, 'proven')
     """
-    require_plan(plan)
+    require_accountable(plan)
     method = checked_method(method)
-    noise_multiplier = _checked_noise(plan, noise_multiplier)
     directions = directions_for(direction)
     accuracy = check.relative_accuracy("accuracy", accuracy)
     budget = check.positive("budget", budget)
-    refuse_unsupported(plan, noise_multiplier)
+    if isinstance(method, MonteCarlo):
+        single_plan(plan)
+    # A plan that is run again with the same noise shares what is computed for it; plans of schemes
+    # that others wrote need not be hashable.
+    known: dict[tuple[int, float | None], Guarantee] = {}
+    guarantees = []
+    for part in plan.parts:
+        noise = _checked_noise(part, noise_multiplier)
+        refuse_unsupported(part.plan, noise)
+        if (id(part.plan), noise) not in known:
+            request = Request(part.plan, noise, budget, directions)
+            known[id(part.plan), noise] = _guarantee(request, method, accuracy)
+        guarantees.append(known[id(part.plan), noise])
+    return reduce(Guarantee.compose, guarantees)
+
+
+def _guarantee(request: Request, method: str | MonteCarlo, accuracy: float) -> Guarantee:
+    """Of one plan, by the analyses that the method stands for."""
+    plan, budget = request.plan, request.budget
     chosen, reserve = _chosen(plan, method, budget)
-    request = Request(plan, noise_multiplier, budget, directions)
     analyses = [one.run(request) for one in chosen]
-    described: dict[str, Any] = {**plan.describe(), "noise_multiplier": noise_multiplier}
+    described: dict[str, Any] = {**plan.describe(), "noise_multiplier": request.noise_multiplier}
     return Guarantee(
         analyses=_best_first(analyses),
-        directions=directions,
+        directions=request.directions,
         accuracy=accuracy,
         unit=plan.sampling.unit,
         plans=(described,),
@@ -129,6 +165,16 @@ def checked_method(method: Any) -> str | MonteCarlo:
     return MonteCarlo() if name == MonteCarlo.name else name
 
 
+def single_plan(run: Accountable) -> Plan:
+    """The plan that is drawn by Monte Carlo; `UnsupportedPlan` for a sequence."""
+    (plan, relative_noise), *others = run.parts
+    if others or relative_noise != 1:
+        raise UnsupportedPlan(
+            f"Method {MonteCarlo.name} draws runs of one plan; a sequence needs another method."
+        )
+    return plan
+
+
 def refuse_unsupported(plan: Plan, noise_multiplier: float | None = None) -> None:
     """`UnsupportedPlan` if plans with this sampling are not accounted at all."""
     reason = plan.sampling.refusal(plan, noise_multiplier)
@@ -136,9 +182,11 @@ def refuse_unsupported(plan: Plan, noise_multiplier: float | None = None) -> Non
         raise UnsupportedPlan(reason)
 
 
-def _checked_noise(plan: Plan, noise_multiplier: float | None) -> float | None:
-    if plan.mechanism is None:
-        return check.noise_multiplier("noise_multiplier", noise_multiplier)
+def _checked_noise(part: Part, noise_multiplier: float | None) -> float | None:
+    """The noise multiplier of the part; None if it brings its own mechanism."""
+    if part.plan.mechanism is None:
+        common = check.noise_multiplier("noise_multiplier", noise_multiplier)
+        return check.noise_multiplier("noise_multiplier", common * part.relative_noise)
     if noise_multiplier is not None:
         raise InvalidParameter(
             "noise_multiplier", "None for a plan with a mechanism of its own", noise_multiplier

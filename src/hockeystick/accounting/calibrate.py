@@ -14,12 +14,13 @@ from hockeystick.accounting.account import (
     account,
     checked_method,
     refuse_unsupported,
+    single_plan,
 )
 from hockeystick.accounting.noise_search import Start, first_guess, noise_secant
 from hockeystick.errors import InvalidParameter, PrecisionError, UnsupportedPlan
 from hockeystick.guarantee import Guarantee
 from hockeystick.montecarlo.settings import MonteCarlo
-from hockeystick.plan import Plan, require_plan
+from hockeystick.plan import Accountable, Plan, require_accountable
 from hockeystick.profile import DEFAULT_ACCURACY
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ __all__ = ["Calibration", "calibrate", "draws_to_calibrate"]
 # The search comes near the answer at a low accuracy and with a tenth of the budget; only the last
 # few evaluations cost what the answer's accuracy costs.
 COARSE_ACCURACY, COARSE_BUDGET = 0.02, 0.1
-# The answer's epsilon is below the target by at most this, relatively; by the accuracy where that is
-# coarser than the default, so that a quick search stays quick.
+# The answer's epsilon is below the target by at most this, relatively; by the accuracy where that
+# is coarser than the default, so that a quick search stays quick.
 TOLERANCE = 1e-4
 
 
@@ -68,7 +69,7 @@ class Calibration:
 
 @known_names_only
 def calibrate(
-    plan: Plan,
+    plan: Accountable,
     *,
     epsilon: float,
     delta: float,
@@ -92,7 +93,7 @@ def calibrate(
     Parameters
     ----------
     plan
-        The run.
+        The run: a `Plan`, or a `Sequence`, for which the common factor of the noise is found.
     epsilon, delta
         The target.
     method, direction, accuracy, budget
@@ -154,7 +155,7 @@ def draws_to_calibrate(
 class _Target:
     """The wanted guarantee, and what an evaluation may spend."""
 
-    plan: Plan
+    run: Accountable
     epsilon: float
     delta: float
     direction: str
@@ -162,25 +163,26 @@ class _Target:
 
 
 def _checked_target(
-    plan: Plan, epsilon: float, delta: float, direction: str, budget: float
+    run: Accountable, epsilon: float, delta: float, direction: str, budget: float
 ) -> _Target:
     """`UnsupportedPlan` if there is no noise to find."""
-    require_plan(plan)
+    require_accountable(run)
     target = _Target(
-        plan,
+        run,
         check.wanted_epsilon("epsilon", epsilon),
         check.small_probability("delta", delta),
         direction,
         check.positive("budget", budget),
     )
-    if plan.mechanism is not None:
-        raise UnsupportedPlan(
-            "A plan with a mechanism of its own has no noise multiplier to calibrate; "
-            "leave mechanism=None for the Gaussian mechanism, or ask account(plan) what this one "
-            "guarantees.",
-            page="docs/how-to-choose.md#a-method",
-        )
-    refuse_unsupported(plan)
+    for plan, _ in run.parts:
+        if plan.mechanism is not None:
+            raise UnsupportedPlan(
+                "A plan with a mechanism of its own has no noise multiplier to calibrate; leave "
+                "mechanism=None for the Gaussian mechanism, or ask account(plan) what this one "
+                "guarantees.",
+                page="docs/how-to-choose.md#a-method",
+            )
+        refuse_unsupported(plan)
     return target
 
 
@@ -192,7 +194,7 @@ def _searched(target: _Target, method: str, accuracy: float, start: float | None
         near = noise_secant(
             lambda noise: evaluations.epsilon(noise, coarse, COARSE_BUDGET * target.budget),
             target.epsilon,
-            start=first_guess(target.plan, epsilon=target.epsilon, delta=target.delta),
+            start=first_guess(target.run, epsilon=target.epsilon, delta=target.delta),
             tolerance=2 * coarse,
         )
     else:
@@ -224,7 +226,7 @@ class _Evaluations:
         """epsilon at the noise; infinite where the guarantee has no answer."""
         self.count += 1
         guarantee = account(
-            self._target.plan,
+            self._target.run,
             noise_multiplier=noise,
             method=self._method,
             direction=self._target.direction,
@@ -246,7 +248,7 @@ def _verified(target: _Target, settings: MonteCarlo, start: float | None) -> Cal
     from hockeystick.montecarlo.calibration import verified_noise
 
     found = verified_noise(
-        target.plan,
+        single_plan(target.run),
         epsilon=target.epsilon,
         delta=target.delta,
         direction=target.direction,
@@ -273,7 +275,7 @@ def _proven_noise(target: _Target) -> Callable[[float], float]:
     """A noise that needs no test, for the delta that remains: candidates lie below it."""
     return lambda delta: (
         calibrate(
-            target.plan,
+            target.run,
             epsilon=target.epsilon,
             delta=delta,
             direction=target.direction,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from hockeystick._numerics.gaussian import gaussian_delta
 from hockeystick._numerics.search import bracket
 from hockeystick.errors import CalibrationError
-from hockeystick.plan import Plan
+from hockeystick.plan import Accountable, Plan
 from hockeystick.strategies import Strategy
 
 __all__ = ["Start", "first_guess", "noise_guess", "noise_secant"]
@@ -72,15 +72,28 @@ class Start(NamedTuple):
     slope: float = -1.3
 
 
-def first_guess(plan: Plan, *, epsilon: float, delta: float) -> Start:
+def first_guess(run: Accountable, *, epsilon: float, delta: float) -> Start:
     """A guess at the noise, and how fast epsilon falls there."""
     near, lower = (
-        noise_guess(plan, epsilon=one, delta=delta) for one in (epsilon, GUESS.apart * epsilon)
+        _factor_guess(run, epsilon=one, delta=delta) for one in (epsilon, GUESS.apart * epsilon)
     )
     if not lower < near:
         return Start(near)
     slope = math.log(GUESS.apart) / math.log(lower / near)
     return Start(near, min(max(slope, GUESS.steepest), GUESS.flattest))
+
+
+def _factor_guess(run: Accountable, *, epsilon: float, delta: float) -> float:
+    """The common factor of several parts, as if all of them were Gaussian mechanisms.
+
+    The squares of their mu add up, and mu is inverse to the noise.
+    """
+    return math.hypot(
+        *(
+            noise_guess(plan, epsilon=epsilon, delta=delta) / relative_noise
+            for plan, relative_noise in run.parts
+        )
+    )
 
 
 def noise_guess(plan: Plan, *, epsilon: float, delta: float) -> float:

@@ -35,7 +35,13 @@ from hockeystick.montecarlo.verify import draws_to_verify
 from hockeystick.montecarlo.verify import verify as check_claim
 from hockeystick.report.numbers import count_text, upper_text
 from hockeystick.report.progress import Update, progress
-from hockeystick.training import Recheck, Statement, check_statement
+from hockeystick.training import (
+    JointStatement,
+    Recheck,
+    Statement,
+    check_statement,
+    load_statement,
+)
 
 __all__ = ["or_statement", "verify"]
 
@@ -102,16 +108,16 @@ def _require(names: list[str], options: dict[str, Any]) -> None:
             raise typer.BadParameter.__mro__[1](f"Missing option '--{name.replace('_', '-')}'.")
 
 
-def _read(path: Path) -> Statement:
+def _read(path: Path) -> Statement | JointStatement:
     try:
-        return Statement.load(path)
+        return load_statement(path)
     except InvalidParameter as error:
         raise typer.BadParameter(
             f"{escaped(str(path))} is not a privacy statement: {error}"
         ) from None
 
 
-def _as_object(statement: Statement, recheck: Recheck) -> dict[str, Any]:
+def _as_object(statement: Statement | JointStatement, recheck: Recheck) -> dict[str, Any]:
     stated = {name: getattr(statement, name) for name in ("epsilon", "delta", "kind", "method")}
     recomputed = {
         "epsilon": recheck.epsilon,
@@ -119,15 +125,16 @@ def _as_object(statement: Statement, recheck: Recheck) -> dict[str, Any]:
         "kind": recheck.kind,
         "method": recheck.method,
     }
+    runs = [{"priced_for": run.priced_for, "versions": run.versions} for run in statement.runs]
     return {
         "holds": recheck.holds,
-        "stated": {**stated, "priced_for": statement.priced_for, "versions": statement.versions},
+        "stated": {**stated, **(runs[0] if len(runs) == 1 else {"runs": runs})},
         "recomputed": recomputed,
         "problems": list(recheck.problems),
     }
 
 
-def _print(statement: Statement, recheck: Recheck) -> None:
+def _print(statement: Statement | JointStatement, recheck: Recheck) -> None:
     console = stdout()
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for title in ("", "stated", "recomputed"):
@@ -138,10 +145,12 @@ def _print(statement: Statement, recheck: Recheck) -> None:
     table.add_row("kind", statement.kind, recheck.kind or "-")
     table.add_row("method", escaped(statement.method), recheck.method or "-")
     console.print(table, soft_wrap=False)
-    console.print(
-        f"{count_text(statement.taken_steps)} of {count_text(statement.planned_steps)} planned "
-        f"steps taken; accounted for {escaped(statement.priced_for)}"
-    )
+    for number, run in enumerate(statement.runs, start=1):
+        which = "" if len(statement.runs) == 1 else f"run {number}: "
+        console.print(
+            f"{which}{count_text(run.taken_steps)} of {count_text(run.planned_steps)} planned "
+            f"steps taken; accounted for {escaped(run.priced_for)}"
+        )
     console.print(escaped(f"adjacency: {statement.adjacency}; unit: {statement.unit}"))
     for problem in recheck.problems:
         console.print(escaped(f"problem: {problem}"), style="bold red")

@@ -28,7 +28,10 @@ def count_text(value: int) -> str:
 def _text(value: float, digits: int, rounding: str) -> str:
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
-    rounded = Context(prec=digits, rounding=rounding).create_decimal(Decimal(value))
+    # Of the shortest decimal that reads back as the same number: 2.2 is 2.2000 and not 2.2001,
+    # although the float is above it.
+    exact = Decimal(repr(float(value)))
+    rounded = Context(prec=digits, rounding=rounding).create_decimal(exact)
     exponent = rounded.adjusted()
     if -4 <= exponent < 7:
         return f"{rounded:.{max(digits - 1 - exponent, 0)}f}"

@@ -206,9 +206,7 @@ def make_private(
     norms = None
     if isinstance(filter, Individual) and loss is not None:
         norms = DatasetNorms(clip, parameters, data, loss=loss, collate=collate, most=most)
-    progress = Progress(
-        settings, budget_of(filter, settings, norms, charges), passes=form.passes
-    )
+    progress = Progress(settings, budget_of(filter, settings, norms, charges), passes=form.passes)
     gradients = GradientSums(clip, parameters, progress, claim)
     wrapped = PlanOptimizer(
         optimizer,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hockeystick.training.filtered import describe_filter, rate_for_filters
 from hockeystick.training.fit import Fitted, fit_linear, fit_logistic
 from hockeystick.training.jax_bridge import JaxPrivacyExport, to_jax_privacy
+from hockeystick.training.joint import JointStatement, joint_statement, load_statement
 from hockeystick.training.linear_models import LinearRegression, LogisticRegression
 from hockeystick.training.recheck import Recheck, check_statement
 from hockeystick.training.record import RunRecord, statement, versions_of
@@ -14,6 +15,7 @@ from hockeystick.training.statements import Statement
 __all__ = [
     "Fitted",
     "JaxPrivacyExport",
+    "JointStatement",
     "LinearRegression",
     "LogisticRegression",
     "PrivateRun",
@@ -24,6 +26,8 @@ __all__ = [
     "describe_filter",
     "fit_linear",
     "fit_logistic",
+    "joint_statement",
+    "load_statement",
     "rate_for_filters",
     "statement",
     "to_jax_privacy",

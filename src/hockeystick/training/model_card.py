@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from decimal import ROUND_CEILING, Context
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
 from hockeystick.guarantee import Kind
+from hockeystick.training.joint import JointStatement
 from hockeystick.training.plan_object import label_of
 from hockeystick.training.statements import Statement
 
-__all__ = ["paragraph"]
+__all__ = ["joint_paragraph", "paragraph"]
 
-# Of epsilon, rounded up: half a thousandth at most.
-DIGITS = 4
+# Of epsilon, rounded up: as many as commands print.
+DIGITS = 5
 HOW_KNOWN: dict[Kind, str] = {
     "proven": "The bound is proven",
     "verified": (
@@ -28,44 +29,79 @@ HOW_KNOWN: dict[Kind, str] = {
     "conjectured": "NOT A PROVEN GUARANTEE: the number rests on a conjecture",
 }
 
+ONE_STEP = "The one planned step was taken."
+OTHERS = "other runs on the same data, such as a search for hyperparameters, are not in it."
+ABOUT_ONE_RUN = f"The statement is about this one run: {OTHERS}"
+ABOUT_SEVERAL_RUNS = (
+    "Epsilon is that of the composition of all runs; it requires that their number, their plans "
+    "and their noise were fixed before the first one began. The statement is about these runs: "
+    f"{OTHERS}"
+)
+
 
 def paragraph(statement: Statement) -> str:
     """The statement as one paragraph for a model card; epsilon is rounded up."""
     return " ".join(
         (
-            _claim(statement),
+            _claim("Training", statement),
             _known(statement),
-            _run(statement),
-            _independence(statement),
-            _end(statement),
-            _limits(statement),
+            _course(statement),
+            ABOUT_ONE_RUN,
+            *_secret([statement]),
+            _software([statement]),
         )
     )
 
 
-def _claim(statement: Statement) -> str:
+def joint_paragraph(statement: JointStatement) -> str:
+    """The same for several runs, each of which is described."""
+    runs = statement.runs
+    described = (f"Run {number}: {_course(run)}" for number, run in enumerate(runs, start=1))
+    return " ".join(
+        (
+            _claim(f"Training in {len(runs)} runs on the same data, taken together,", statement),
+            _known(statement),
+            *described,
+            ABOUT_SEVERAL_RUNS,
+            *_secret(runs),
+            _software(runs),
+        )
+    )
+
+
+def _claim(what: str, statement: Statement | JointStatement) -> str:
     hedged = statement.kind in ("asymptotic", "conjectured", "confidence")
     verb = "is claimed, without proof, to be" if hedged else "is"
     return (
-        f"Training {verb} (ε = {_rounded_up(statement.epsilon)}, δ = {statement.delta:g})-"
+        f"{what} {verb} (ε = {_rounded_up(statement.epsilon)}, δ = {statement.delta:g})-"
         f"differentially private for each {statement.unit}, under {statement.adjacency} adjacency."
     )
 
 
-def _known(statement: Statement) -> str:
+def _known(statement: Statement | JointStatement) -> str:
     note = "" if statement.note is None else f"; {statement.note}"
     return f"{HOW_KNOWN[statement.kind]} (method: {statement.method}{note})."
+
+
+def _course(statement: Statement) -> str:
+    """What was run, what was probed and how it ended."""
+    return " ".join((_run(statement), _independence(statement), _end(statement)))
 
 
 def _run(statement: Statement) -> str:
     strategy = label_of(statement.strategy)
     independent = strategy.get("factorization") == "identity"
     noise = "independent noise" if independent else f"noise correlated by {_named(strategy)}"
-    start = "" if statement.filter is None else "at first "
+    done = (
+        f"gradients were clipped to norm {statement.max_grad_norm:g}, and {noise} with noise "
+        f"multiplier {statement.noise_multiplier:g} was added"
+    )
+    drawn = f"Batches were drawn by {_named(statement.scheme)} sampling"
+    if statement.filter is None:
+        return f"{drawn}, {done}."
     return (
-        f"Batches were drawn by {_named(statement.scheme)} sampling, gradients clipped to norm "
-        f"{statement.max_grad_norm:g}, and {noise} with noise multiplier "
-        f"{statement.noise_multiplier:g} {start}added."
+        f"At the start of the run b{drawn[1:]}, {done}; later steps may have had other settings, "
+        "for which the filter accounted."
     )
 
 
@@ -89,24 +125,26 @@ def _end(statement: Statement) -> str:
             f"{counted}, and epsilon is that of the filter's whole budget."
         )
     if taken == planned:
-        return f"All {planned:,} planned steps were taken."
+        return f"All {planned:,} planned steps were taken." if planned > 1 else ONE_STEP
     return (
         f"{counted}; epsilon accounts for all planned steps, because stopping early on what was "
         "seen saves nothing without a filter."
     )
 
 
-def _limits(statement: Statement) -> str:
-    secret = (
-        " The random seed was chosen by whoever ran it; the guarantee needs it to be secret."
-        if statement.seeded
-        else ""
-    )
-    versions = ", ".join(f"{name} {number}" for name, number in statement.versions.items())
-    return (
-        "The statement is about this one run: other runs on the same data, such as a search for "
-        f"hyperparameters, are not in it.{secret} Software: {versions}."
-    )
+def _secret(statements: Sequence[Statement]) -> Iterator[str]:
+    """A warning where a seed is known; of several runs, which ones."""
+    seeded = [str(number) for number, one in enumerate(statements, start=1) if one.seeded]
+    if not seeded:
+        return
+    which = "it" if len(statements) == 1 else f"run {', '.join(seeded)}"
+    yield f"The random seed was chosen by whoever ran {which}; the guarantee needs it to be secret."
+
+
+def _software(statements: Sequence[Statement]) -> str:
+    """The versions, those that several runs share once."""
+    texts = [", ".join(f"{n} {v}" for n, v in one.versions.items()) for one in statements]
+    return f"Software: {'; then '.join(dict.fromkeys(texts))}."
 
 
 def _named(described: Mapping[str, Any]) -> str:
@@ -126,6 +164,7 @@ def _parameter(name: str, value: object) -> str:
 
 
 def _rounded_up(value: float) -> str:
-    """Four digits, never below the number."""
-    rounded = Context(prec=DIGITS, rounding=ROUND_CEILING).create_decimal(value)
+    """Five digits, never below the number; a number that has no more is written as it is."""
+    exact = Decimal(repr(float(value)))
+    rounded = Context(prec=DIGITS, rounding=ROUND_CEILING).create_decimal(exact)
     return f"{float(rounded):.{DIGITS}g}"

@@ -19,7 +19,8 @@ from hockeystick.plan import Plan
 from hockeystick.profile import DEFAULT_ACCURACY
 from hockeystick.training.filtered import filter_guarantee, rate_for_filters
 from hockeystick.training.plan_object import require_gaussian, sampling_object, strategy_object
-from hockeystick.training.statements import FILTER, PLAN, Statement, plain
+from hockeystick.training.statement_fields import plain
+from hockeystick.training.statements import FILTER, PLAN, Statement
 
 __all__ = ["RunRecord", "guarantee_of", "statement", "versions_of"]
 

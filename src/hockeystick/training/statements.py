@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Self
 
-from hockeystick import _validate as check
-from hockeystick._files import check_target, replacing
-from hockeystick._text import escaped, strict_json
+from hockeystick._text import escaped
 from hockeystick.errors import InvalidParameter
-from hockeystick.guarantee import KINDS, Kind
+from hockeystick.guarantee import Kind
 from hockeystick.plan import Plan
 from hockeystick.training.plan_object import plan_from
+from hockeystick.training.statement_fields import FIELDS, checked_fields
+from hockeystick.training.statement_files import StatementFile
 
-__all__ = ["FILTER", "FORMAT", "PLAN", "Statement", "plain"]
+__all__ = ["FILTER", "FORMAT", "PLAN", "Statement"]
 
 # The format of the file, with its version; the first version had no `probe`.
 FORMAT, WITHOUT_PROBE = "hockeystick privacy statement 2", "hockeystick privacy statement 1"
@@ -27,7 +24,7 @@ PLAN, FILTER = "all planned steps", "the whole budget of the filter"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Statement:
+class Statement(StatementFile):
     """What a run guarantees: (epsilon, delta), about whom, how it is known, and what was run.
 
     Made by `statement` or `run.statement`; `check_statement` recomputes its number.
@@ -99,186 +96,34 @@ class Statement:
         """The plan that was run, built again; `InvalidParameter` if the fields describe none."""
         return plan_from(scheme=self.scheme, strategy=self.strategy, steps=self.planned_steps)
 
-    def to_json(self) -> str:
-        """One JSON object, with a line for each field."""
-        values = {"format": FORMAT, **{one.name: getattr(self, one.name) for one in fields(self)}}
-        lines = (f"  {json.dumps(k)}: {json.dumps(v, allow_nan=False)}" for k, v in values.items())
-        return "{\n" + ",\n".join(lines) + "\n}\n"
+    @property
+    def runs(self) -> tuple[Statement, ...]:
+        """The statement itself; a `JointStatement` has several."""
+        return (self,)
+
+    def to_object(self) -> dict[str, Any]:
+        """The fields as plain values, the mark of the format first."""
+        return {"format": FORMAT, **{one.name: getattr(self, one.name) for one in fields(self)}}
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
-        """The statement in the text.
-
-        Every field has its type and range; whether they are consistent and whether the number is
-        right is the question of `check_statement`.
+    def from_object(cls, facts: Mapping[str, Any]) -> Self:
+        """The statement of these fields, each of them checked.
 
         Parameters
         ----------
-        text
-            What `to_json` returned.
-
-        Returns
-        -------
-        Statement
-            The statement in the text.
-
-        Raises
-        ------
-        InvalidParameter
-            If the text is no statement, a field is missing or occurs twice, or a text has control
-            characters.
+        facts
+            What `to_object` returned; files of the first version, without `probe`, as well.
         """
-        try:
-            facts = strict_json(text)
-        except ValueError as error:
-            allowed = "JSON in which every name occurs once, of finite numbers and visible text"
-            raise InvalidParameter("statement", allowed, str(error)) from None
-        mark = facts.pop("format", None) if isinstance(facts, dict) else None
+        facts = dict(facts)
+        mark = facts.pop("format", None)
         if mark == WITHOUT_PROBE and "probe" not in facts:
             facts["probe"] = None
         elif mark != FORMAT:
-            raise InvalidParameter(
-                "statement", f"a JSON object of the format {FORMAT!r}", text[:60]
-            )
-        if set(facts) != set(FIELDS):
-            odd = sorted(set(facts) ^ set(FIELDS))
-            raise InvalidParameter("statement", "made of the known facts, each of them", odd)
-        return cls(**{name: checked(name, facts[name]) for name, checked in FIELDS.items()})
-
-    def save(self, path: str | Path) -> Path:
-        """Write the JSON; the file appears complete or not at all.
-
-        Parameters
-        ----------
-        path
-            The file; one that exists is replaced.
-
-        Returns
-        -------
-        pathlib.Path
-            The path.
-        """
-        target = check_target("path", Path(path))
-        with replacing(target) as file:
-            file.write(self.to_json().encode())
-        return target
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a file that `save` wrote.
-
-        Parameters
-        ----------
-        path
-            The file.
-
-        Raises
-        ------
-        InvalidParameter
-            If it cannot be read or is no statement, see `from_json`.
-        """
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidParameter("path", "a file that can be read", str(error)) from None
-        return cls.from_json(text)
+            raise InvalidParameter("statement", f"a JSON object of the format {FORMAT!r}", mark)
+        return cls(**checked_fields(facts, FIELDS))
 
     def paragraph(self) -> str:
         """The statement in words, for a model card; invisible characters are escaped."""
         from hockeystick.training.model_card import paragraph
 
         return escaped(paragraph(self))
-
-    def __str__(self) -> str:
-        return self.paragraph()
-
-
-def plain(value: Any) -> Any:
-    """The value as it is read back from JSON."""
-    return json.loads(json.dumps(value, allow_nan=False))
-
-
-# What a field of a file may be: from its name and value to the checked value.
-Check = Callable[[str, Any], Any]
-
-
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise InvalidParameter(name, "text", value)
-    return value
-
-
-def _kind(name: str, value: Any) -> str:
-    return check.choice(name, value, KINDS)
-
-
-def _object(name: str, value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise InvalidParameter(name, "a JSON object", value)
-    return value
-
-
-def _count(name: str, value: Any) -> int:
-    allowed = "an integer >= 0"
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise InvalidParameter(name, allowed, value) from None
-    if isinstance(value, bool) or number < 0:
-        raise InvalidParameter(name, allowed, value)
-    return number
-
-
-def _number(one: Check) -> Check:
-    """JSON's true and false are no numbers."""
-
-    def checked(name: str, value: Any) -> Any:
-        if isinstance(value, bool):
-            raise InvalidParameter(name, "a number", value)
-        return one(name, value)
-
-    return checked
-
-
-def _texts(name: str, value: Any) -> dict[str, str]:
-    return {key: _text(name, text) for key, text in _object(name, value).items()}
-
-
-def _or_none(one: Check) -> Check:
-    return lambda name, value: None if value is None else one(name, value)
-
-
-def _probe(name: str, value: Any) -> dict[str, Any]:
-    """A probe that passed: its step, how many examples it compared, and the largest change."""
-    facts = _object(name, value)
-    if set(facts) != {"step", "examples", "largest_change", "inputs_as_loaded"}:
-        raise InvalidParameter(name, "made of the known facts of a probe", sorted(facts))
-    return {
-        "step": check.positive_integer("step", facts["step"]),
-        "examples": check.positive_integer("examples", facts["examples"]),
-        "largest_change": _number(check.probability)("largest_change", facts["largest_change"]),
-        "inputs_as_loaded": check.boolean("inputs_as_loaded", facts["inputs_as_loaded"]),
-    }
-
-
-FIELDS: dict[str, Check] = {
-    "epsilon": _number(lambda name, value: check.at_least(name, value, 0.0)),
-    "delta": _number(check.small_probability),
-    "adjacency": _text,
-    "unit": _text,
-    "kind": _kind,
-    "method": _text,
-    "accuracy": check.relative_accuracy,
-    "priced_for": _text,
-    "scheme": _object,
-    "strategy": _object,
-    "noise_multiplier": _number(check.positive),
-    "max_grad_norm": _number(check.positive),
-    "planned_steps": check.positive_integer,
-    "taken_steps": _count,
-    "filter": _or_none(_object),
-    "seeded": check.boolean,
-    "probe": _or_none(_probe),
-    "note": _or_none(_text),
-    "versions": _texts,
-}

@@ -1,0 +1,137 @@
+"""What the fields of a statement file may be."""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hockeystick import _validate as check
+from hockeystick._text import strict_json
+from hockeystick.errors import InvalidParameter
+from hockeystick.guarantee import KINDS
+
+__all__ = ["FIELDS", "JOINT_FIELDS", "Check", "checked_fields", "plain", "read_object"]
+
+
+def plain(value: Any) -> Any:
+    """The value as it is read back from JSON."""
+    return json.loads(json.dumps(value, allow_nan=False))
+
+
+# What a field of a file may be: from its name and value to the checked value.
+Check = Callable[[str, Any], Any]
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidParameter(name, "text", value)
+    return value
+
+
+def _kind(name: str, value: Any) -> str:
+    return check.choice(name, value, KINDS)
+
+
+def _object(name: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InvalidParameter(name, "a JSON object", value)
+    return value
+
+
+def _objects(name: str, value: Any) -> list[dict[str, Any]]:
+    if not isinstance(value, list) or len(value) < 2:
+        raise InvalidParameter(name, "a list of two statements or more", value)
+    return [_object(name, one) for one in value]
+
+
+def _count(name: str, value: Any) -> int:
+    allowed = "an integer >= 0"
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InvalidParameter(name, allowed, value) from None
+    if isinstance(value, bool) or number < 0:
+        raise InvalidParameter(name, allowed, value)
+    return number
+
+
+def _number(one: Check) -> Check:
+    """JSON's true and false are no numbers."""
+
+    def checked(name: str, value: Any) -> Any:
+        if isinstance(value, bool):
+            raise InvalidParameter(name, "a number", value)
+        return one(name, value)
+
+    return checked
+
+
+def _texts(name: str, value: Any) -> dict[str, str]:
+    return {key: _text(name, text) for key, text in _object(name, value).items()}
+
+
+def _or_none(one: Check) -> Check:
+    return lambda name, value: None if value is None else one(name, value)
+
+
+def _probe(name: str, value: Any) -> dict[str, Any]:
+    """A probe that passed: its step, how many examples it compared, and the largest change."""
+    facts = _object(name, value)
+    if set(facts) != {"step", "examples", "largest_change", "inputs_as_loaded"}:
+        raise InvalidParameter(name, "made of the known facts of a probe", sorted(facts))
+    return {
+        "step": check.positive_integer("step", facts["step"]),
+        "examples": check.positive_integer("examples", facts["examples"]),
+        "largest_change": _number(check.probability)("largest_change", facts["largest_change"]),
+        "inputs_as_loaded": check.boolean("inputs_as_loaded", facts["inputs_as_loaded"]),
+    }
+
+
+# The claim, which statements about one run and about several have in common.
+CLAIM: dict[str, Check] = {
+    "epsilon": _number(lambda name, value: check.at_least(name, value, 0.0)),
+    "delta": _number(check.small_probability),
+    "adjacency": _text,
+    "unit": _text,
+    "kind": _kind,
+    "method": _text,
+    "accuracy": check.relative_accuracy,
+}
+FIELDS: dict[str, Check] = {
+    **CLAIM,
+    "priced_for": _text,
+    "scheme": _object,
+    "strategy": _object,
+    "noise_multiplier": _number(check.positive),
+    "max_grad_norm": _number(check.positive),
+    "planned_steps": check.positive_integer,
+    "taken_steps": _count,
+    "filter": _or_none(_object),
+    "seeded": check.boolean,
+    "probe": _or_none(_probe),
+    "note": _or_none(_text),
+    "versions": _texts,
+}
+JOINT_FIELDS: dict[str, Check] = {**CLAIM, "runs": _objects, "note": _or_none(_text)}
+
+
+def read_object(text: str) -> dict[str, Any]:
+    """The JSON object in the text, with its mark of format."""
+    try:
+        facts = strict_json(text)
+    except ValueError as error:
+        allowed = "JSON in which every name occurs once, of finite numbers and visible text"
+        raise InvalidParameter("statement", allowed, str(error)) from None
+    if not isinstance(facts, dict):
+        raise InvalidParameter("statement", "a JSON object", text[:60])
+    return facts
+
+
+def checked_fields(facts: Mapping[str, Any], fields: Mapping[str, Check]) -> dict[str, Any]:
+    """The facts of a statement, each of the known ones checked; `InvalidParameter` otherwise."""
+    if set(facts) != set(fields):
+        odd = sorted(set(facts) ^ set(fields))
+        raise InvalidParameter("statement", "made of the known facts, each of them", odd)
+    return {name: checked(name, facts[name]) for name, checked in fields.items()}

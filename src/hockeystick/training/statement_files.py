@@ -1,0 +1,108 @@
+"""StatementFile: what statements about one run and about several have in common as files."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from hockeystick._files import check_target, replacing
+from hockeystick.errors import InvalidParameter
+from hockeystick.training.statement_fields import read_object
+
+__all__ = ["StatementFile", "read_text"]
+
+
+class StatementFile(ABC):
+    """A statement that is saved as a JSON object, with a line for each field."""
+
+    @abstractmethod
+    def to_object(self) -> dict[str, Any]:
+        """The fields as plain values, the mark of the format first."""
+
+    @classmethod
+    @abstractmethod
+    def from_object(cls, facts: Mapping[str, Any]) -> Self:
+        """The statement of these fields, each of them checked; `InvalidParameter` otherwise."""
+
+    @abstractmethod
+    def paragraph(self) -> str:
+        """The statement in words, for a model card; invisible characters are escaped."""
+
+    def to_json(self) -> str:
+        """One JSON object, with a line for each field."""
+        values = self.to_object()
+        lines = (f"  {json.dumps(k)}: {json.dumps(v, allow_nan=False)}" for k, v in values.items())
+        return "{\n" + ",\n".join(lines) + "\n}\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The statement in the text.
+
+        Every field has its type and range; whether they are consistent and whether the number is
+        right is the question of `check_statement`.
+
+        Parameters
+        ----------
+        text
+            What `to_json` returned.
+
+        Returns
+        -------
+        Statement or JointStatement
+            The statement in the text.
+
+        Raises
+        ------
+        InvalidParameter
+            If the text is no statement, a field is missing or occurs twice, or a text has control
+            characters.
+        """
+        return cls.from_object(read_object(text))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the JSON; the file appears complete or not at all.
+
+        Parameters
+        ----------
+        path
+            The file; one that exists is replaced.
+
+        Returns
+        -------
+        pathlib.Path
+            The path.
+        """
+        target = check_target("path", Path(path))
+        with replacing(target) as file:
+            file.write(self.to_json().encode())
+        return target
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a file that `save` wrote.
+
+        Parameters
+        ----------
+        path
+            The file.
+
+        Raises
+        ------
+        InvalidParameter
+            If it cannot be read or is no statement, see `from_json`.
+        """
+        return cls.from_json(read_text(path))
+
+    def __str__(self) -> str:
+        return self.paragraph()
+
+
+def read_text(path: str | Path) -> str:
+    """The text in the file; `InvalidParameter` if it cannot be read."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidParameter("path", "a file that can be read", str(error)) from None
