@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import wraps
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from hockeystick.errors import UnknownParameter
+from hockeystick.errors import UnknownParameter, shown
 
 __all__ = [
     "FOREIGN",
@@ -208,6 +208,13 @@ def refuse_unknown_names(given: dict[str, Any], known: Collection[str], *, calle
             raise UnknownParameter(name, value, caller=caller, instead=takes, page=page)
 
 
+def _refuse_unnamed(values: Sequence[object], names: Sequence[str], *, caller: str) -> None:
+    """`UnknownParameter` for a value that has to be given by name, with the first name left."""
+    for value, name in zip(values, names, strict=False):
+        instead = f"write {name}={shown(value)}"
+        raise UnknownParameter("without a name", value, caller=caller, instead=instead)
+
+
 def known_names_only(function: Callable[P, R]) -> Callable[P, R]:
     """A function that says what to write where it is given a name that it does not take.
 
@@ -221,10 +228,12 @@ def known_names_only(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        if not kwargs.keys() <= set(known):
+        if len(args) > code.co_argcount or not kwargs.keys() <= set(known):
             owner: Any = args[0] if bound and args else None
             caller = type(owner).__name__ if is_constructor else function.__name__
             refuse_unknown_names(dict(kwargs), known, caller=caller)
+            unnamed = [name for name in arguments[code.co_argcount :] if name not in kwargs]
+            _refuse_unnamed(args[code.co_argcount :], unnamed, caller=caller)
         return function(*args, **kwargs)
 
     checked.__dict__["refuses_unknown_names"] = True

@@ -207,6 +207,16 @@ def test_other_unknown_names():
     assert "it takes plan, noise_multiplier" in str(refused(lambda: hs.account(PLAN, whatever=1)))
 
 
+def test_values_without_a_name():
+    """What is given by name only is named."""
+    assert str(refused(lambda: hs.Poisson(0.01))) == (
+        "Poisson has no parameter without a name: write rate=0.01."
+    )
+    assert "account has no parameter without a name: write noise_multiplier=1.5" in str(
+        refused(lambda: hs.account(PLAN, 1.5))
+    )
+
+
 def test_signatures_stay():
     """Whoever asks for the parameters of a checked function or class sees its own."""
     assert "noise_multiplier" in inspect.signature(hs.account).parameters
