@@ -45,7 +45,7 @@ class Sequence(Accountable):
     >>> sequence = hs.Sequence([(phase, 1.0), (phase, 1.5)])
     >>> found = hs.calibrate(sequence, epsilon=1.0, delta=1e-5)
     >>> [round(noise, 2) for noise in sequence.noise_multipliers(found.noise_multiplier)]
-    [0.84, 1.26]
+    [0.91, 1.37]
     >>> hs.account(sequence, noise_multiplier=found.noise_multiplier).epsilon(1e-5) <= 1.0
     True
     """

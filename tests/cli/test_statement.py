@@ -8,7 +8,7 @@ import pytest
 
 import hockeystick as hs
 from cli.conftest import POISSON
-from hockeystick.training import RunRecord, describe_filter, statement
+from hockeystick.training import RunRecord, describe_filter, joint_statement, statement
 
 PLAN = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=20)
 
@@ -110,3 +110,39 @@ def test_without_a_file_the_options_are_required(command, missing):
     given = [word for name, value in words.items() if name != missing for word in (name, value)]
     done = command("verify", *POISSON, *given)
     assert (done.status, done.stderr) == (2, f"error: Missing option '{missing}'.\n")
+
+
+def test_several_runs(command, written):
+    """A joint statement is recomputed as well, run by run."""
+    records = [
+        RunRecord(plan=PLAN, noise_multiplier=noise, max_grad_norm=1.0, taken_steps=5)
+        for noise in (1.5, 2.0)
+    ]
+    content = json.loads(joint_statement(records, delta=1e-5).to_json())
+    done = command("verify", written(content))
+    assert (done.status, done.stderr) == (0, "")
+    assert "run 2: 5 of 20 planned steps taken; accounted for all planned steps" in done.stdout
+    assert "the statement holds" in done.stdout
+    answer = json.loads(command("verify", written(content), "--json").stdout)
+    assert [run["priced_for"] for run in answer["stated"]["runs"]] == ["all planned steps"] * 2
+    content["runs"][1]["noise_multiplier"] = 1.9
+    done = command("verify", written(content))
+    assert done.status == 1
+    assert "problem: run 2: epsilon" in done.stdout
+
+
+@pytest.mark.parametrize("epsilon", ["3", "1.1", "0.7"])
+def test_what_was_asked_is_what_is_printed(command, written, epsilon):
+    """`calibrate`, the statement and `verify` print no epsilon above the one that was asked."""
+    words = ["--sampling", "full-batch", "--steps", "20", "--epsilon", epsilon, "--delta", "1e-5"]
+    best = json.loads(command("calibrate", *words, "--json").stdout)["best"]
+    assert best["reached_epsilon"] <= float(epsilon)
+    plan = hs.Plan(sampling=hs.FullBatch(), steps=20)
+    record = RunRecord(
+        plan=plan, noise_multiplier=best["noise_multiplier"], max_grad_norm=1.0, taken_steps=20
+    )
+    content = json.loads(statement(record, delta=1e-5).to_json())
+    line = next(
+        one for one in command("verify", written(content)).stdout.splitlines() if "epsilon" in one
+    )
+    assert [float(number) <= float(epsilon) for number in line.split()[1:]] == [True, True]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hockeystick.bounds.bound import Bound, UpperBound
 from hockeystick.bounds.profiles import ProfileBound
@@ -41,14 +41,18 @@ class ClaimedPoint(Bound):
     def epsilon(
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
     ) -> UpperBound:
-        """That of the dominating pair."""
-        return self._pair.epsilon(delta, directions=directions, accuracy=accuracy)
+        """That of the dominating pair; at most the claimed one from its delta on."""
+        found = self._pair.epsilon(delta, directions=directions, accuracy=accuracy)
+        known = delta >= self.claimed_delta
+        return replace(found, value=min(found.value, self.claimed_epsilon)) if known else found
 
     def delta(
         self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
     ) -> UpperBound:
-        """That of the dominating pair."""
-        return self._pair.delta(epsilon, directions=directions, accuracy=accuracy)
+        """That of the dominating pair; at most the claimed one from its epsilon on."""
+        found = self._pair.delta(epsilon, directions=directions, accuracy=accuracy)
+        known = epsilon >= self.claimed_epsilon
+        return replace(found, value=min(found.value, self.claimed_delta)) if known else found
 
     def as_profile(self) -> Profile:
         """The pair that dominates, if both directions are claimed."""
