@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ from hockeystick.torch.per_sample_module import PerSampleModule, forget_gradient
 from hockeystick.torch.progress import ClipLimit, PhysicalBatch
 from hockeystick.torch.sums import per_example_norms, weighted_sum
 
-__all__ = ["Clipping", "Contribution", "PerSampleClipping", "check_count"]
+__all__ = ["Clipping", "Contribution", "PerSampleClipping", "check_counts"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +64,9 @@ class PerSampleClipping:
     ) -> Contribution:
         """`PlanMismatch` if the gradients are not of as many examples as the batch has."""
         rows = self.gradients(losses, parameters)
-        for gradient in rows:
-            check_count(len(gradient), physical_batch)
+        names = {id(p): name for name, p in self.model._module.named_parameters()}
+        counts = {names[id(p)]: len(g) for p, g in zip(parameters, rows, strict=True)}
+        check_counts(counts, physical_batch)
         norms = per_example_norms(rows)
         factors = limit.factors(norms, physical_batch.indices)
         kept = [g[list(keep)].clone() for g in rows]
@@ -84,13 +85,27 @@ class PerSampleClipping:
         return rows
 
 
-def check_count(found: int, physical_batch: PhysicalBatch) -> None:
-    """`PlanMismatch` if there are not as many gradients as the batch has examples."""
-    if found != physical_batch.size:
+def check_counts(found: Mapping[str, int], physical_batch: PhysicalBatch) -> None:
+    """`PlanMismatch` if there are not as many gradients as the batch has examples.
+
+    `found` has their number for each parameter or layer. If it is right for some of them, the batch
+    is the right one, and the others were given something without a row for each example.
+    """
+    size = physical_batch.size
+    name = next((name for name, count in found.items() if count != size), None)
+    if name is None:
+        return
+    if size not in found.values():
         raise PlanMismatch(
-            f"The gradients are of {found} examples, but the batch that the plan drew has "
-            f"{physical_batch.size}."
+            f"The gradients are of {found[name]} examples, but the batch that the plan drew has "
+            f"{size}."
         )
+    raise PlanMismatch(
+        f"The gradients of {name} are of {found[name]} examples, but the batch has {size}: its "
+        "layer was given something that is computed once for all examples, such as positions; give "
+        "it a row for each example, as in positions.expand(len(tokens), -1), or freeze it before "
+        "make_private by requires_grad_(False) (docs/training.md)."
+    )
 
 
 def _of_examples(parameter: torch.Tensor, size: int) -> torch.Tensor:

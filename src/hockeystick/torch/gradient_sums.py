@@ -74,7 +74,7 @@ class GradientSums:
         self._loaded = loaded if due else None
         if due:
             self._initial = ModelState(self._module)
-            self._recording = Recording(physical_batch.size, self._module)
+            self._recording = Recording(physical_batch.size, self._clipping.model.replayed)
 
     def _call(self, forward: Callable[..., Any], arguments: Any, options: Any) -> Any:
         """A call of the model; the first batch with two examples is recorded for the probe."""
@@ -84,7 +84,11 @@ class GradientSums:
             forget_activations(self._clipping.model)
         if recording is not None:
             recording.begin_call()
-        output = forward(*arguments, **options)
+        model, batch = self._clipping.model, self._progress.current_batch
+        if batch is None:
+            return forward(*arguments, **options)
+        with model.of_examples(batch.size, probing=recording is not None):
+            output = forward(*arguments, **options)
         return output if recording is None else recording.record(arguments, options, output)
 
     def recording(self) -> Recording | None:

@@ -49,6 +49,12 @@ def _refuse_sorting(_: nn.Module, given: tuple[Any, ...]) -> None:
 class PerSampleModule(GradSampleModule):
     """Opacus' module with per-example gradients, whose calls go through `observer`.
 
+    An embedding that is looked up once for all examples, as positions are, gives Opacus the sum of
+    all gradients. Such a row of indices is repeated for each of the batch's `examples`: the output
+    has the same values, and each example its own gradient. That is exact if the model uses the row
+    of an example for this example only, which the probe compares with PyTorch's own gradients of
+    the model as it is; no other layer is treated so later.
+
     Its hooks are on the model from the start until `detach`; after that it calls the model as it
     is. `owner` is the run's optimizer, which is gone if nobody can take a step any more.
     """
@@ -59,12 +65,15 @@ class PerSampleModule(GradSampleModule):
     }
     observer: Observer | None = None
     attached: bool = False
+    examples: int | None = None
+    probing: bool = False
     owner: Callable[[], Any] = staticmethod(lambda: None)
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__(model, loss_reduction="sum")
         # A second backward pass would let an example contribute twice.
         self.forbid_grad_accumulation()
+        self._repeated: set[int] = set()
         self._attach()
 
     def forward(self, *arguments: Any, **options: Any) -> Any:
@@ -82,6 +91,39 @@ class PerSampleModule(GradSampleModule):
             if isinstance(part, (DPGRU, DPLSTM, DPRNN)):
                 handle = part.register_forward_pre_hook(_refuse_sorting)
                 self.autograd_grad_sample_hooks.append(handle)
+            if type(part) is nn.Embedding and part.weight.requires_grad:
+                handle = part.register_forward_pre_hook(self._repeat_indices)
+                self.autograd_grad_sample_hooks.append(handle)
+
+    def _repeat_indices(self, layer: nn.Module, given: tuple[Any, ...]) -> Any:
+        """The layer's indices, a row for each example if there was one for all of them."""
+        indices = given[0] if given else None
+        if not (self.hooks_enabled and self.training and torch.is_grad_enabled()):
+            return None
+        if self.examples is None or self.examples < 2 or not isinstance(indices, torch.Tensor):
+            return None
+        if indices.ndim < 2 or len(indices) != 1:
+            return None
+        if self.probing:
+            self._repeated.add(id(layer))
+        elif id(layer) not in self._repeated:
+            return None
+        return (indices.expand(self.examples, *indices.shape[1:]), *given[1:])
+
+    @contextmanager
+    def of_examples(self, size: int | None, *, probing: bool = True) -> Iterator[None]:
+        """Calls inside are of so many examples; `probing` if the probe checks their gradients."""
+        before = self.examples, self.probing
+        self.examples, self.probing = size, probing
+        try:
+            yield
+        finally:
+            self.examples, self.probing = before
+
+    def replayed(self, size: int, arguments: Any, options: Any) -> Any:
+        """A forward pass for some examples of a recorded batch."""
+        with self.of_examples(size):
+            return self._module(*arguments, **options)
 
     def detach(self) -> None:
         """Take the hooks off; the model is an ordinary module again, which others may use."""

@@ -159,6 +159,7 @@ def make_private(
         raise InvalidParameter("clipping", f"one of {', '.join(CLIPPINGS)}", clipping)
     if max_grad_norm is None:
         raise InvalidParameter("max_grad_norm", "given: the clip norm of each gradient", None)
+    max_grad_norm = check.positive("max_grad_norm", max_grad_norm)
     most = None
     if physical_batch_size is not None:
         most = check.positive_integer("physical_batch_size", physical_batch_size)

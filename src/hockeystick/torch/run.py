@@ -130,7 +130,8 @@ class TorchRun(SingleUse):
         ----------
         criterion
             A loss module or function with `reduction="none"`; a mean or sum over the batch is
-            converted where that is exact, and refused where it is not.
+            converted where that is exact, and refused where it is not. With "sum" the losses of an
+            example's positions are added; the divisor stays the expected batch size.
 
         Returns
         -------
