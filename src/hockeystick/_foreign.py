@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Collection, Sequence
-from functools import wraps
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple
 
 from hockeystick.errors import UnknownParameter, shown
 
@@ -14,15 +13,10 @@ __all__ = [
     "MIGRATION",
     "Foreign",
     "foreign_name",
-    "known_names_only",
     "refuse_unknown_names",
+    "refuse_unnamed",
     "the_way_out",
-    "with_known_names",
 ]
-
-P = ParamSpec("P")
-R = TypeVar("R")
-C = TypeVar("C", bound=type)
 
 MIGRATION = "docs/coming-from-opacus.md"
 _TARGET = (
@@ -149,7 +143,7 @@ FOREIGN: dict[str, Foreign] = {
         "max_grad_norm",
         _CLIP,
     ),
-    **_named("lr learning_rate", "lr", _LEARNING),
+    **_named("lr learning_rate", "learning_rate", _LEARNING),
     **_named("poisson_sampling shuffle sampling_method replacement", "sampling", _SAMPLING),
     **_named("data_loader dataloader train_loader loader", "data", _DATA),
     **_named("noise_generator generator secure_mode secure_rng random_state seed", "rng", _RANDOM),
@@ -208,45 +202,8 @@ def refuse_unknown_names(given: dict[str, Any], known: Collection[str], *, calle
             raise UnknownParameter(name, value, caller=caller, instead=takes, page=page)
 
 
-def _refuse_unnamed(values: Sequence[object], names: Sequence[str], *, caller: str) -> None:
+def refuse_unnamed(values: Sequence[object], names: Sequence[str], *, caller: str) -> None:
     """`UnknownParameter` for a value that has to be given by name, with the first name left."""
     for value, name in zip(values, names, strict=False):
         instead = f"write {name}={shown(value)}"
         raise UnknownParameter("without a name", value, caller=caller, instead=instead)
-
-
-def known_names_only(function: Callable[P, R]) -> Callable[P, R]:
-    """A function that says what to write where it is given a name that it does not take.
-
-    `UnknownParameter` is raised in the place of Python's `TypeError`, and is one. Signature, types
-    and documentation are those of the function itself.
-    """
-    code = function.__code__
-    arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    known = tuple(name for name in arguments if name not in {"self", "cls"})
-    bound, is_constructor = len(known) < len(arguments), function.__name__ == "__init__"
-
-    @wraps(function)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        if len(args) > code.co_argcount or not kwargs.keys() <= set(known):
-            owner: Any = args[0] if bound and args else None
-            caller = type(owner).__name__ if is_constructor else function.__name__
-            refuse_unknown_names(dict(kwargs), known, caller=caller)
-            unnamed = [name for name in arguments[code.co_argcount :] if name not in kwargs]
-            _refuse_unnamed(args[code.co_argcount :], unnamed, caller=caller)
-        return function(*args, **kwargs)
-
-    checked.__dict__["refuses_unknown_names"] = True
-    return checked
-
-
-def with_known_names(kind: C, *, methods: Collection[str] = ("__init__",)) -> C:
-    """The class, with `known_names_only` around its own methods of these names."""
-    for name in methods:
-        method = vars(kind).get(name)
-        inner = method.__func__ if isinstance(method, classmethod) else method
-        if inner is None or "refuses_unknown_names" in vars(inner):
-            continue
-        checked: Any = known_names_only(inner)
-        setattr(kind, name, classmethod(checked) if isinstance(method, classmethod) else checked)
-    return kind

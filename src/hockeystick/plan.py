@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hockeystick._foreign import with_known_names
+from hockeystick._validate import with_known_names
 from hockeystick.errors import InvalidParameter
 from hockeystick.profile import Profile
 from hockeystick.randomness import RandomSource

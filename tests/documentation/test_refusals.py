@@ -182,6 +182,15 @@ NAMES = {
         lambda: hs.filters.Renyi(target_epsilon=1, delta=1e-5),
         "called epsilon here",
     ),
+    "PrivateRun(l2_norm_clip)": (
+        lambda: hs.training.PrivateRun(PLAN, examples=9, l2_norm_clip=1.0),
+        "called max_grad_norm here",
+    ),
+    "fit_logistic(lr)": (lambda: hs.training.fit_logistic([], [], lr=1), "called learning_rate"),
+    "Profile.gaussian(sigma)": (
+        lambda: hs.Profile.gaussian(sigma=1.0),
+        "called noise_multiplier here",
+    ),
     "request(sigma)": (lambda: spent().request(sigma=1.0), "called noise_multiplier here"),
 }
 

@@ -6,7 +6,6 @@ from functools import reduce
 from typing import Any
 
 from hockeystick import _validate as check
-from hockeystick._foreign import known_names_only
 from hockeystick.analyses import DEFAULT_BUDGET, METHODS, Method, Request, monte_carlo
 from hockeystick.analyses.method import AUTO
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
@@ -67,7 +66,7 @@ def _methods(plan: Plan) -> dict[str, Kind]:
     return {name: m.kind_for(plan) for name, m in METHODS.items() if m.objection(plan) is None}
 
 
-@known_names_only
+@check.known_names_only
 def account(
     plan: Accountable,
     *,

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hockeystick import _validate as check
-from hockeystick._foreign import known_names_only
 from hockeystick.accounting.account import (
     DEFAULT_BUDGET,
     account,
@@ -67,7 +66,7 @@ class Calibration:
     evaluations: int
 
 
-@known_names_only
+@check.known_names_only
 def calibrate(
     plan: Accountable,
     *,

@@ -10,7 +10,6 @@ from functools import cached_property
 import numpy.typing as npt
 
 from hockeystick import _validate as check
-from hockeystick._foreign import known_names_only
 from hockeystick.accounting.calibrate import Calibration, calibrate
 from hockeystick.accounting.candidates import RunSize, candidates, plan_of, steps_for
 from hockeystick.guarantee import Answer
@@ -69,7 +68,7 @@ class Compared:
         return self.calibration.noise_multiplier**2 * self.unit_error
 
 
-@known_names_only
+@check.known_names_only
 def compare(
     *,
     examples: int,

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from inspect import isclass, signature
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
-from hockeystick._foreign import with_known_names
-from hockeystick._validate import concrete
+from hockeystick._validate import concrete, with_known_names
 from hockeystick.errors import InvalidParameter
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from hockeystick import _validate as check
-from hockeystick._foreign import known_names_only
 from hockeystick.errors import InvalidParameter, UnsupportedPlan, VerificationFailed
 from hockeystick.guarantee import Analysis, Guarantee, directions_for
 from hockeystick.montecarlo.drawing import check_simulated, open_drawer
@@ -19,7 +18,7 @@ from hockeystick.schemes.simulation import simulation_remark
 __all__ = ["checked_claim", "draws_to_verify", "verified_guarantee", "verify"]
 
 
-@known_names_only
+@check.known_names_only
 def verify(
     plan: Plan,
     *,

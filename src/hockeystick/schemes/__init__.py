@@ -9,8 +9,7 @@ from __future__ import annotations
 from inspect import isclass
 from typing import Any, TypeVar
 
-from hockeystick._foreign import with_known_names
-from hockeystick._validate import concrete
+from hockeystick._validate import concrete, with_known_names
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import RandomSource, generator
 from hockeystick.schemes.balls_in_bins.scheme import BallsInBins

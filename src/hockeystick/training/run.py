@@ -85,6 +85,7 @@ class PrivateRun(SingleUse):
 
     what = "The private run"
 
+    @check.known_names_only
     def __init__(
         self,
         plan: Plan,
