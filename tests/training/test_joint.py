@@ -102,7 +102,10 @@ def test_the_paragraph_names_each_run():
     """What all give together first; then every run with its settings; then what is assumed."""
     text = true().paragraph()
     assert text.startswith("Training in 2 runs on the same data, taken together, is (ε = ")
-    first, second = text.index("Run 1: Batches were drawn by poisson"), text.index("Run 2: ")
+    first, second = (
+        text.index("Run 1: Batches were drawn by poisson sampling (rate 0.1)"),
+        text.index("Run 2: "),
+    )
     assert first < second < text.index("cyclic-poisson") < text.index("fixed before the first one")
     assert "3 of 20 planned steps" in text
     assert text.count("Software:") == 1

@@ -66,7 +66,14 @@ def test_the_facts_of_a_statement():
     assert set(found.versions) == {"hockeystick", "numpy"}
     assert found.versions["hockeystick"] == hs.__version__
     text = found.paragraph()
-    for part in ("δ = 1e-06", "proven", "renyi", "poisson (rate 0.05)", "norm 0.5", "10 of 24"):
+    for part in (
+        "δ = 1e-06",
+        "proven",
+        "renyi",
+        "poisson sampling (rate 0.05)",
+        "norm 0.5",
+        "10 of 24",
+    ):
         assert part in text
     assert "secret" in text
     assert "secret" not in statement(record(), delta=1e-6).paragraph()
@@ -256,3 +263,13 @@ def test_a_verified_claim():
             statement(other, delta=1e-2, guarantee=claim)
     with pytest.raises(InvalidParameter, match="guarantee"):
         statement(run, delta=1e-2, guarantee=hs.account(plan, noise_multiplier=3.0))
+
+
+def test_noise_is_described_in_a_sentence():
+    """Without a filter as what was done; with one as the settings at the start."""
+    plain = statement(record(), delta=1e-6).paragraph()
+    assert "and independent noise with noise multiplier 1.1 was added." in plain
+    described = describe_filter(hs.filters.Gaussian(mu=0.5))
+    governed = statement(record(filter=described), delta=1e-6).paragraph()
+    assert "At the start of the run batches were drawn by poisson sampling" in governed
+    assert "noise multiplier 1.1 was added; later steps may have had other settings" in governed

@@ -83,7 +83,8 @@ def calibrate(
     epsilon falls with the noise, nearly as a power of it over short distances, so a secant search
     on log epsilon against log noise takes a handful of evaluations, most of them at low accuracy.
     The answer meets the target as `account` with the same settings evaluates it, to the last digit;
-    with the default ones so do statements and `hockeystick verify`. At the default accuracy it has
+    with the default ones so do statements and `hockeystick verify` (a statement takes another
+    `accuracy` as well, and always the default budget). At the default accuracy it has
     at most about 0.1 % more noise than the bound needs.
 
     With `MonteCarlo`, candidates below the proven noise are tested by draws, the noisiest first

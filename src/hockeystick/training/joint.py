@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import reduce
 from pathlib import Path
 from typing import Any, Self
@@ -12,9 +11,9 @@ from typing import Any, Self
 from hockeystick import _validate as check
 from hockeystick._text import escaped
 from hockeystick.errors import InvalidParameter
-from hockeystick.guarantee import Guarantee, Kind
+from hockeystick.guarantee import Guarantee
 from hockeystick.profile import DEFAULT_ACCURACY
-from hockeystick.training.record import RunRecord, guarantee_of, statement
+from hockeystick.training.record import RunRecord, claim_of, guarantee_of, statement
 from hockeystick.training.statement_fields import JOINT_FIELDS, checked_fields, read_object
 from hockeystick.training.statement_files import StatementFile, read_text
 from hockeystick.training.statements import Statement
@@ -23,7 +22,6 @@ __all__ = ["JointStatement", "joint_guarantee", "joint_statement", "load_stateme
 
 # The format of the file, with its version.
 JOINT_FORMAT = "hockeystick joint privacy statement 1"
-CLAIMED = ("epsilon", "delta", "adjacency", "unit", "kind", "method", "accuracy")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,13 +58,6 @@ class JointStatement(StatementFile):
     True
     """
 
-    epsilon: float
-    delta: float
-    adjacency: str
-    unit: str
-    kind: Kind
-    method: str
-    accuracy: float
     runs: tuple[Statement, ...]
     note: str | None
 
@@ -74,9 +65,8 @@ class JointStatement(StatementFile):
         """The fields as plain values, the mark of the format first."""
         return {
             "format": JOINT_FORMAT,
-            **{name: getattr(self, name) for name in CLAIMED},
+            **{one.name: getattr(self, one.name) for one in fields(self)},
             "runs": [run.to_object() for run in self.runs],
-            "note": self.note,
         }
 
     @classmethod
@@ -164,21 +154,9 @@ def joint_statement(
         allowed = "two RunRecords or more; `statement` is about one run"
         raise InvalidParameter("records", allowed, given)
     delta = check.small_probability("delta", delta)
-    guarantee = joint_guarantee(given, accuracy=accuracy)
-    answer = guarantee.answer(delta=delta)
-    if not math.isfinite(answer.value):
-        allowed = "a delta at which the runs have a finite epsilon together"
-        raise InvalidParameter("delta", allowed, delta)
     return JointStatement(
-        epsilon=float(answer.value),
-        delta=delta,
-        adjacency=guarantee.adjacency,
-        unit=guarantee.unit,
-        kind=answer.kind,
-        method=answer.method,
-        accuracy=guarantee.accuracy,
+        **claim_of(joint_guarantee(given, accuracy=accuracy), delta=delta),
         runs=tuple(statement(one, delta=delta, accuracy=accuracy) for one in given),
-        note=guarantee.note,
     )
 
 

@@ -96,7 +96,7 @@ def _run(statement: Statement) -> str:
         f"gradients were clipped to norm {statement.max_grad_norm:g}, and {noise} with noise "
         f"multiplier {statement.noise_multiplier:g} was added"
     )
-    drawn = f"Batches were drawn by {_named(statement.scheme)} sampling"
+    drawn = f"Batches were drawn by {_named(statement.scheme, ' sampling')}"
     if statement.filter is None:
         return f"{drawn}, {done}."
     return (
@@ -147,13 +147,13 @@ def _software(statements: Sequence[Statement]) -> str:
     return f"Software: {'; then '.join(dict.fromkeys(texts))}."
 
 
-def _named(described: Mapping[str, Any]) -> str:
-    """The name, which comes first, with the parameters in parentheses."""
+def _named(described: Mapping[str, Any], what: str = "") -> str:
+    """The name, which comes first, and what it is, with the parameters in parentheses."""
     if not described:
         return "unnamed"
     (_, name), *parameters = described.items()
     inside = ", ".join(_parameter(key, value) for key, value in parameters if value is not False)
-    return f"{name} ({inside})" if inside else f"{name}"
+    return f"{name}{what} ({inside})" if inside else f"{name}{what}"
 
 
 def _parameter(name: str, value: object) -> str:

@@ -22,7 +22,7 @@ from hockeystick.training.plan_object import require_gaussian, sampling_object, 
 from hockeystick.training.statement_fields import plain
 from hockeystick.training.statements import FILTER, PLAN, Statement
 
-__all__ = ["RunRecord", "guarantee_of", "statement", "versions_of"]
+__all__ = ["RunRecord", "claim_of", "guarantee_of", "statement", "versions_of"]
 
 
 def versions_of(*packages: str) -> dict[str, str]:
@@ -177,19 +177,8 @@ def statement(
         guarantee = guarantee_of(record, method=method, accuracy=accuracy)
     else:
         _check_about(guarantee, record)
-    answer = guarantee.answer(delta=delta)
-    if not math.isfinite(answer.value):
-        allowed = "a delta at which the run has a finite epsilon"
-        raise InvalidParameter("delta", allowed, delta)
-    note = answer.details.get("note")
     return Statement(
-        epsilon=float(answer.value),
-        delta=delta,
-        adjacency=guarantee.adjacency,
-        unit=guarantee.unit,
-        kind=answer.kind,
-        method=answer.method,
-        accuracy=guarantee.accuracy,
+        **claim_of(guarantee, delta=delta),
         priced_for=PLAN if record.filter is None else FILTER,
         scheme=plain(sampling_object(record.plan.sampling)),
         strategy=plain(strategy_object(record.plan.strategy)),
@@ -200,9 +189,27 @@ def statement(
         filter=None if record.filter is None else plain(dict(record.filter)),
         seeded=record.seeded,
         probe=None if record.probe is None else plain(dict(record.probe)),
-        note=None if note is None else str(note),
         versions=plain(dict(record.versions)),
     )
+
+
+def claim_of(guarantee: Guarantee, *, delta: float) -> dict[str, Any]:
+    """The fields of a statement that follow from the guarantee alone."""
+    answer = guarantee.answer(delta=delta)
+    if not math.isfinite(answer.value):
+        allowed = "a delta at which there is a finite epsilon"
+        raise InvalidParameter("delta", allowed, delta)
+    note = answer.details.get("note")
+    return {
+        "epsilon": float(answer.value),
+        "delta": delta,
+        "adjacency": guarantee.adjacency,
+        "unit": guarantee.unit,
+        "kind": answer.kind,
+        "method": answer.method,
+        "accuracy": guarantee.accuracy,
+        "note": None if note is None else str(note),
+    }
 
 
 def guarantee_of(

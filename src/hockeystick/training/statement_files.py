@@ -5,18 +5,29 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from hockeystick._files import check_target, replacing
 from hockeystick.errors import InvalidParameter
+from hockeystick.guarantee import Kind
 from hockeystick.training.statement_fields import read_object
 
 __all__ = ["StatementFile", "read_text"]
 
 
+@dataclass(frozen=True, kw_only=True)
 class StatementFile(ABC):
-    """A statement that is saved as a JSON object, with a line for each field."""
+    """A claim with what it is about, saved as a JSON object with a line for each field."""
+
+    epsilon: float
+    delta: float
+    adjacency: str
+    unit: str
+    kind: Kind
+    method: str
+    accuracy: float
 
     @abstractmethod
     def to_object(self) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 from hockeystick._text import escaped
 from hockeystick.errors import InvalidParameter
-from hockeystick.guarantee import Kind
 from hockeystick.plan import Plan
 from hockeystick.training.plan_object import plan_from
 from hockeystick.training.statement_fields import FIELDS, checked_fields
@@ -71,13 +70,6 @@ class Statement(StatementFile):
     True
     """
 
-    epsilon: float
-    delta: float
-    adjacency: str
-    unit: str
-    kind: Kind
-    method: str
-    accuracy: float
     priced_for: str
     scheme: Mapping[str, Any]
     strategy: Mapping[str, Any]
