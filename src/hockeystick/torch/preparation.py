@@ -207,9 +207,7 @@ def make_private(
     norms = None
     if isinstance(filter, Individual) and loss is not None:
         norms = DatasetNorms(clip, parameters, data, loss=loss, collate=collate, most=most)
-    progress = Progress(
-        settings, budget_of(filter, settings, norms, charges), passes=form.passes
-    )
+    progress = Progress(settings, budget_of(filter, settings, norms, charges), passes=form.passes)
     gradients = GradientSums(clip, parameters, progress, claim)
     wrapped = PlanOptimizer(
         optimizer,
@@ -228,7 +226,7 @@ def make_private(
         options={**options, "collate_fn": collate},
     )
     if verbose and form.choice is not None:
-        print(form.choice, file=sys.stderr)
+        sys.stderr.write(f"{form.choice}\n")
     return TorchRun(
         clipping=clip,
         gradients=gradients,
