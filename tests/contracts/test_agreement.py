@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from references.random_plans import SAMPLINGS, Target, random_target
 
 import hockeystick as hs
 from hockeystick.training import RunRecord, Statement, check_statement, statement
-from references.random_plans import SAMPLINGS, Target, random_target
 
 # How many plans of each scheme are drawn; all but one of them in the long test run.
 PLANS = 25

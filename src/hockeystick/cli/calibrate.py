@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hockeystick.accounting.calibrate import calibrate as find_noise
 from hockeystick.accounting.calibrate import draws_to_calibrate
+from hockeystick.accounting.calibrate import calibrate as find_noise
 from hockeystick.cli.answers import MethodAnswer
 from hockeystick.cli.draw_plans import show_draw_plans
 from hockeystick.cli.gather import gathered
