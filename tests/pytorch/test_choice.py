@@ -85,7 +85,7 @@ def test_it_is_the_best_that_compare_finds():
     ],
 )
 def test_other_optimizers_have_independent_noise(make, capsys):
-    """The error of correlated noise is about linear iterates with one momentum; the line says so."""
+    """The error of correlated noise is known for linear iterates only; the line says so."""
     run = private(make)
     assert run.plan.strategy.name == "identity"
     assert "correlated noise was not tried" in capsys.readouterr().err

@@ -59,7 +59,9 @@ def test_the_model_never_sees_one(runs, clipping):
         run.optimizer.step()
         scheduler.step()
         seen.append(labels.tolist())
-    wanted = list(plan.batches(examples=runs.EXAMPLES, rng=np.random.SeedSequence(1, spawn_key=(0,))))
+    wanted = list(
+        plan.batches(examples=runs.EXAMPLES, rng=np.random.SeedSequence(1, spawn_key=(0,)))
+    )
     assert any(not batch.size for batch in wanted)
     assert seen == [batch.tolist() for batch in wanted if batch.size]
     assert run.taken_steps == plan.steps
@@ -85,7 +87,7 @@ def test_its_noise_is_that_of_the_step(runs, most):
     )
     noise = torch.stack([torch.cat([part.flatten() for part in row]) for row in stream])
     assert len(noise) == plan.steps == run.taken_steps
-    points = runs.data().tensors[0][sum(batches, [])]
+    points = runs.data().tensors[0][[number for batch in batches for number in batch]]
     total = noise.double().sum(0) + runs.clipped_sum(points).double()
     assert torch.allclose(runs.weights(run).double(), start.double() - total / size, atol=1e-4)
 

@@ -1,4 +1,4 @@
-"""The two forms of make_private: a plan with its noise, or a guarantee for which both are chosen."""
+"""The two forms of make_private: a plan with its noise, or a guarantee to choose them for."""
 
 from __future__ import annotations
 

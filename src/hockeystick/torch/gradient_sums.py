@@ -54,6 +54,8 @@ class GradientSums:
         self._next_probe = 1
         self._refusal: PlanMismatch | None = None
         self._report: ProbeReport | None = None
+        # What an earlier run or another training left there does not belong to this run.
+        forget_gradients(clipping.model)
         clipping.model.observer = self._call
         progress.listener = self._begin_batch
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 from weakref import ref
 
@@ -21,14 +22,14 @@ from hockeystick.torch.checkpoint import RunCheckpoint
 from hockeystick.torch.checks import GroupClaim, checked_parameters, free_optimizer
 from hockeystick.torch.clipping import Clipping, PerSampleClipping
 from hockeystick.torch.foreign_arguments import explains_foreign_arguments
-from hockeystick.torch.forms import settled_form
+from hockeystick.torch.forms import Form, settled_form
 from hockeystick.torch.ghost import GhostClipping
 from hockeystick.torch.gradient_sums import GradientSums
 from hockeystick.torch.loader import Collate, PlanLoader, check_options, examples_of
 from hockeystick.torch.noise_stream import TorchNoiseStream
 from hockeystick.torch.optimizer import PlanOptimizer
 from hockeystick.torch.per_sample_module import free_module
-from hockeystick.torch.progress import Progress
+from hockeystick.torch.progress import Progress, RunSettings
 from hockeystick.torch.run import TorchRun
 from hockeystick.torch.run_settings import budget_of, checked_charges, settled, sources
 
@@ -193,24 +194,71 @@ def make_private(
     charges = checked_charges(filter, loss, settings)
     claim = GroupClaim()
     claim()
-    batches = BatchSampler(form.plan, examples=graph, rng=of_batches)
-    noise = TorchNoiseStream(
-        form.plan,
-        parameters,
-        noise_multiplier=settings.noise_multiplier,
-        max_grad_norm=settings.max_grad_norm,
-        rng=of_noise,
+    run = _assembled(
+        Inputs(model, optimizer, data, loss, filter, clipping),
+        form=form,
+        settings=settings,
+        batches=BatchSampler(form.plan, examples=graph, rng=of_batches),
+        noise=TorchNoiseStream(
+            form.plan,
+            parameters,
+            noise_multiplier=settings.noise_multiplier,
+            max_grad_norm=settings.max_grad_norm,
+            rng=of_noise,
+        ),
+        parameters=parameters,
+        charges=charges,
+        claim=claim,
+        most=most,
+        options={**options, "collate_fn": Collate(data, options.get("collate_fn"))},
     )
-    collate = Collate(data, options.get("collate_fn"))
-    # From here on the model has Opacus' hooks: everything that can be refused was checked before.
-    clip = CLIPPINGS[clipping](model, clip=settings.max_grad_norm)
-    norms = None
-    if isinstance(filter, Individual) and loss is not None:
-        norms = DatasetNorms(clip, parameters, data, loss=loss, collate=collate, most=most)
-    progress = Progress(settings, budget_of(filter, settings, norms, charges), passes=form.passes)
+    if verbose and form.choice is not None:
+        sys.stderr.write(f"{form.choice}\n")
+    return run
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What the user gave to be run."""
+
+    model: torch.nn.Module
+    optimizer: torch.optim.Optimizer
+    data: Any
+    loss: Loss | None
+    privacy_filter: Filter | Individual | None
+    clipping: str
+
+
+def _assembled(
+    inputs: Inputs,
+    *,
+    form: Form,
+    settings: RunSettings,
+    batches: BatchSampler,
+    noise: TorchNoiseStream,
+    parameters: list[torch.Tensor],
+    charges: dict[str, float],
+    claim: GroupClaim,
+    most: int | None,
+    options: dict[str, Any],
+) -> TorchRun:
+    """The run; everything that can be refused was checked, since the model has hooks from here."""
+    clip = CLIPPINGS[inputs.clipping](inputs.model, clip=settings.max_grad_norm)
+    norms, privacy_filter = None, inputs.privacy_filter
+    if isinstance(privacy_filter, Individual) and inputs.loss is not None:
+        norms = DatasetNorms(
+            clip,
+            parameters,
+            inputs.data,
+            loss=inputs.loss,
+            collate=options["collate_fn"],
+            most=most,
+        )
+    budget = budget_of(privacy_filter, settings, norms, charges)
+    progress = Progress(settings, budget, passes=form.passes)
     gradients = GradientSums(clip, parameters, progress, claim)
     wrapped = PlanOptimizer(
-        optimizer,
+        inputs.optimizer,
         progress=progress,
         gradients=gradients,
         noise=noise,
@@ -218,21 +266,19 @@ def make_private(
     )
     clip.model.owner = ref(wrapped)
     loader = PlanLoader(
-        data,
+        inputs.data,
         batches=batches,
         progress=progress,
         optimizer=wrapped,
         most=most,
-        options={**options, "collate_fn": collate},
+        options=options,
     )
-    if verbose and form.choice is not None:
-        print(form.choice, file=sys.stderr)
     return TorchRun(
         clipping=clip,
         gradients=gradients,
         optimizer=wrapped,
         loader=loader,
         progress=progress,
-        privacy_filter=filter,
+        privacy_filter=privacy_filter,
         form=form,
     )

@@ -19,9 +19,7 @@ def unreduced(criterion: Any) -> tuple[Any, str]:
     if reduction == "none":
         return criterion, reduction
     if reduction not in ("mean", "sum", "batchmean"):
-        raise InvalidParameter(
-            "criterion", "one with reduction 'none', 'mean' or 'sum'", reduction
-        )
+        raise InvalidParameter("criterion", "one with reduction 'none', 'mean' or 'sum'", reduction)
     _refuse_weighted_mean(criterion)
     if reduction == "sum":
         warnings.warn(
