@@ -89,7 +89,7 @@ class SetOnce(Uncopied):
     def __setattr__(self, name: str, value: Any) -> None:
         """`PlanMismatch` for a public attribute that there is already."""
         if not name.startswith("_") and hasattr(self, name):
-            raise PlanMismatch(f"{self._fixed(name)}, got {shown(value)}.")
+            raise PlanMismatch(f"{self._fixed(name)}, got {shown(value)}: make another one.")
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:

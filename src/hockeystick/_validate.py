@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Callable, Collection
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick._foreign import refuse_unknown_names, refuse_unnamed
 from hockeystick.errors import InvalidParameter
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "diagonal_entries",
     "entries",
     "function_name",
+    "known_names_only",
     "noise_multiplier",
     "noise_scale",
     "positive",
@@ -33,7 +36,12 @@ __all__ = [
     "storable",
     "vector",
     "wanted_epsilon",
+    "with_known_names",
 ]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+C = TypeVar("C", bound=type)
 
 
 # Counts beyond this are not exact as floating-point numbers, nor fit for arrays.
@@ -241,3 +249,40 @@ def concrete(name: str, value: type) -> None:
     missing = sorted(getattr(value, "__abstractmethods__", ()))
     if missing:
         raise InvalidParameter(name, f"a class that implements {', '.join(missing)}", value)
+
+
+def known_names_only(function: Callable[P, R]) -> Callable[P, R]:
+    """A function that says what to write where it is given a name that it does not take.
+
+    `UnknownParameter` is raised in the place of Python's `TypeError`, and is one. Signature, types
+    and documentation are those of the function itself.
+    """
+    code = function.__code__
+    arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    known = tuple(name for name in arguments if name not in {"self", "cls"})
+    bound, is_constructor = len(known) < len(arguments), function.__name__ == "__init__"
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        if len(args) > code.co_argcount or not kwargs.keys() <= set(known):
+            owner: Any = args[0] if bound and args else None
+            caller = type(owner).__name__ if is_constructor else function.__name__
+            refuse_unknown_names(dict(kwargs), known, caller=caller)
+            unnamed = [name for name in arguments[code.co_argcount :] if name not in kwargs]
+            refuse_unnamed(args[code.co_argcount :], unnamed, caller=caller)
+        return function(*args, **kwargs)
+
+    checked.__dict__["refuses_unknown_names"] = True
+    return checked
+
+
+def with_known_names(kind: C, *, methods: Collection[str] = ("__init__",)) -> C:
+    """The class, with `known_names_only` around its own methods of these names."""
+    for name in methods:
+        method = vars(kind).get(name)
+        inner = method.__func__ if isinstance(method, classmethod) else method
+        if inner is None or "refuses_unknown_names" in vars(inner):
+            continue
+        checked: Any = known_names_only(inner)
+        setattr(kind, name, classmethod(checked) if isinstance(method, classmethod) else checked)
+    return kind

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 __all__ = [
     "BudgetExceeded",
     "CalibrationError",
@@ -11,6 +14,7 @@ __all__ = [
     "MissingExtra",
     "PlanMismatch",
     "PrecisionError",
+    "UnknownParameter",
     "UnsupportedPlan",
     "VerificationFailed",
 ]
@@ -21,7 +25,27 @@ LONGEST = 160
 
 
 class HockeystickError(Exception):
-    """Base class of all errors raised on purpose."""
+    """Base class of all errors raised on purpose.
+
+    Parameters
+    ----------
+    message
+        What is wrong and what to do instead, in sentences.
+    page
+        The page of the documentation that says more; it ends the message.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> str(hs.errors.UnsupportedPlan("No method applies.", page="docs/how-to-choose.md"))
+    'No method applies. See docs/how-to-choose.md.'
+    """
+
+    page: str = ""
+
+    def __init__(self, message: str = "", *, page: str = "") -> None:
+        self.page = page
+        super().__init__(f"{message} See {page}." if page else message)
 
 
 class InvalidParameter(HockeystickError, ValueError):
@@ -38,6 +62,8 @@ class InvalidParameter(HockeystickError, ValueError):
         What it has to be.
     value
         What it was.
+    page
+        The page of the documentation that says more, if there is one.
 
     Examples
     --------
@@ -47,14 +73,56 @@ class InvalidParameter(HockeystickError, ValueError):
     hockeystick.errors.InvalidParameter: rate must be in (0, 1], got 2.0.
     """
 
-    def __init__(self, name: str, allowed: str, value: object) -> None:
+    def __init__(self, name: str, allowed: str, value: object, *, page: str = "") -> None:
         self.name = name
         self.allowed = allowed
         self.value = value
-        super().__init__(f"{name} must be {allowed}, got {shown(value)}.")
+        super().__init__(f"{name} must be {allowed}, got {shown(value)}.", page=page)
 
-    def __reduce__(self) -> tuple[type[InvalidParameter], tuple[str, str, object]]:
-        return (type(self), (self.name, self.allowed, self.value))
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (partial(type(self), page=self.page), (self.name, self.allowed, self.value))
+
+
+class UnknownParameter(InvalidParameter, TypeError):
+    """A function was given a name that it does not take; the message says what to write.
+
+    Where Python alone would raise a `TypeError`; this is one as well.
+
+    Parameters
+    ----------
+    name
+        What was given.
+    value
+        Its value.
+    caller
+        The function or class.
+    instead
+        What to write in its place, without a full stop.
+    page
+        The page that says more, if there is one.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.Poisson(sample_rate=0.01)
+    Traceback (most recent call last):
+    hockeystick.errors.UnknownParameter: Poisson has no parameter sample_rate: it is called rate
+    here. See docs/coming-from-opacus.md.
+    """
+
+    def __init__(
+        self, name: str, value: object, *, caller: str, instead: str, page: str = ""
+    ) -> None:
+        super().__init__(name, f"left out of {caller}: {instead}", value, page=page)
+        self.caller, self.instead = caller, instead
+        stop = "" if instead.endswith("?") else "."
+        self.args = (
+            f"{caller} has no parameter {name}: {instead}{stop}{f' See {page}.' if page else ''}",
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        options = {"caller": self.caller, "instead": self.instead, "page": self.page}
+        return (partial(type(self), **options), (self.name, self.value))
 
 
 def shown(value: object) -> str:

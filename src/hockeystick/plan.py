@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from hockeystick._validate import with_known_names
 from hockeystick.errors import InvalidParameter
 from hockeystick.profile import Profile
 from hockeystick.randomness import RandomSource
@@ -36,6 +37,7 @@ class Accountable(ABC):
         """The plans with their relative noise."""
 
 
+@with_known_names
 @dataclass(frozen=True, kw_only=True)
 class Plan(Accountable):
     """A run: how batches are drawn, for how many steps, with which noise.

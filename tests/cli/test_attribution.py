@@ -69,7 +69,7 @@ BAD: dict[str, tuple[list[str], str]] = {
     "other number": (["--batch-size", "3", "--examples", "41"], "none for example 40"),
     "fewer": (["--batch-size", "3", "--examples", "39"], "--examples must be integers in [0, 38]"),
     "busy users": (["--rate", "0.1", "--examples-per-user", "1"], "bound_contributions"),
-    "too large": (["--batch-size", "30"], "the most that any rate gives, got 30.0"),
+    "too large": (["--batch-size", "30"], "(a smaller separation gives more), got 30.0"),
     "not users'": (
         ["--sampling", "min-sep", "--rate", "0.1"],
         "--attribution must be left out for min-sep sampling",

@@ -117,5 +117,5 @@ def test_mechanisms_that_look_alike_share_no_budget(outcomes: int, tmp_path) -> 
     with np.printoptions(precision=2):
         again = filters.NaturalFDP(family=[same], budget=same.self_compose(3), ledger=path)
     assert again.spent == 1.0
-    with pytest.raises(InvalidParameter, match="description"):
+    with pytest.raises(InvalidParameter, match=r"^budget must be .* as when"):
         filters.NaturalFDP(family=[other], budget=other.self_compose(3), ledger=path)

@@ -52,7 +52,7 @@ def test_another_budget_is_refused(where, name):
 def test_another_description_is_refused(where, name):
     """One budget belongs to one filter."""
     opened(where, name)
-    with pytest.raises(InvalidParameter, match=r"description must be .*8.5.* got .*8.25"):
+    with pytest.raises(InvalidParameter, match=r"order must be 8.5 as when .*join.* got 8.25"):
         opened(where, name, description={**DESCRIPTION, "order": 8.25})
 
 

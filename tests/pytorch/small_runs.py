@@ -92,7 +92,7 @@ def train(run: TorchRun, until: int | None = None) -> tuple[list[list[int]], lis
         optimizer.step()
         batches.append(numbers.tolist())
         path.append(weights(run))
-        if run.taken_steps == until:
+        if until is not None and run.taken_steps >= until:
             break
     return batches, path
 

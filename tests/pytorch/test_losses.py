@@ -14,7 +14,10 @@ from pytorch.probed_networks import CLASSES, EXAMPLES, contrastive, first_step
 from pytorch.probed_networks import small_data as data
 from pytorch.probed_networks import small_network as network
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Full backward hook"),
+    pytest.mark.filterwarnings("ignore:reduction='sum'"),
+]
 
 
 def divided(outputs, labels):
@@ -157,3 +160,10 @@ def test_what_cannot_be_repeated(runs):
         criterion = run.loss(nn.CrossEntropyLoss())
         with pytest.raises(PlanMismatch, match=why):
             criterion(change(run.model(points)), labels).backward()
+
+
+def test_a_sum_is_said_to_keep_the_divisor(runs):
+    """Learning rates are those of a mean: one warning, when the criterion is made."""
+    run = runs.private(hs.Plan(sampling=hs.FullBatch(), steps=2), model=network(), dataset=data())
+    with pytest.warns(UserWarning, match="divided by the expected batch size"):
+        run.loss(nn.CrossEntropyLoss(reduction="sum"))

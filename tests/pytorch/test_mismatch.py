@@ -240,5 +240,5 @@ def test_models_and_optimizers_that_cannot_be_private(runs):
             max_grad_norm=1.0,
         )
     run = runs.private(runs.banded())
-    with pytest.raises(InvalidParameter, match="not wrapped"):
+    with pytest.raises(InvalidParameter, match=r"run\.close\(\)"):
         runs.private(runs.banded(), model=run.model)

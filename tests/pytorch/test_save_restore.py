@@ -78,7 +78,7 @@ def test_a_pass_that_was_left_goes_on_in_the_next(runs):
     whole = runs.train(runs.private(runs.banded()))
     run = runs.private(runs.banded())
     parts = [runs.train(run, until=3)]
-    assert len(run.loader) == 13
+    assert len(run.loader) == 16
     next(iter(run.loader))
     parts += [runs.train(run, until=7), runs.train(run)]
     assert same([[one for part in parts for one in part[i]] for i in (0, 1)], whole)

@@ -66,6 +66,7 @@ def _methods(plan: Plan) -> dict[str, Kind]:
     return {name: m.kind_for(plan) for name, m in METHODS.items() if m.objection(plan) is None}
 
 
+@check.known_names_only
 def account(
     plan: Accountable,
     *,
@@ -201,7 +202,10 @@ def _chosen(
     best, reserve = _proven(plan, budget)
     if not best:
         raise UnsupportedPlan(
-            f"No proven method applies to {plan.sampling.name} sampling with this mechanism."
+            f"No proven method applies to {plan.sampling.name} sampling with this mechanism; "
+            "Poisson, FullBatch, BallsInBins and RandomAllocation take any mechanism, and every "
+            "scheme the Gaussian one (mechanism=None).",
+            page="docs/how-to-choose.md#a-method",
         )
     return best, reserve
 
@@ -213,7 +217,8 @@ def _applicable(plan: Plan, method: str | MonteCarlo) -> Method:
     if objection is not None:
         applicable = ", ".join(methods(plan)) or "none"
         raise UnsupportedPlan(
-            f"Method {found.name} does not apply: {objection}; methods that do: {applicable}."
+            f"Method {found.name} does not apply: {objection}; methods that do: {applicable}.",
+            page="docs/how-to-choose.md#a-method",
         )
     return found
 

@@ -66,6 +66,7 @@ class Calibration:
     evaluations: int
 
 
+@check.known_names_only
 def calibrate(
     plan: Accountable,
     *,
@@ -176,8 +177,10 @@ def _checked_target(
     for plan, _ in run.parts:
         if plan.mechanism is not None:
             raise UnsupportedPlan(
-                "A plan with a mechanism of its own has no noise multiplier to calibrate; "
-                "leave mechanism=None for the Gaussian mechanism."
+                "A plan with a mechanism of its own has no noise multiplier to calibrate; leave "
+                "mechanism=None for the Gaussian mechanism, or ask account(plan) what this one "
+                "guarantees.",
+                page="docs/how-to-choose.md#a-method",
             )
         refuse_unsupported(plan)
     return target

@@ -68,6 +68,7 @@ class Compared:
         return self.calibration.noise_multiplier**2 * self.unit_error
 
 
+@check.known_names_only
 def compare(
     *,
     examples: int,

@@ -171,13 +171,19 @@ def noise_secant(
             return Start(noise, slope)
         if epsilon > target and noise >= LARGEST_NOISE:
             raise CalibrationError(
-                f"No noise multiplier up to {LARGEST_NOISE:g} reaches epsilon = {target:g}."
+                f"No noise multiplier up to {LARGEST_NOISE:g} reaches epsilon = {target:g}; a "
+                "larger epsilon or delta, or fewer steps, may.",
+                page="docs/sharp-edges.md#limits-of-the-numbers",
             )
         if sides.width < sides.narrow(tolerance, slope):
             return Start(held, slope)
         noise = math.exp(sides.inside(_along(point, aim, slope)))
         noise = min(max(noise, SMALLEST_NOISE), LARGEST_NOISE)
-    raise CalibrationError(f"The search for epsilon = {target:g} did not settle.")
+    raise CalibrationError(
+        f"The search for epsilon = {target:g} did not settle; method= with one of methods(plan) "
+        "may.",
+        page="docs/how-to-choose.md#a-method",
+    )
 
 
 class _Point(NamedTuple):

@@ -37,12 +37,7 @@ def read_attribution(path: Path, *, examples: int | None = None) -> Attribution:
         array.dtype.kind not in "iu" or array.ndim != 1 or not array.size for array in (of, who)
     ):
         raise InvalidParameter("attribution", allowed, str(path))
-    return Attribution.from_pairs(
-        examples=of,
-        users=who,
-        number_of_examples=int(of.max()) + 1 if examples is None else examples,
-        number_of_users=int(who.max()) + 1,
-    )
+    return Attribution.from_pairs(examples=of, users=who, number_of_examples=examples)
 
 
 def write_batches(path: Path, batches: Iterable[Indices], *, plan: str) -> npt.NDArray[np.int64]:

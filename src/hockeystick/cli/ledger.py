@@ -57,7 +57,7 @@ def _json(records: Records) -> str:
 def _csv(records: Records) -> str:
     text = io.StringIO()
     writer = csv.writer(text)
-    writer.writerow(["budget", *EntryRecord._fields])
+    writer.writerow(["budget", *EntryRecord._fields, "label"])
     for record in records:
         for entry in record.entries:
             values = {**entry_object(entry), "request": json.dumps(entry.request, sort_keys=True)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +13,10 @@ from rich.table import Table
 
 from hockeystick._text import printable
 from hockeystick.cli.output import stdout
+from hockeystick.filters.registry import registered_class
 from hockeystick.ledger import BudgetAudit, BudgetRecord, EntryRecord
+from hockeystick.ledger.auditing import so_far
+from hockeystick.ledger.records import guarantee_text
 from hockeystick.report.numbers import count_text, lower_text, upper_text
 
 __all__ = [
@@ -39,6 +42,8 @@ def budget_object(record: BudgetRecord, *, last: int | None = None) -> dict[str,
         "budget": record.budget,
         "spent": record.spent,
         "remaining": record.budget - record.spent,
+        "guarantee": record.guarantee,
+        "spent_by": record.spent_by,
         **{status: record.count(status) for status in STATUSES},
         "created": record.created.isoformat(),
         "warnings": record.warnings,
@@ -53,6 +58,7 @@ def entry_object(entry: EntryRecord) -> dict[str, Any]:
         **entry._asdict(),
         "reserved_at": entry.reserved_at.isoformat(),
         "committed_at": None if committed is None else committed.isoformat(),
+        "label": entry.label,
     }
 
 
@@ -73,7 +79,7 @@ def audit_object(audit: BudgetAudit) -> dict[str, Any]:
 # Open reservations that are listed; the others are counted.
 LISTED = 20
 WHOLE = ("name", "kind", "budget", "spent", "left", "run", "open", "cancelled")
-LEFT = ("name", "filter", "kind", "status", "reserved at (UTC)", "request")
+LEFT = ("name", "filter", "kind", "status", "label", "reserved at (UTC)", "request")
 
 
 def print_budgets(records: Sequence[BudgetRecord]) -> None:
@@ -96,21 +102,52 @@ def print_budgets(records: Sequence[BudgetRecord]) -> None:
     console = stdout()
     console.print(table, soft_wrap=False)
     for record in records:
+        _print_meaning(console, record)
         for warning in record.warnings:
             console.print(f"{printable(record.name)}: warning: {warning}", style="bold yellow")
+
+
+def _print_meaning(console: Console, record: BudgetRecord) -> None:
+    """What the numbers of the table stand for: epsilon, and who spent them."""
+    whole = guarantee_text(record.guarantee)
+    if whole:
+        share = f"{100 * record.spent / record.budget:.3g} % of it is spent"
+        steps = so_far(record)
+        known = "" if steps is None or not steps.epsilon else upper_text(steps.epsilon)
+        fixed = f"; the steps so far: epsilon {known}, had they been fixed before" if known else ""
+        unit = _unit(record)
+        console.print(f"{printable(record.name)}: the budget{unit} is {whole}; {share}{fixed}")
+    _print_labels(console, record.spent_by, before=f"{printable(record.name)}: ")
+
+
+def _unit(record: BudgetRecord) -> str:
+    found = getattr(registered_class(str(record.description.get("filter", ""))), "unit", "")
+    return f", in {found}," if found else ""
+
+
+def _print_labels(console: Console, spent_by: Mapping[str, float], *, before: str) -> None:
+    if any(spent_by):
+        shown = ", ".join(
+            f"{printable(label) or 'without a label'} {upper_text(spent)}"
+            for label, spent in spent_by.items()
+        )
+        console.print(f"{before}spent by {shown}")
 
 
 def print_entries(record: BudgetRecord, *, last: int) -> None:
     """The latest entries of a budget."""
     shown = record.entries[max(len(record.entries) - last, 0) :]
-    table = _table("number", "charge", "status", "reserved at (UTC)", "request")
+    labels = ["label"] if any(entry.label for entry in shown) else []
+    table = _table("number", "charge", "status", *labels, "reserved at (UTC)", "request")
     for entry in shown:
+        request = {key: value for key, value in entry.request.items() if key != "label"}
         table.add_row(
             str(entry.number),
             upper_text(entry.charge),
             printable(entry.status),
+            *([printable(entry.label)] if labels else []),
             f"{entry.reserved_at:%Y-%m-%d %H:%M:%S}",
-            json.dumps(entry.request).strip("{}").replace('"', ""),
+            json.dumps(request).strip("{}").replace('"', ""),
         )
     console = stdout()
     console.print(
@@ -130,7 +167,10 @@ def print_audits(audits: Sequence[BudgetAudit]) -> None:
 def _print_audit(console: Console, audit: BudgetAudit) -> None:
     verdict, style = ("NOT SOUND", "bold red") if audit.problems else ("sound", "bold green")
     spent = f"{upper_text(audit.spent)} of {upper_text(audit.budget)} spent"
-    console.print(f"{printable(audit.name)}: {verdict}, {spent}", style=style)
+    whole = guarantee_text(audit.guarantee)
+    meaning = f" (the budget is {whole})" if whole else ""
+    console.print(f"{printable(audit.name)}: {verdict}, {spent}{meaning}", style=style)
+    _print_labels(console, audit.spent_by, before="  ")
     for warning in audit.warnings:
         console.print(f"  warning: {warning}", style="bold yellow")
     for problem in audit.problems:
@@ -142,6 +182,7 @@ def _print_audit(console: Console, audit: BudgetAudit) -> None:
         console.print(
             f"    entry {entry.number}: charge {upper_text(entry.charge)}, "
             f"{_age(entry.age)} old, process {entry.pid} on {printable(entry.host)}"
+            f"{f', {printable(entry.label)}' if entry.label else ''}"
         )
     if len(audit.open_entries) > LISTED:
         console.print(f"    and {count_text(len(audit.open_entries) - LISTED)} more")

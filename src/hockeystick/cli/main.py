@@ -8,6 +8,7 @@ from functools import singledispatch
 
 import typer
 
+from hockeystick._foreign import the_way_out
 from hockeystick._text import escaped
 from hockeystick.errors import (
     HockeystickError,
@@ -80,11 +81,26 @@ def _(error: Exception) -> str:
 def _(error: InvalidParameter) -> str:
     """The parameter is spelled as the option it came from; it may be a part of its value."""
     part, _, whole = error.name.rpartition(" in ")
-    option = f"{part} in --{whole}" if part else f"--{whole.replace('_', '-')}"
+    option = f"{part} in --{whole}" if part else _as_option(whole)
     got = "" if error.value is None else f", got {shown(error.value)}"
-    return f"{option} must be {error.allowed}{got}."
+    page = f" See {error.page}." if error.page else ""
+    return f"{option} must be {error.allowed}{got}.{page}"
 
 
 @_message.register(USAGE_ERROR)
 def _(error: typer.BadParameter) -> str:
-    return error.format_message()
+    """What Typer says; an option that another tool has gets a sentence more."""
+    said = error.format_message()
+    option, context = getattr(error, "option_name", None), error.ctx
+    if option is None or context is None:
+        return said
+    known = [one.name for one in context.command.params if one.name]
+    instead, page = the_way_out(option.strip("-").replace("-", "_"), known, spelled=_as_option)
+    # Other names have Typer's own suggestions, and other commands no names in common.
+    if not page or not {"steps", "epsilon", "delta"} & set(known):
+        return said
+    return f"{said.rstrip('.')}. {instead[0].upper()}{instead[1:]}. See {page}."
+
+
+def _as_option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"

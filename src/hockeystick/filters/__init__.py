@@ -7,6 +7,7 @@ from hockeystick.filters.base import Filter
 from hockeystick.filters.gaussian import ApproximateGaussian, Gaussian
 from hockeystick.filters.individual.filter import Individual
 from hockeystick.filters.individual.spending import IndividualReport, IndividualStep
+from hockeystick.filters.joining import join
 from hockeystick.filters.levy.filter import Levy
 from hockeystick.filters.levy.process import LevyProcess
 from hockeystick.filters.natural_fdp import NaturalFDP, NotAChain
@@ -31,6 +32,7 @@ __all__ = [
     "Permit",
     "Renyi",
     "from_description",
+    "join",
     "register",
 ]
 

@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-import math
-from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
-from hockeystick._process import SetOnce
-from hockeystick.errors import BudgetExceeded, InvalidParameter
+from hockeystick._validate import known_names_only
 from hockeystick.fdp.schedule import EqualSteps
 from hockeystick.filters.audit import Audit, audit_of
+from hockeystick.filters.charging import Charging
+from hockeystick.filters.joining import opened
 from hockeystick.filters.registry import parameters_of, require_keywords, require_registered
 from hockeystick.filters.request import (
-    GaussianStep,
     Permit,
-    StepRequest,
     as_number,
     checked_request,
 )
 from hockeystick.guarantee import Guarantee, Kind
-from hockeystick.ledger.store import Entry, MemoryStore, Store
+from hockeystick.ledger.names import checked_text
+from hockeystick.ledger.records import guarantee_of, guarantee_text
+from hockeystick.ledger.store import Entry
 from hockeystick.profile import Profile
 
-__all__ = ["ROUNDING", "SMALLEST_CHARGE", "SMALLEST_SCALE", "Filter"]
-
-# A step clipped below this share of its norm is a millionth of the signal in the same noise.
-SMALLEST_SCALE = 1e-6
-# Products and quotients of up to 16 numbers: 16 roundings of 2^-53 each are 2^-49.
-ROUNDING = 2.0**-48
-# Nothing is free: a charge that underflows is the smallest number there is.
-SMALLEST_CHARGE = math.ulp(0.0)
+__all__ = ["Filter"]
 
 
-class Filter(SetOnce, ABC):
+class Filter(Charging):
     """A budget for a run whose parameters are chosen while it runs.
 
     Before each step a permit is requested. Its charge is reserved at once, charges are rounded up,
@@ -56,6 +50,14 @@ class Filter(SetOnce, ABC):
         process.
     name
         Tells several budgets in one ledger apart.
+    must_exist
+        True joins a budget and never makes one; False makes one even if its name is one slip away
+        from another's; None, the default, makes any other. `filters.join` needs only the name.
+    label
+        Who spends: written to the entries of requests that have no label of their own.
+    follows
+        Values of the description that were computed: their names, with the name and the value of
+        the parameter that they follow from.
 
     Examples
     --------
@@ -71,12 +73,8 @@ class Filter(SetOnce, ABC):
     what: ClassVar[str] = "A filter"
     instead: ClassVar[str] = "give several filters the same ledger"
     kind: Kind
-    # What the budget and the charges are numbers of.
-    unit: str
     # The attributes from which the filter can be built again: keywords of its constructor.
     parameters: ClassVar[tuple[str, ...]] = ()
-    # By how much a product of steps and charge is rounded up.
-    _product_rounding = ROUNDING
 
     def __init__(
         self,
@@ -85,16 +83,27 @@ class Filter(SetOnce, ABC):
         description: Mapping[str, object],
         ledger: str | Path | None,
         name: str,
+        must_exist: bool | None = None,
+        label: str = "",
+        follows: Mapping[str, tuple[str, object]] = MappingProxyType({}),
     ) -> None:
         described = {"filter": type(self).__name__, "kind": self.kind, **description}
-        self._store = _open(ledger, name=name, budget=budget, description=described)
-        self._budget = budget
-        self._charges: dict[Hashable, float] = {}
+        self.label = checked_text("label", label) if label != "" else ""
+        self._store = opened(
+            ledger,
+            name=name,
+            budget=budget,
+            description=described,
+            must_exist=must_exist,
+            follows=follows,
+        )
+        super().__init__(budget=budget, meaning=guarantee_text(guarantee_of(described)))
         # Profiles have no text from which they could be built again.
         self._profiles: dict[int, Profile] = {}
 
     # -- the interface ----------------------------------------------------------------------------
 
+    @known_names_only
     def request(
         self,
         *,
@@ -104,6 +113,7 @@ class Filter(SetOnce, ABC):
         steps: int = 1,
         profile: Profile | None = None,
         clip: bool = True,
+        label: str | None = None,
     ) -> Permit:
         """Permission for `steps` equal steps; reserved, and counted, from now on.
 
@@ -122,6 +132,8 @@ class Filter(SetOnce, ABC):
         clip
             Whether steps that do not fit may be clipped further, all of them to `clip_scale` of the
             clip norm; a profile never is.
+        label
+            Who asks, for the ledger; by default the label of the filter.
 
         Returns
         -------
@@ -140,6 +152,7 @@ class Filter(SetOnce, ABC):
             steps=steps,
             profile=profile,
             clip=clip,
+            label=self.label if label is None else label,
         )
         charge = self._checked(self._charge(request))
         entry = self._store.reserve(lambda spent: self._decide(request, charge, spent))
@@ -205,11 +218,11 @@ class Filter(SetOnce, ABC):
         return {"filter": name, **{one: getattr(self, one) for one in self.parameters}}
 
     @classmethod
-    def from_description(cls, description: Mapping[str, Any]) -> Self:
-        """The filter that `describe` described, in memory and with nothing spent."""
+    def from_description(cls, description: Mapping[str, Any], **kept: Any) -> Self:
+        """The filter that `describe` described; in memory, unless `kept` names its ledger."""
         values = parameters_of(description, name=cls.__name__, parameters=cls.parameters)
         require_keywords(cls, cls.parameters)
-        return cls(**values)
+        return cls(**values, **kept)
 
     @classmethod
     def for_target(
@@ -228,73 +241,6 @@ class Filter(SetOnce, ABC):
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}(kind={self.kind!r}, spent={self.spent:.6g}, "
-            f"budget={self._budget:.6g}, unit={self.unit!r})"
+            f"budget={self._budget:.6g}, unit={self.unit!r}"
+            f"{f', guarantee={self._meaning!r}' if self._meaning else ''})"
         )
-
-    # -- what a filter has to know ----------------------------------------------------------------
-
-    @abstractmethod
-    def _charge_of_step(self, step: GaussianStep) -> float:
-        """The charge of one step, rounded up."""
-
-    @abstractmethod
-    def _largest_scale(self, step: GaussianStep, left: float) -> float:
-        """The largest clip scale, up to rounding, at which one step costs at most `left`."""
-
-    def _charge_of_profile(self, profile: Profile) -> float:
-        """The charge of one run of the mechanism with this profile, rounded up."""
-        allowed = f"left out: {type(self).__name__} charges sampled Gaussians only"
-        raise InvalidParameter("profile", allowed, profile)
-
-    # -- inside -----------------------------------------------------------------------------------
-
-    def _charge(self, request: StepRequest) -> float:
-        """Of all steps of the request; charges of single steps are remembered."""
-        key = request.step if request.profile is None else request.profile.expression
-        if key not in self._charges:
-            self._charges[key] = max(self._checked(self._charge_once(request)), SMALLEST_CHARGE)
-        charge = self._charges[key]
-        if request.steps == 1:
-            return charge
-        return request.steps * charge * (1 + self._product_rounding)
-
-    def _checked(self, charge: float) -> float:
-        """The charge; one that is negative or NaN would be cheap."""
-        if not charge >= 0:
-            raise InvalidParameter(f"what {type(self).__name__} charges", "a number >= 0", charge)
-        return charge
-
-    def _charge_once(self, request: StepRequest) -> float:
-        if request.step is not None:
-            return self._charge_of_step(request.step)
-        assert request.profile is not None
-        return self._charge_of_profile(request.profile)
-
-    def _decide(
-        self, request: StepRequest, charge: float, spent: float
-    ) -> tuple[float, Mapping[str, object]]:
-        """The charge and the clip scale, given what is spent."""
-        left = self._budget - spent
-        if charge <= left:
-            return charge, request.as_json(1.0)
-        if left > 0 and request.clip and request.step is not None:
-            share = left / request.steps * (1 - ROUNDING)
-            scale = min(self._largest_scale(request.step, share), 1.0)
-            if scale >= SMALLEST_SCALE:
-                return left, request.as_json(scale)
-        raise BudgetExceeded(
-            f"The request costs {charge:.6g}, but only {left:.6g} of the budget "
-            f"{self._budget:.6g} is left ({self.unit})."
-        )
-
-
-def _open(
-    ledger: str | Path | None, *, name: str, budget: float, description: Mapping[str, object]
-) -> Store:
-    if not (budget > 0 and math.isfinite(budget)):
-        raise InvalidParameter("budget", "a finite number > 0", budget)
-    if ledger is None:
-        return MemoryStore(budget)
-    from hockeystick.ledger import open_store
-
-    return open_store(ledger, name=name, budget=budget, description=description)

@@ -16,7 +16,8 @@ from hockeystick._numerics.search import bracket
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.errors import InvalidParameter
 from hockeystick.fdp.schedule import EqualSteps
-from hockeystick.filters.base import ROUNDING, Filter
+from hockeystick.filters.base import Filter
+from hockeystick.filters.charging import ROUNDING
 from hockeystick.filters.request import Expected, GaussianStep, checked_expected
 from hockeystick.guarantee import Analysis, Guarantee
 from hockeystick.profile import Profile
@@ -60,6 +61,8 @@ class Gaussian(Filter):
         A path or a database URL in which the spending is kept; in memory by default.
     name
         Which budget of the ledger this is.
+    must_exist, label
+        Whether the budget has to be there, and who spends; see `Filter`.
 
     Examples
     --------
@@ -82,6 +85,8 @@ class Gaussian(Filter):
         expected: Expected | None = None,
         ledger: str | Path | None = None,
         name: str = "default",
+        must_exist: bool | None = None,
+        label: str = "",
     ) -> None:
         self.mu = check.positive("mu", mu)
         checked_expected(expected)
@@ -90,6 +95,8 @@ class Gaussian(Filter):
             description={"mu": self.mu},
             ledger=ledger,
             name=name,
+            must_exist=must_exist,
+            label=label,
         )
 
     @classmethod
@@ -213,6 +220,8 @@ class ApproximateGaussian(Filter):
         to choose.
     ledger, name
         Where the spending is kept, and under which name.
+    must_exist, label
+        Whether the budget has to be there, and who spends; see `Filter`.
 
     Examples
     --------
@@ -235,6 +244,8 @@ class ApproximateGaussian(Filter):
         expected: Expected | None = None,
         ledger: str | Path | None = None,
         name: str = "default",
+        must_exist: bool | None = None,
+        label: str = "",
     ) -> None:
         self.mu = check.positive("mu", mu)
         self._regime, self.regime = chosen_regime(regime), regime
@@ -244,6 +255,8 @@ class ApproximateGaussian(Filter):
             description={"mu": self.mu, "regime": regime},
             ledger=ledger,
             name=name,
+            must_exist=must_exist,
+            label=label,
         )
 
     @classmethod

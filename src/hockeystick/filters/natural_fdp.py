@@ -20,7 +20,8 @@ from hockeystick import _validate as check
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.fdp.chain import ChainTest, blackwell_chain
-from hockeystick.filters.base import ROUNDING, Filter
+from hockeystick.filters.base import Filter
+from hockeystick.filters.charging import ROUNDING
 from hockeystick.filters.request import Expected, GaussianStep, checked_expected
 from hockeystick.guarantee import Analysis, Guarantee
 from hockeystick.profile import Profile
@@ -72,6 +73,8 @@ class NaturalFDP(Filter):
         to choose.
     ledger, name
         Where the spending is kept, and under which name.
+    must_exist, label
+        Whether the budget has to be there, and who spends; see `Filter`.
 
     Raises
     ------
@@ -98,6 +101,8 @@ class NaturalFDP(Filter):
         expected: Expected | None = None,
         ledger: str | Path | None = None,
         name: str = "default",
+        must_exist: bool | None = None,
+        label: str = "",
     ) -> None:
         checked_expected(expected)
         members = tuple(_upper("family", member) for member in family)
@@ -120,6 +125,8 @@ class NaturalFDP(Filter):
             description={"unit": unit.name, "budget": _exact_name(budget)},
             ledger=ledger,
             name=name,
+            must_exist=must_exist,
+            label=label,
         )
 
     def guarantee(self) -> Guarantee:
@@ -134,9 +141,9 @@ class NaturalFDP(Filter):
         )
 
     @classmethod
-    def from_description(cls, description: Mapping[str, Any]) -> Self:
+    def from_description(cls, description: Mapping[str, Any], **kept: Any) -> Self:
         """Refused, like `describe`."""
-        allowed = "one that plain values describe; NaturalFDP has a profile"
+        allowed = "one that plain values describe; NaturalFDP takes its family and budget again"
         raise InvalidParameter("filter", allowed, description)
 
     def _charge_of_step(self, step: GaussianStep) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from inspect import isclass, signature
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
-from hockeystick._validate import concrete
+from hockeystick._validate import concrete, with_known_names
 from hockeystick.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ __all__ = [
     "parameters_of",
     "register",
     "registered",
+    "registered_class",
     "require_keywords",
     "require_registered",
 ]
@@ -78,7 +79,7 @@ def register(filter_class: Class) -> Class:
     name = filter_class.__name__
     if _REGISTERED.setdefault(name, filter_class) is not filter_class:
         raise InvalidParameter("filter_class", "one whose name is not registered yet", name)
-    return filter_class
+    return with_known_names(filter_class)
 
 
 def _check(filter_class: Any) -> None:
@@ -93,6 +94,11 @@ def _check(filter_class: Any) -> None:
 def registered() -> tuple[type[Describable], ...]:
     """All registered classes, in the order of their registration."""
     return tuple(_REGISTERED.values())
+
+
+def registered_class(name: str) -> type[Describable] | None:
+    """The class of that name; None if nobody registered one."""
+    return _REGISTERED.get(name)
 
 
 def require_registered(filter_class: type[Describable]) -> str:
@@ -122,7 +128,7 @@ def from_description(description: Mapping[str, Any]) -> Describable:
     >>> import hockeystick as hs
     >>> described = hs.filters.Gaussian(mu=0.5).describe()
     >>> hs.filters.from_description(described)
-    Gaussian(kind='proven', spent=0, budget=0.25, unit='mu^2')
+    Gaussian(kind='proven', spent=0, budget=0.25, unit='mu^2', guarantee='mu 0.5')
     """
     # Individual budgets name their rule after a space.
     name = described_name(description).partition(" ")[0]

@@ -11,6 +11,7 @@ from hockeystick import _validate as check
 from hockeystick._process import Uncopied
 from hockeystick.errors import HockeystickError, InvalidParameter
 from hockeystick.fdp.schedule import EqualSteps
+from hockeystick.ledger.names import checked_text
 from hockeystick.ledger.store import Store
 from hockeystick.profile import Profile
 
@@ -69,10 +70,13 @@ class StepRequest:
     profile: Profile | None
     steps: int
     clip: bool
+    label: str = ""
 
     def as_json(self, clip_scale: float) -> Mapping[str, object]:
         """The request as the ledger keeps it."""
         values: dict[str, object] = {"steps": self.steps, "clip_scale": clip_scale}
+        if self.label:
+            values["label"] = self.label
         if self.step is not None:
             return {**vars(self.step), **values}
         return {"profile": repr(self.profile), **values}
@@ -86,9 +90,11 @@ def checked_request(
     steps: Any,
     profile: Any,
     clip: Any,
+    label: Any = "",
 ) -> StepRequest:
     """The request, if it is one: either a noise multiplier or a profile, never both."""
     steps, clip = check.positive_integer("steps", steps), check.boolean("clip", clip)
+    label = checked_text("label", label) if label != "" else ""
     if (noise_multiplier is None) == (profile is None):
         raise InvalidParameter(
             "noise_multiplier, profile", "exactly one of the two", (noise_multiplier, profile)
@@ -97,14 +103,15 @@ def checked_request(
     sensitivity = check.positive("sensitivity", sensitivity)
     if profile is None:
         noise_multiplier = check.positive("noise_multiplier", noise_multiplier)
-        return StepRequest(GaussianStep(rate, noise_multiplier, sensitivity), None, steps, clip)
+        step = GaussianStep(rate, noise_multiplier, sensitivity)
+        return StepRequest(step, None, steps, clip, label)
     if (rate, sensitivity) != (1.0, 1.0):
         raise InvalidParameter(
             "rate, sensitivity", "left out where a profile is given", (rate, sensitivity)
         )
     if not isinstance(profile, Profile) or profile.bound != "upper":
         raise InvalidParameter("profile", "a profile with bound='upper'", profile)
-    return StepRequest(None, profile, steps, clip)
+    return StepRequest(None, profile, steps, clip, label)
 
 
 def checked_expected(expected: Any) -> tuple[EqualSteps, ...]:

@@ -20,7 +20,7 @@ from hockeystick.fdp.schedule import (
 from hockeystick.ledger.records import BudgetRecord, EntryRecord, read_damaged
 from hockeystick.profile.resolution import BOTH
 
-__all__ = ["BudgetAudit", "OpenEntry", "Realised", "audit"]
+__all__ = ["BudgetAudit", "OpenEntry", "Realised", "audit", "so_far"]
 
 # Of the epsilon of the realised steps: a diagnostic needs no more.
 ACCURACY = 1e-2
@@ -36,6 +36,8 @@ class OpenEntry(NamedTuple):
         As of an `EntryRecord`.
     age : datetime.timedelta
         Since it was reserved.
+    label : str
+        Who asked for it, if that was said.
     """
 
     number: int
@@ -43,6 +45,7 @@ class OpenEntry(NamedTuple):
     age: timedelta
     host: str
     pid: int
+    label: str = ""
 
 
 class Realised(NamedTuple):
@@ -71,7 +74,7 @@ class BudgetAudit(NamedTuple):
 
     Attributes
     ----------
-    name, description, budget, spent
+    name, description, budget, spent, guarantee, spent_by
         As of a `BudgetRecord`.
     problems, warnings : sequence of str
         In sentences.
@@ -89,6 +92,8 @@ class BudgetAudit(NamedTuple):
     warnings: Sequence[str]
     open_entries: Sequence[OpenEntry]
     realised: Realised | None
+    guarantee: Mapping[str, float]
+    spent_by: Mapping[str, float]
 
 
 def audit(
@@ -138,12 +143,30 @@ def _audit(record: BudgetRecord, delta: float | None) -> BudgetAudit:
         problems=list(_problems(record)),
         warnings=[line for line in record.warnings if line != record.elsewhere],
         open_entries=[
-            OpenEntry(entry.number, entry.charge, now - entry.reserved_at, entry.host, entry.pid)
+            OpenEntry(
+                entry.number,
+                entry.charge,
+                now - entry.reserved_at,
+                entry.host,
+                entry.pid,
+                entry.label,
+            )
             for entry in record.entries
             if entry.status == "reserved"
         ],
         realised=None if delta is None else _realised(_counted(record), delta=delta),
+        guarantee=record.guarantee,
+        spent_by=record.spent_by,
     )
+
+
+def so_far(record: BudgetRecord, *, delta: float | None = None) -> Realised | None:
+    """Epsilon of the steps so far, had they been fixed in advance; at the budget's own delta.
+
+    None if neither the caller nor the budget has a delta.
+    """
+    at = record.guarantee.get("delta", delta)
+    return None if at is None else _realised(_counted(record), delta=at)
 
 
 def _counted(record: BudgetRecord) -> list[EntryRecord]:

@@ -14,6 +14,7 @@ from hockeystick._process import OwnProcess, Uncopied
 from hockeystick.errors import HockeystickError, InvalidParameter, LedgerError
 from hockeystick.ledger import schema
 from hockeystick.ledger.connections import Connections
+from hockeystick.ledger.names import refuse_difference, refuse_missing, refuse_typo
 from hockeystick.ledger.schema import budgets, checked, entries, with_checksum
 from hockeystick.ledger.store import (
     Decision,
@@ -57,6 +58,7 @@ class DatabaseStore(Uncopied):
         name: str,
         budget: float,
         description: Mapping[str, object],
+        must_exist: bool | None = None,
     ) -> None:
         self._connections = connections
         self.name = name
@@ -64,7 +66,7 @@ class DatabaseStore(Uncopied):
         self._seen = 0  # the largest number of a reservation
         self._mine: set[int] = set()  # open reservations of this store, in this process
         self._owner = OwnProcess()
-        self._enter(as_text(description, name="description"))
+        self._enter(as_text(description, name="description"), must_exist)
 
     def reserve(self, decide: Decision) -> Entry:
         """A new entry, counted from now on."""
@@ -134,12 +136,13 @@ class DatabaseStore(Uncopied):
         """Let go of the file or the server; the next call opens it again."""
         self._connections.close()
 
-    def _enter(self, description: str) -> None:
+    def _enter(self, description: str, must_exist: bool | None) -> None:
         """Find the budget or create it; another budget under the same name is refused."""
         with self._connections.writing() as connection:
             prepare(connection, self._connections.where)
             row = connection.execute(schema.LOCK_BUDGET, {"of": self.name}).one_or_none()
             if row is None:
+                self._check_new(connection, must_exist)
                 new = {"name": self.name, "description": description, "budget": self.budget}
                 started = {"spent": 0.0, "reservations": 0, "created": _now()}
                 row_of = with_checksum(budgets, {**new, **started})
@@ -149,11 +152,19 @@ class DatabaseStore(Uncopied):
                 return
             for line in wrong_sums(connection, self._checked(row, seen=0)):
                 raise LedgerError(f"The ledger {self._where} is damaged: {line}.")
-        before = f"as when {self.name!r} was opened first"
         if row.description != description:
-            raise InvalidParameter("description", f"{row.description} {before}", description)
+            refuse_difference(self.name, from_text(row.description), given=from_text(description))
         if row.budget != self.budget:
-            raise InvalidParameter("budget", f"{row.budget!r} {before}", self.budget)
+            refuse_difference(self.name, {"budget": row.budget}, given={"budget": self.budget})
+
+    def _check_new(self, connection: sa.Connection, must_exist: bool | None) -> None:
+        """Refuse a name that has to exist, and one that may be meant for another budget."""
+        if must_exist is False:
+            return
+        there = connection.execute(schema.NAMES).scalars().all()
+        if must_exist:
+            refuse_missing(self.name, there, where=self._where)
+        refuse_typo(self.name, there)
 
     def _lock(self, connection: sa.Connection) -> Any:
         """The budget's row; nobody else changes it before the transaction ends."""

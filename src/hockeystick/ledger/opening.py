@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hockeystick._validate import boolean
 from hockeystick.errors import InvalidParameter, LedgerError
+from hockeystick.ledger.names import checked_text, refuse_missing
 from hockeystick.ledger.store import checked_budget
 
 if TYPE_CHECKING:
@@ -17,17 +19,21 @@ if TYPE_CHECKING:
 
 __all__ = ["adopt", "open_store"]
 
-# Of a budget, in characters: it is shown in tables.
-LONGEST_NAME = 200
-
 
 def open_store(
-    where: str | Path, *, name: str, budget: float, description: Mapping[str, object]
+    where: str | Path,
+    *,
+    name: str,
+    budget: float,
+    description: Mapping[str, object],
+    must_exist: bool | None = None,
 ) -> DatabaseStore:
     """The store of the named budget in a ledger, created if it is new.
 
-    The same name again goes on with what was spent, from any process or machine. Cost: linear in
-    the entries when it is opened, constant for each call afterwards.
+    The same name again goes on with what was spent, from any process or machine. A mistyped name
+    would open a second, full budget: a new name that is one slip away from one that is there is
+    refused, unless `must_exist` is False. Cost: linear in the entries when it is opened, constant
+    for each call afterwards.
 
     Parameters
     ----------
@@ -40,6 +46,9 @@ def open_store(
         What may be spent in total.
     description
         Plain values that say whose budget it is.
+    must_exist
+        True opens only what is there, file and budget; False also makes a budget whose name is one
+        slip away from another's; None, the default, makes any other.
 
     Returns
     -------
@@ -49,7 +58,8 @@ def open_store(
     Raises
     ------
     InvalidParameter
-        If the name has another budget or description.
+        If the name has another budget or description, has to exist and does not, or is new and one
+        slip away from another.
     LedgerError
         If the ledger cannot be read or written, is damaged, or may be a copy of another one.
 
@@ -63,12 +73,16 @@ def open_store(
     """
     from hockeystick.ledger.database import DatabaseStore
 
-    if not _is_name(name):
-        raise InvalidParameter(
-            "name", f"a text of 1 to {LONGEST_NAME} characters that can be printed", name
-        )
-    budget = checked_budget(budget)
-    return DatabaseStore(_opened(where), name=name, budget=budget, description=description)
+    name, budget = checked_text("name", name), checked_budget(budget)
+    if must_exist is not None:
+        boolean("must_exist", must_exist)
+    return DatabaseStore(
+        _opened(where, name=name if must_exist else None),
+        name=name,
+        budget=budget,
+        description=description,
+        must_exist=must_exist,
+    )
 
 
 def adopt(where: str | Path) -> None:
@@ -121,12 +135,17 @@ def adopt(where: str | Path) -> None:
         connections.close()
 
 
-def _opened(where: str | Path) -> Connections:
-    """Connections to a ledger; a file that is not there is made first."""
+def _opened(where: str | Path, *, name: str | None) -> Connections:
+    """Connections to a ledger; a file that is not there is made first.
+
+    With the name of a budget that has to exist it is not.
+    """
     from hockeystick.ledger.locations import location
 
     target = location(where)
     if target.is_file and not target.path.exists():
+        if name is not None:
+            refuse_missing(name, (), where=f"{target.text} (there is no such file)")
         _make(target)
     return _connected(target)
 
@@ -154,8 +173,3 @@ def _connected(target: Location) -> Connections:
         with reading_only(target) as connection:
             format_of(connection, target)
     return Connections(target)
-
-
-def _is_name(name: Any) -> bool:
-    """Text that every database holds and every terminal shows."""
-    return isinstance(name, str) and 1 <= len(name) <= LONGEST_NAME and name.isprintable()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from hockeystick.errors import InvalidParameter, LedgerError
+from hockeystick.ledger.names import refuse_missing
 from hockeystick.ledger.store import from_text
 
 if TYPE_CHECKING:
@@ -15,7 +17,14 @@ if TYPE_CHECKING:
 
     from hockeystick.ledger.locations import Location
 
-__all__ = ["BudgetRecord", "EntryRecord", "read_damaged", "read_ledger"]
+__all__ = [
+    "BudgetRecord",
+    "EntryRecord",
+    "guarantee_of",
+    "guarantee_text",
+    "read_damaged",
+    "read_ledger",
+]
 
 ASYMPTOTIC = (
     "This filter is asymptotic: its budget is not a proven guarantee for a finite number of steps."
@@ -47,6 +56,11 @@ class EntryRecord(NamedTuple):
     committed_at: datetime | None
     host: str
     pid: int
+
+    @property
+    def label(self) -> str:
+        """Who spent it, if the request said so."""
+        return str(self.request.get("label", ""))
 
 
 class BudgetRecord(NamedTuple):
@@ -88,6 +102,21 @@ class BudgetRecord(NamedTuple):
         return str(self.description.get("kind", ""))
 
     @property
+    def guarantee(self) -> dict[str, float]:
+        """What the whole budget stands for: epsilon and delta, or mu; empty if it does not say."""
+        return guarantee_of(self.description)
+
+    @property
+    def spent_by(self) -> dict[str, float]:
+        """What was reserved or committed under each label, the largest sum first."""
+        charges: dict[str, list[float]] = {}
+        for entry in self.entries:
+            if entry.status != "cancelled":
+                charges.setdefault(entry.label, []).append(entry.charge)
+        sums = {label: math.fsum(parts) for label, parts in charges.items()}
+        return dict(sorted(sums.items(), key=lambda one: -one[1]))
+
+    @property
     def warnings(self) -> list[str]:
         """What a reader has to know before trusting the numbers."""
         asymptotic = [ASYMPTOTIC] if self.kind == "asymptotic" else []
@@ -96,6 +125,20 @@ class BudgetRecord(NamedTuple):
     def count(self, status: str) -> int:
         """How many entries have this status."""
         return sum(entry.status == status for entry in self.entries)
+
+
+def guarantee_of(description: Mapping[str, object]) -> dict[str, float]:
+    """What a budget stands for: epsilon and delta, or mu; empty if its description has neither."""
+    for names in (("epsilon", "delta"), ("mu",)):
+        found = {name: description.get(name) for name in names}
+        if all(isinstance(value, (int, float)) for value in found.values()):
+            return {name: float(cast(float, value)) for name, value in found.items()}
+    return {}
+
+
+def guarantee_text(guarantee: Mapping[str, float]) -> str:
+    """The same in words: "epsilon 2 at delta 1e-05", "mu 1", or nothing."""
+    return " at ".join(f"{name} {value:g}" for name, value in guarantee.items())
 
 
 def read_ledger(where: str | Path, *, name: str | None = None) -> list[BudgetRecord]:
@@ -145,11 +188,8 @@ def read_damaged(where: str | Path, *, name: str | None = None) -> list[BudgetRe
         records = _records(target, connection)
     if name is None:
         return records
-    chosen = [record for record in records if record.name == name]
-    if not chosen:
-        names = ", ".join(repr(record.name) for record in records) or "none"
-        raise InvalidParameter("name", f"a budget of this ledger (it has {names})", name)
-    return chosen
+    refuse_missing(name, [record.name for record in records], where=target.text)
+    return [record for record in records if record.name == name]
 
 
 def _records(target: Location, connection: sa.Connection) -> list[BudgetRecord]:

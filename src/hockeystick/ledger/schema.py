@@ -28,6 +28,7 @@ __all__ = [
     "LOCK_BUDGET",
     "LOCK_ENTRY",
     "MARK",
+    "NAMES",
     "ORPHANS",
     "TABLES",
     "TOTALS",
@@ -100,6 +101,7 @@ _this_entry = (entries.c.budget == sa.bindparam("of")) & (entries.c.number == sa
 
 ADD_BUDGET = budgets.insert()
 ADD_ENTRY = entries.insert()
+NAMES = sa.select(budgets.c.name).order_by(budgets.c.name)
 COUNT_BUDGETS = sa.select(sa.func.count()).select_from(budgets)
 FIND_BUDGET = sa.select(budgets).where(_this_budget)
 # SQLite has no row locks and needs none: its transactions hold the whole file.

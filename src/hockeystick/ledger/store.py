@@ -196,7 +196,9 @@ def admit(charge: float, *, spent: float, budget: float) -> float:
     if charge <= left:
         return rounded_up(charge, budget=budget)
     raise BudgetExceeded(
-        f"The request costs {charge:.6g}, but only {left:.6g} of the budget {budget:.6g} is left."
+        f"The request costs {charge:.6g}, but only {left:.6g} of the budget {budget:.6g} is left; "
+        "a smaller one may fit.",
+        page="docs/stopping.md#when-the-budget-is-used-up",
     )
 
 

@@ -74,7 +74,11 @@ def check_simulated(plan: Plan) -> None:
     require_plan(plan)
     reason = missing_simulation(plan)
     if reason is not None:
-        raise UnsupportedPlan(f"Monte Carlo accounting does not apply: {reason}.")
+        raise UnsupportedPlan(
+            f"Monte Carlo accounting does not apply: {reason}; account(plan, ...) takes the "
+            "tightest proven method that does.",
+            page="docs/how-to-choose.md#draws",
+        )
 
 
 @dataclass(frozen=True)

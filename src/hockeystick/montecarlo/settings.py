@@ -73,6 +73,7 @@ class Execution:
             self.progress(text)
 
 
+@check.with_known_names
 @dataclass(frozen=True, kw_only=True)
 class MonteCarlo:
     """Accounting by draws of whole runs, with the exact likelihood ratio of each draw.

@@ -18,6 +18,7 @@ from hockeystick.schemes.simulation import simulation_remark
 __all__ = ["checked_claim", "draws_to_verify", "verified_guarantee", "verify"]
 
 
+@check.known_names_only
 def verify(
     plan: Plan,
     *,
@@ -95,7 +96,9 @@ def verify(
             estimate = max(pilot.mean for pilot in pilots)
             raise VerificationFailed(
                 f"The claim (epsilon={epsilon:g}, delta={delta:g}) is not accepted at noise "
-                f"multiplier {noise:g}: the pilot estimates delta at {estimate:.3g}."
+                f"multiplier {noise:g}: the pilot estimates delta at {estimate:.3g}; more noise or "
+                "a larger epsilon may be, and calibrate(method='monte-carlo') finds the noise.",
+                page="docs/guarantees.md#verified-exactly",
             )
         needed = sum(design.draws for design in designs)
         if limit is not None and needed > limit:
@@ -104,7 +107,9 @@ def verify(
     if not outcome.accepted:
         raise VerificationFailed(
             f"The claim (epsilon={epsilon:g}, delta={delta:g}) is not accepted at noise "
-            f"multiplier {noise:g} after {outcome.draws:,} draws."
+            f"multiplier {noise:g} after {outcome.draws:,} draws; more noise or a larger epsilon "
+            "may be, and calibrate(method='monte-carlo') finds the noise.",
+            page="docs/guarantees.md#verified-exactly",
         )
     details = {"draws": outcome.draws, "false_acceptance": claim.false_acceptance}
     return verified_guarantee(claim, noise, details)
@@ -170,7 +175,11 @@ def checked_claim(plan: Any, *, epsilon: Any, delta: Any, direction: str) -> Cla
     """A claim about a plan that can be simulated at all."""
     require_plan(plan)
     if plan.mechanism is not None:
-        raise UnsupportedPlan("Only the Gaussian mechanism is simulated; leave mechanism=None.")
+        raise UnsupportedPlan(
+            "Only the Gaussian mechanism is simulated; leave mechanism=None, or account for the "
+            "plan with account(plan).",
+            page="docs/how-to-choose.md#draws",
+        )
     check_simulated(plan)
     return Claim(
         plan,

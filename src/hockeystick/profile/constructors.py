@@ -20,6 +20,7 @@ class ProfileConstructors(ProfileValues):
     """The constructors of `Profile`. All take `bound`: "upper" or "lower" bounds."""
 
     @classmethod
+    @check.known_names_only
     def gaussian(cls, *, noise_multiplier: float, bound: Side = "upper") -> Self:
         """The Gaussian mechanism: N(1, noise_multiplier^2) against N(0, noise_multiplier^2).
 
@@ -45,6 +46,7 @@ class ProfileConstructors(ProfileValues):
         return cls(GaussianPair(1 / noise), bound=bound)
 
     @classmethod
+    @check.known_names_only
     def laplace(cls, *, scale: float, bound: Side = "upper") -> Self:
         """The Laplace mechanism on a query of sensitivity 1.
 

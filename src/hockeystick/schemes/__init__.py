@@ -9,7 +9,7 @@ from __future__ import annotations
 from inspect import isclass
 from typing import Any, TypeVar
 
-from hockeystick._validate import concrete
+from hockeystick._validate import concrete, with_known_names
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import RandomSource, generator
 from hockeystick.schemes.balls_in_bins.scheme import BallsInBins
@@ -106,7 +106,7 @@ def register(scheme: Scheme) -> Scheme:
     known = SCHEMES.setdefault(scheme.name, scheme)
     if known is not scheme:
         raise InvalidParameter("scheme", f"named other than {known.__qualname__}", scheme.name)
-    return scheme
+    return with_known_names(scheme, methods=("__init__", "for_batch_size"))
 
 
 def _check(scheme: Any) -> None:

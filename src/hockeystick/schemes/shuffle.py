@@ -70,7 +70,8 @@ class Shuffle(Sampling):
         raise UnsupportedPlan(
             f"Shuffled batches of fixed size (batch_size={self.batch_size}) have no tight privacy "
             "analysis, so no batches are drawn; use BallsInBins or RandomAllocation(picks=1, "
-            "out_of=steps per epoch), which also use every example once per epoch."
+            "out_of=steps per epoch), which also use every example once per epoch.",
+            page="docs/how-to-choose.md#why-shuffling-is-refused",
         )
 
     def refusal(self, run: Run, noise_multiplier: float | None) -> str:
@@ -91,7 +92,8 @@ class Shuffle(Sampling):
             )
         return text + (
             "; use BallsInBins(bins=steps per epoch) or RandomAllocation(picks=1, out_of=steps per "
-            "epoch), which also use every example once per epoch."
+            "epoch), which also use every example once per epoch. See "
+            "docs/how-to-choose.md#why-shuffling-is-refused."
         )
 
 

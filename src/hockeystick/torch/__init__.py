@@ -14,6 +14,7 @@ except ImportError as error:
     ) from error
 
 from hockeystick.torch.batch_sampler import BatchSampler
+from hockeystick.torch.epochs import Epoch
 from hockeystick.torch.loader import Collate, PlanLoader
 from hockeystick.torch.losses import PrivateCriterion, PrivateLoss
 from hockeystick.torch.noise_stream import TorchNoiseStream
@@ -25,6 +26,7 @@ from hockeystick.torch.run import TorchRun
 __all__ = [
     "BatchSampler",
     "Collate",
+    "Epoch",
     "PlanLoader",
     "PlanOptimizer",
     "PrivateCriterion",

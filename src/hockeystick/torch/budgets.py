@@ -159,7 +159,7 @@ class DatasetNorms:
 
     def _norms(self, which: range) -> torch.Tensor:
         batch = self._collate([self._dataset[i] for i in which])
-        with torch.enable_grad():
+        with torch.enable_grad(), self._clipping.model.of_examples(len(which)):
             losses = self._loss(self._clipping.model, batch)
             if not isinstance(losses, torch.Tensor) or losses.shape != (len(which),):
                 allowed = "loss(model, batch) with one value for each example of the batch"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 import torch.distributed as dist
-from opacus.grad_sample import AbstractGradSampleModule, GradSampleModule
+from opacus.grad_sample import GradSampleModule
 from opacus.optimizers import DPOptimizer
 from opacus.validators import ModuleValidator
 from torch import nn
@@ -17,20 +17,21 @@ from torch.nn.parameter import UninitializedParameter
 from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.torch.optimizer import PlanOptimizer, trained_parameters
 
-__all__ = ["GroupClaim", "checked_parameters"]
+__all__ = ["GroupClaim", "checked_parameters", "free_optimizer"]
 
 # Where in the group's store the first rank that makes a run writes its number.
 KEY = "hockeystick/rank of the private run"
+# The way out for layers that Opacus can replace.
+FIX = (
+    "model = opacus.validators.ModuleValidator.fix(model) replaces them, before the optimizer is "
+    "made; see docs/training.md, What is refused"
+)
 
 
 def checked_parameters(
     model: torch.nn.Module, optimizer: torch.optim.Optimizer
 ) -> list[torch.Tensor]:
     """The parameters that the optimizer trains; `InvalidParameter` for models that are refused."""
-    if isinstance(model, AbstractGradSampleModule):
-        raise InvalidParameter("model", "a module that is not wrapped by Opacus yet", type(model))
-    if isinstance(optimizer, (DPOptimizer, PlanOptimizer)):
-        raise InvalidParameter("optimizer", "an ordinary optimizer", type(optimizer))
     if isinstance(optimizer, torch.optim.LBFGS):
         allowed = "one that makes one update for each gradient, not several"
         raise InvalidParameter("optimizer", allowed, type(optimizer))
@@ -39,16 +40,25 @@ def checked_parameters(
         raise InvalidParameter("model", allowed, type(model))
     _refuse_parallel_modules(model)
     _refuse_mixing_layers(model)
-    problems = ModuleValidator.validate(model, strict=False)
-    problems += GradSampleModule.validate(model, strict=False)
-    if problems:
-        allowed = "a module in training mode whose layers have gradients for single examples"
-        raise InvalidParameter("model", allowed, problems)
+    _refuse_unsupported_layers(model)
     parameters = trained_parameters(optimizer)
     known = {id(p) for p in model.parameters()}
     if not all(id(p) in known for p in parameters):
         raise InvalidParameter("optimizer", "one for parameters of the model", optimizer)
     return parameters
+
+
+def free_optimizer(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
+    """The ordinary optimizer; that of a run which is over has one inside."""
+    if isinstance(optimizer, PlanOptimizer):
+        if not optimizer.over:
+            allowed = "in no other run: take all steps of that run, or end it by run.close()"
+            raise InvalidParameter("optimizer", allowed, optimizer)
+        return optimizer.original
+    if isinstance(optimizer, DPOptimizer):
+        allowed = "an ordinary optimizer, such as its original_optimizer"
+        raise InvalidParameter("optimizer", allowed, type(optimizer))
+    return optimizer
 
 
 def _refuse_mixing_layers(model: nn.Module) -> None:
@@ -62,9 +72,8 @@ def _refuse_mixing_layers(model: nn.Module) -> None:
         if isinstance(layer, _BatchNorm) or tracks:
             raise InvalidParameter(
                 "model",
-                "without layers that mix examples (GroupNorm does not, and "
-                "opacus.validators.ModuleValidator.fix replaces batch normalisation by it)",
-                f"{name or 'the model'}: {type(layer).__name__}",
+                f"without layers that mix examples (GroupNorm does not; {FIX})",
+                _named(name, layer),
             )
         if isinstance(layer, nn.Embedding) and (layer.max_norm or layer.scale_grad_by_freq):
             raise InvalidParameter(
@@ -73,6 +82,34 @@ def _refuse_mixing_layers(model: nn.Module) -> None:
                 "all examples of a batch",
                 f"{name or 'the model'}: {layer}",
             )
+
+
+def _refuse_unsupported_layers(model: nn.Module) -> None:
+    """`InvalidParameter` with the name of a layer that Opacus has no gradients of examples for."""
+    if not model.training:
+        allowed = "in training mode: call model.train() before make_private"
+        raise InvalidParameter("model", allowed, f"{type(model).__name__} in evaluation mode")
+    for name, layer in model.named_modules():
+        trained = [p for p in layer.parameters(recurse=False) if p.requires_grad]
+        validator = ModuleValidator.VALIDATORS.get(type(layer))
+        if validator is not None and validator(layer):
+            allowed = f"without layers that have no gradients of single examples ({FIX})"
+            raise InvalidParameter("model", allowed, _named(name, layer))
+        if trained and next(layer.buffers(), None) is not None:
+            allowed = (
+                "without buffers in a layer that has trained parameters itself: what a buffer "
+                "keeps has no noise (a constant may be an ordinary attribute)"
+            )
+            raise InvalidParameter("model", allowed, _named(name, layer))
+    problems = ModuleValidator.validate(model, strict=False)
+    problems += GradSampleModule.validate(model, strict=False)
+    if problems:
+        allowed = "a module whose layers have gradients of single examples"
+        raise InvalidParameter("model", allowed, str(problems[0]))
+
+
+def _named(name: str, layer: nn.Module) -> str:
+    return f"{name or 'the model'}: {type(layer).__name__}"
 
 
 def _refuse_parallel_modules(model: nn.Module) -> None:

@@ -9,13 +9,14 @@ import torch
 from opacus.grad_sample.functorch import ft_compute_per_sample_gradient
 
 from hockeystick.errors import PlanMismatch
-from hockeystick.torch.clipping import Contribution, PerSampleModule, check_count, forget_gradients
+from hockeystick.torch.clipping import Contribution, check_counts
 from hockeystick.torch.layer_gradients import (
     MOST_EXAMPLES,
     LayerCall,
     LayerGradients,
     layer_gradients,
 )
+from hockeystick.torch.per_sample_module import PerSampleModule, forget_gradients
 from hockeystick.torch.progress import ClipLimit, PhysicalBatch
 
 __all__ = ["GhostClipping"]
@@ -100,8 +101,9 @@ class GhostClipping:
                 f"{physical_batch.size:,}; give physical_batch_size to make_private."
             )
         used = self._backward(losses, parameters)
-        for call in self.model.layer_calls:
-            check_count(call.examples, physical_batch)
+        names = {layer: name for name, layer in self.model._module.named_modules()}
+        calls = self.model.layer_calls
+        check_counts({names[call.layer]: call.examples for call in calls}, physical_batch)
         kept = _some(self.model.layer_calls, keep)
         layers = self.model.take_layers()
         squares = _collected([layer.squares() for layer in layers])

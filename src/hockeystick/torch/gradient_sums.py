@@ -9,8 +9,9 @@ from typing import Any
 import torch
 
 from hockeystick.errors import HockeystickError, PlanMismatch
-from hockeystick.torch.clipping import Clipping, forget_activations, forget_gradients
+from hockeystick.torch.clipping import Clipping
 from hockeystick.torch.model_state import ChangeDetector, ModelState
+from hockeystick.torch.per_sample_module import forget_activations, forget_gradients
 from hockeystick.torch.probe import IndependenceProbe
 from hockeystick.torch.probe_outcomes import PassResult, ProbeReport
 from hockeystick.torch.progress import PhysicalBatch, Progress
@@ -53,6 +54,8 @@ class GradientSums:
         self._next_probe = 1
         self._refusal: PlanMismatch | None = None
         self._report: ProbeReport | None = None
+        # What an earlier run or another training left there does not belong to this run.
+        forget_gradients(clipping.model)
         clipping.model.observer = self._call
         progress.listener = self._begin_batch
 
@@ -73,7 +76,7 @@ class GradientSums:
         self._loaded = loaded if due else None
         if due:
             self._initial = ModelState(self._module)
-            self._recording = Recording(physical_batch.size, self._module)
+            self._recording = Recording(physical_batch.size, self._clipping.model.replayed)
 
     def _call(self, forward: Callable[..., Any], arguments: Any, options: Any) -> Any:
         """A call of the model; the first batch with two examples is recorded for the probe."""
@@ -83,7 +86,11 @@ class GradientSums:
             forget_activations(self._clipping.model)
         if recording is not None:
             recording.begin_call()
-        output = forward(*arguments, **options)
+        model, batch = self._clipping.model, self._progress.current_batch
+        if batch is None:
+            return forward(*arguments, **options)
+        with model.of_examples(batch.size, probing=recording is not None):
+            output = forward(*arguments, **options)
         return output if recording is None else recording.record(arguments, options, output)
 
     def recording(self) -> Recording | None:
@@ -196,7 +203,14 @@ class GradientSums:
             raise PlanMismatch("The probe runs between steps; take the step of this batch first.")
         self._check_refused()
         self._initial = ModelState(self._module)
-        return self._run_probe(self._probed, batch=None)
+        with self._clipping.model.with_hooks():
+            return self._run_probe(self._probed, batch=None)
+
+    def close(self) -> None:
+        """The run is over: the model is an ordinary module again."""
+        self._recording = self._loaded = self._ready = None
+        self._clipping.model.observer = None
+        self._clipping.model.detach()
 
     def _check_refused(self) -> None:
         if self._refusal is not None:

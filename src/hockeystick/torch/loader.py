@@ -13,6 +13,7 @@ from torch.utils.data import DataLoader, Sampler, default_collate
 
 from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.torch.batch_sampler import BatchSampler
+from hockeystick.torch.optimizer import PlanOptimizer
 from hockeystick.torch.progress import PhysicalBatch, Progress
 from hockeystick.torch.replay import RecollatedBatch
 
@@ -23,7 +24,7 @@ DECIDED = ("batch_size", "shuffle", "sampler", "batch_sampler", "drop_last", "in
 
 
 class PhysicalBatchSampler(Sampler[list[int]]):
-    """The index lists of the steps that are left, in physical batches of at most `most` examples.
+    """The index lists of the pass's steps that are left, in parts of at most `most` examples.
 
     Those that were requested stay in `waiting`, in order: workers request batches in advance.
     """
@@ -33,14 +34,14 @@ class PhysicalBatchSampler(Sampler[list[int]]):
         self.waiting: deque[PhysicalBatch] = deque()
 
     def __len__(self) -> int:
-        return self._progress.settings.plan.steps - self._progress.taken
+        return self._progress.end_of_pass - self._progress.taken
 
     def __iter__(self) -> Iterator[list[int]]:
         self.waiting = deque()
         return self._physical_batches(self.waiting)
 
     def _physical_batches(self, waiting: deque[PhysicalBatch]) -> Iterator[list[int]]:
-        for step in range(self._progress.taken, self._progress.settings.plan.steps):
+        for step in range(self._progress.taken, self._progress.end_of_pass):
             batch = self._batches.batch(step)
             count = 1 if self._most is None else max(-(-batch.size // self._most), 1)
             for i, part in enumerate(np.array_split(batch, count)):
@@ -50,12 +51,15 @@ class PhysicalBatchSampler(Sampler[list[int]]):
 
 
 class PlanLoader(DataLoader[Any]):
-    """The batches of all steps that are left, as a PyTorch loader; made by `make_private`.
+    """The batches of the plan as a PyTorch loader; made by `make_private`.
 
-    One pass is the whole run: `itertools.islice(loader, 100)` takes a part of it, and a later pass
-    continues after the last step that was taken. If the run has a filter, the pass also ends when
-    no further step is permitted. Empty batches are empty tensors and need a step too. `len` is the
-    number of steps that are left.
+    With `epochs=` one pass is one epoch, without it one pass is the whole run. A pass that was left
+    early, or restored from a saved state, is continued by the next one after the last step that was
+    taken. If the run has a filter, the pass also ends when no further step is permitted.
+
+    A batch with examples is returned and needs a step. An empty batch is not returned: the loader
+    takes its step, of noise alone, before it returns the next batch or ends. `len` is the number of
+    steps of one pass: of the latest, or of the first if none has begun.
 
     Attributes
     ----------
@@ -69,24 +73,43 @@ class PlanLoader(DataLoader[Any]):
         *,
         batches: BatchSampler,
         progress: Progress,
+        optimizer: PlanOptimizer,
         most: int | None,
         options: Mapping[str, Any],
     ) -> None:
         check_options(options)
-        self._progress = progress
-        settled = {**options, "collate_fn": Collate(dataset, options.get("collate_fn"))}
+        self._progress, self._optimizer = progress, optimizer
+        self._latest: int | None = None
         super().__init__(
-            dataset, batch_sampler=PhysicalBatchSampler(batches, progress, most=most), **settled
+            dataset, batch_sampler=PhysicalBatchSampler(batches, progress, most=most), **options
         )
 
+    def __len__(self) -> int:
+        passes = self._progress.passes
+        number = passes.at(self._progress.taken) if self._latest is None else self._latest
+        return passes.length(number)
+
     def __iter__(self) -> Iterator[Any]:
+        passes = self._progress.passes
+        return self.until(passes.end(passes.at(self._progress.taken)))
+
+    def until(self, end: int) -> Iterator[Any]:
+        """A pass over the batches that are left until `end` steps are taken.
+
+        Parameters
+        ----------
+        end
+            Counted from the start of the run; `run.epochs()` knows the ends of epochs.
+        """
         examples = self._progress.settings.examples
         if examples_of(self.dataset) != examples:
             raise PlanMismatch(
                 f"The data set has {examples_of(self.dataset)} examples, but the run began with "
                 f"{examples}."
             )
-        return self._pass(self._progress.begin_iteration())
+        iteration = self._progress.begin_iteration(end)
+        self._latest = self._progress.passes.at(self._progress.taken)
+        return self._pass(iteration)
 
     def _pass(self, iteration: int) -> Iterator[Any]:
         self._progress.check_pass(iteration)
@@ -97,15 +120,21 @@ class PlanLoader(DataLoader[Any]):
             self._progress.check_pass(iteration)
             physical_batch = waiting.popleft()
             if not self._progress.announce(physical_batch):
+                self._optimizer.close()
                 return
-            example = partial(self._example, physical_batch)
+            if not physical_batch.size:
+                self._optimizer.step()
+                continue
+            example = partial(_example, self.dataset, physical_batch)
             self._progress.loaded(
                 RecollatedBatch(batch, physical_batch.size, example, self.collate_fn)
             )
             yield batch
 
-    def _example(self, physical_batch: PhysicalBatch, row: int) -> Any:
-        return self.dataset[int(physical_batch.indices[row])]
+
+def _example(dataset: Any, physical_batch: PhysicalBatch, row: int) -> Any:
+    """An example of a physical batch, read once more."""
+    return dataset[int(physical_batch.indices[row])]
 
 
 class Collate:
@@ -151,13 +180,14 @@ def examples_of(dataset: Any) -> int:
     """The number of examples of a data set."""
     if isinstance(dataset, DataLoader):
         raise PlanMismatch(
-            "The plan draws the batches: give the data set itself, not a loader with batches of "
-            "its own (shuffled batches of a fixed size are not what was accounted)."
+            "The plan draws the batches: give the data set itself (loader.dataset), not a loader "
+            "with batches of its own, and batch_size= or a plan beside it (shuffled batches of a "
+            "fixed size are not what was accounted)."
         )
     try:
         return len(dataset)
     except TypeError:
-        raise InvalidParameter("dataset", "one with a length and indices", dataset) from None
+        raise InvalidParameter("data", "a data set with a length and indices", dataset) from None
 
 
 def _emptied(batch: Any) -> Any:

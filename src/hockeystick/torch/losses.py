@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from typing import Any, Protocol
 
 import torch
-from torch import nn
 
 from hockeystick.errors import InvalidParameter
 from hockeystick.torch.progress import PhysicalBatch
 from hockeystick.torch.recording import Recording, plain
+from hockeystick.torch.reductions import unreduced
 from hockeystick.torch.replay import LossReplay, Replay
 
 __all__ = ["PrivateCriterion", "PrivateLoss"]
@@ -43,7 +42,8 @@ class PrivateCriterion:
     tokens, are averaged within the example, without those that `ignore_index` leaves out. One that
     averages or sums over the batch is evaluated with `reduction="none"`, if that is the same: a
     weighted mean, or a mean over the tokens of a batch some of which are ignored, is not, because
-    its divisor depends on all examples. Made by `run.loss(criterion)`.
+    its divisor depends on all examples. A sum is a sum within each example and a mean over the
+    expected batch size, which a warning says. Made by `run.loss(criterion)`.
 
     Parameters
     ----------
@@ -73,14 +73,7 @@ class PrivateCriterion:
         if not callable(criterion):
             raise InvalidParameter("criterion", "a loss module or function", criterion)
         self._criterion, self._batch = criterion, batch
-        self._each, self._reduction = criterion, getattr(criterion, "reduction", "none")
-        if self._reduction in ("mean", "sum", "batchmean"):
-            _refuse_weighted_mean(criterion)
-            self._each = copy.copy(criterion)
-            self._each.reduction = "none"
-        elif self._reduction != "none":
-            allowed = "one with reduction 'none', 'mean' or 'sum'"
-            raise InvalidParameter("criterion", allowed, self._reduction)
+        self._each, self._reduction = unreduced(criterion)
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         """A `PrivateLoss`; under `torch.no_grad()` what the criterion itself returns."""
@@ -283,13 +276,3 @@ class PrivateLoss:
 
     def __repr__(self) -> str:
         return f"PrivateLoss({self.item():.6g})"
-
-
-def _refuse_weighted_mean(criterion: Any) -> None:
-    weighted = isinstance(criterion, (nn.CrossEntropyLoss, nn.NLLLoss))
-    if weighted and criterion.weight is not None and criterion.reduction == "mean":
-        raise InvalidParameter(
-            "criterion",
-            "one with reduction='none': a weighted mean divides by the weights of all examples",
-            criterion,
-        )

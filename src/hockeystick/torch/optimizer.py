@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -28,9 +29,9 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
 
     The noise is the plan's C^-1 Z, where Z has the standard deviation noise_multiplier *
     max_grad_norm. `step` is called once for every batch of the run's loader; after a physical batch
-    that does not end a logical one it only adds to the sum. An empty batch needs no backward pass
-    and makes a step of noise alone. `state_dict` holds the noise and the place in the batches too:
-    it is as secret as the data. Made by `make_private`.
+    that does not end a logical one it only adds to the sum. For an empty batch the loader calls it:
+    a step of noise alone. `state_dict` holds the noise and the place in the batches too: it is as
+    secret as the data. Made by `make_private`.
 
     Attributes
     ----------
@@ -62,8 +63,7 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
         )
         self._parameters = trained_parameters(original)
         self._sums: list[torch.Tensor] | None = None
-        self._stepping = False
-        original.register_step_pre_hook(self._refuse_other_steps)
+        self._guard = StepGuard(original)
 
     # -- one step ---------------------------------------------------------------------------------
 
@@ -110,18 +110,29 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
         size = self.expected_batch_size
         for parameter, total, own in zip(self._parameters, sums, noise, strict=True):
             parameter.grad = total.add_(own.flatten()).div_(size).view_as(parameter).to(parameter)
-        self._stepping = True
-        try:
+        with self._guard.open():
             self._original.step()
-        finally:
-            self._stepping = False
         self._gradients.released()
+        if self._progress.finished:
+            self.close()
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clear gradients; what earlier physical batches added to the sum stays."""
         self._original.zero_grad(set_to_none)
         for parameter in self._parameters:
             parameter.grad_sample = None
+
+    def close(self) -> None:
+        """End the run for good; a run whose steps are all taken is closed by itself.
+
+        Hooks are removed from the model and the original optimizer, which can be used for another
+        run or otherwise. What was done stays: the statement is about all planned steps.
+        """
+        self.check_here()
+        self._progress.close()
+        self._sums = None
+        self._gradients.close()
+        self._guard.remove()
 
     # -- saving -----------------------------------------------------------------------------------
 
@@ -143,12 +154,16 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
             For a state of another run or of an ordinary optimizer, and for one that is behind this
             run: its noise would be used a second time. Nothing is changed then.
         """
+        if self._progress.closed:
+            raise PlanMismatch("The run was closed and cannot continue from a saved state.")
         theirs = dict(state_dict) if isinstance(state_dict, Mapping) else {}
         change = self._checkpoint.prepared(theirs.pop(OURS, None), self._noise)
         load_optimizer_state(self._original, theirs)
         change()
         self._sums = None
         self._gradients.restart()
+        if self._progress.finished:
+            self.close()
 
     # -- what belongs to the original -------------------------------------------------------------
 
@@ -214,8 +229,42 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
                 "The optimizer's trainable parameters are not those with which the run began."
             )
 
-    def _refuse_other_steps(self, *_: Any) -> None:
-        if not self._stepping:
+    @property
+    def over(self) -> bool:
+        """Whether no step may follow."""
+        return self._progress.finished
+
+    @property
+    def original(self) -> torch.optim.Optimizer:
+        """The optimizer that was given to make_private; the run's own until it is over."""
+        return self._original
+
+
+class StepGuard:
+    """Refuses steps of the original optimizer that the run does not make.
+
+    It does not refer to the run, so that a run that nobody holds any more is known to be gone.
+    """
+
+    def __init__(self, original: torch.optim.Optimizer) -> None:
+        self._open = False
+        self._handle = original.register_step_pre_hook(self._refuse)
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Inside, a step is the run's own."""
+        self._open = True
+        try:
+            yield
+        finally:
+            self._open = False
+
+    def remove(self) -> None:
+        """The optimizer is an ordinary one again."""
+        self._handle.remove()
+
+    def _refuse(self, *_: Any) -> None:
+        if not self._open:
             raise PlanMismatch(
                 "The optimizer that was given to make_private belongs to the run now; its own "
                 "step() would use gradients without noise."

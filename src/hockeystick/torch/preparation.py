@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
+from weakref import ref
 
-import numpy as np
 import torch
 
 from hockeystick import _validate as check
-from hockeystick.accounting.account import account
 from hockeystick.errors import InvalidParameter
 from hockeystick.filters import Filter, Individual
 from hockeystick.plan import Plan
-from hockeystick.randomness import RandomSource, generator
+from hockeystick.randomness import RandomSource
 from hockeystick.schemes import Attribution
 from hockeystick.torch.batch_sampler import BatchSampler
-from hockeystick.torch.budgets import DatasetNorms, FilterBudget, IndividualBudget, Loss, PlanBudget
+from hockeystick.torch.budgets import DatasetNorms, Loss
 from hockeystick.torch.checkpoint import RunCheckpoint
-from hockeystick.torch.checks import GroupClaim, checked_parameters
+from hockeystick.torch.checks import GroupClaim, checked_parameters, free_optimizer
 from hockeystick.torch.clipping import Clipping, PerSampleClipping
+from hockeystick.torch.foreign_arguments import explains_foreign_arguments
+from hockeystick.torch.forms import Form, settled_form
 from hockeystick.torch.ghost import GhostClipping
 from hockeystick.torch.gradient_sums import GradientSums
 from hockeystick.torch.loader import Collate, PlanLoader, check_options, examples_of
 from hockeystick.torch.noise_stream import TorchNoiseStream
 from hockeystick.torch.optimizer import PlanOptimizer
-from hockeystick.torch.progress import Budget, Progress, RunSettings
+from hockeystick.torch.per_sample_module import free_module
+from hockeystick.torch.progress import Progress, RunSettings
 from hockeystick.torch.run import TorchRun
-from hockeystick.training.filtered import describe_filter, rate_for_filters
-from hockeystick.training.plan_object import require_gaussian
+from hockeystick.torch.run_settings import budget_of, checked_charges, settled, sources
 
 __all__ = ["make_private"]
 
@@ -38,14 +41,20 @@ CLIPPINGS: dict[str, Callable[..., Clipping]] = {
 }
 
 
+@explains_foreign_arguments
 def make_private(
     model: torch.nn.Module,
     optimizer: torch.optim.Optimizer,
-    dataset: Any,
-    plan: Plan,
+    data: Any,
+    plan: Plan | None = None,
     *,
-    noise_multiplier: float,
-    max_grad_norm: float,
+    noise_multiplier: float | None = None,
+    max_grad_norm: float | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    epochs: int | None = None,
+    batch_size: float | None = None,
+    verbose: bool = True,
     attribution: Attribution | None = None,
     physical_batch_size: int | None = None,
     clipping: str = "per-sample",
@@ -56,6 +65,12 @@ def make_private(
 ) -> TorchRun:
     """A run in which the plan draws the batches and the noise: `model, optimizer, loader = run`.
 
+    Either `plan` and `noise_multiplier` say what is run, or `epsilon`, `delta`, `epochs` and
+    `batch_size` say what is wanted. Then plan and noise are those of the smallest error that
+    `compare(quick=True)` finds among proven ones that suit the optimizer; one line says which and
+    why. The error of correlated noise is that of SGD with its momentum; every other optimizer gets
+    independent noise.
+
     In each step the gradient of every example in the plan's batch is clipped to `max_grad_norm`;
     their sum plus the plan's noise C^-1 Z, Z of standard deviation noise_multiplier *
     max_grad_norm, is divided by the *expected* batch size and given to the optimizer. Whatever
@@ -65,10 +80,10 @@ def make_private(
     Parameters
     ----------
     model
-        A module in training mode; it is trained in place.
+        A module in training mode; it is trained in place. It may have been in a run that is over.
     optimizer
         An ordinary optimizer of the model's parameters.
-    dataset
+    data
         Examples by index, with a length.
     plan
         Batches, steps and noise.
@@ -76,6 +91,16 @@ def make_private(
         The standard deviation of Z over the clip norm.
     max_grad_norm
         The clip norm of each example's gradient.
+    epsilon, delta
+        The guarantee for which plan and noise are chosen; the statement never exceeds it.
+    epochs
+        One pass over the loader is one of them: the steps are split as evenly as possible. Without
+        it, one pass is the whole run.
+    batch_size
+        The expected batch size, where the plan is chosen; the steps are then
+        ceil(epochs * examples / batch_size).
+    verbose
+        Whether the line about the choice goes to standard error; it is `run.choice` too.
     attribution
         The graph of examples and users, for schemes that protect users.
     physical_batch_size
@@ -124,163 +149,136 @@ def make_private(
     >>> model, optimizer, loader = run
     >>> criterion = run.loss(torch.nn.CrossEntropyLoss())
     >>> for inputs, labels in loader:
-    ...     if len(inputs):
-    ...         criterion(model(inputs), labels).backward()
+    ...     criterion(model(inputs), labels).backward()
     ...     optimizer.step()
     ...     optimizer.zero_grad()
     >>> run.taken_steps, run.stopped_by
     (3, 'plan')
     """
     check_options(options := dict(loader_options or {}))
-    settings, graph = _settled(
-        plan,
-        dataset,
+    if clipping not in CLIPPINGS:
+        raise InvalidParameter("clipping", f"one of {', '.join(CLIPPINGS)}", clipping)
+    if max_grad_norm is None:
+        raise InvalidParameter("max_grad_norm", "given: the clip norm of each gradient", None)
+    max_grad_norm = check.positive("max_grad_norm", max_grad_norm)
+    most = None
+    if physical_batch_size is not None:
+        most = check.positive_integer("physical_batch_size", physical_batch_size)
+    of_batches, of_noise = sources(rng)
+    optimizer = free_optimizer(optimizer)
+    model = free_module(model)
+    parameters = checked_parameters(model, optimizer)
+    form = settled_form(
+        optimizer,
+        examples=examples_of(data),
+        epochs=epochs,
+        given={
+            "plan": plan,
+            "noise_multiplier": noise_multiplier,
+            "epsilon": epsilon,
+            "delta": delta,
+            "batch_size": batch_size,
+            "attribution": attribution,
+            "filter": filter,
+        },
+    )
+    settings, graph = settled(
+        form.plan,
+        data,
         attribution,
-        noise_multiplier=noise_multiplier,
+        noise_multiplier=form.noise_multiplier,
         max_grad_norm=max_grad_norm,
         clipping=clipping,
         rng=rng,
     )
-    most = None
-    if physical_batch_size is not None:
-        most = check.positive_integer("physical_batch_size", physical_batch_size)
-    charges = _checked_charges(filter, loss, settings)
-    parameters = checked_parameters(model, optimizer)
+    charges = checked_charges(filter, loss, settings)
     claim = GroupClaim()
     claim()
-    of_batches, of_noise = _sources(rng)
-    batches = BatchSampler(plan, examples=graph, rng=of_batches)
-    noise = TorchNoiseStream(
-        plan,
-        parameters,
-        noise_multiplier=settings.noise_multiplier,
-        max_grad_norm=settings.max_grad_norm,
-        rng=of_noise,
+    run = _assembled(
+        Inputs(model, optimizer, data, loss, filter, clipping),
+        form=form,
+        settings=settings,
+        batches=BatchSampler(form.plan, examples=graph, rng=of_batches),
+        noise=TorchNoiseStream(
+            form.plan,
+            parameters,
+            noise_multiplier=settings.noise_multiplier,
+            max_grad_norm=settings.max_grad_norm,
+            rng=of_noise,
+        ),
+        parameters=parameters,
+        charges=charges,
+        claim=claim,
+        most=most,
+        options={**options, "collate_fn": Collate(data, options.get("collate_fn"))},
     )
-    # From here on the model has Opacus' hooks: everything that can be refused was checked before.
-    clip = CLIPPINGS[clipping](model, clip=settings.max_grad_norm)
-    norms = None
-    if isinstance(filter, Individual) and loss is not None:
-        collate = Collate(dataset, options.get("collate_fn"))
-        norms = DatasetNorms(clip, parameters, dataset, loss=loss, collate=collate, most=most)
-    progress = Progress(settings, _budget(filter, settings, norms, charges))
+    if verbose and form.choice is not None:
+        sys.stderr.write(f"{form.choice}\n")
+    return run
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What the user gave to be run."""
+
+    model: torch.nn.Module
+    optimizer: torch.optim.Optimizer
+    data: Any
+    loss: Loss | None
+    privacy_filter: Filter | Individual | None
+    clipping: str
+
+
+def _assembled(
+    inputs: Inputs,
+    *,
+    form: Form,
+    settings: RunSettings,
+    batches: BatchSampler,
+    noise: TorchNoiseStream,
+    parameters: list[torch.Tensor],
+    charges: dict[str, float],
+    claim: GroupClaim,
+    most: int | None,
+    options: dict[str, Any],
+) -> TorchRun:
+    """The run; everything that can be refused was checked, since the model has hooks from here."""
+    clip = CLIPPINGS[inputs.clipping](inputs.model, clip=settings.max_grad_norm)
+    norms, privacy_filter = None, inputs.privacy_filter
+    if isinstance(privacy_filter, Individual) and inputs.loss is not None:
+        norms = DatasetNorms(
+            clip,
+            parameters,
+            inputs.data,
+            loss=inputs.loss,
+            collate=options["collate_fn"],
+            most=most,
+        )
+    budget = budget_of(privacy_filter, settings, norms, charges)
+    progress = Progress(settings, budget, passes=form.passes)
     gradients = GradientSums(clip, parameters, progress, claim)
     wrapped = PlanOptimizer(
-        optimizer,
+        inputs.optimizer,
         progress=progress,
         gradients=gradients,
         noise=noise,
         saved=RunCheckpoint(progress, batches),
     )
-    loader = PlanLoader(dataset, batches=batches, progress=progress, most=most, options=options)
+    clip.model.owner = ref(wrapped)
+    loader = PlanLoader(
+        inputs.data,
+        batches=batches,
+        progress=progress,
+        optimizer=wrapped,
+        most=most,
+        options=options,
+    )
     return TorchRun(
         clipping=clip,
         gradients=gradients,
         optimizer=wrapped,
         loader=loader,
         progress=progress,
-        privacy_filter=filter,
+        privacy_filter=privacy_filter,
+        form=form,
     )
-
-
-def _budget(
-    privacy_filter: Filter | Individual | None,
-    settings: RunSettings,
-    norms: DatasetNorms | None,
-    charges: dict[str, float],
-) -> Budget:
-    """What permits the steps: the plan, a filter, or budgets of single examples."""
-    if privacy_filter is None:
-        return PlanBudget(settings.max_grad_norm)
-    if isinstance(privacy_filter, Individual):
-        assert norms is not None
-        return IndividualBudget(privacy_filter, norms, **charges)
-    return FilterBudget(privacy_filter, **charges)
-
-
-def _settled(
-    plan: Plan,
-    dataset: Any,
-    attribution: Attribution | None,
-    *,
-    noise_multiplier: float,
-    max_grad_norm: float,
-    clipping: str,
-    rng: RandomSource,
-) -> tuple[RunSettings, int | Attribution]:
-    """The settings of the run, checked, and what its batches are drawn from."""
-    if not isinstance(plan, Plan):
-        raise InvalidParameter("plan", "a Plan", plan)
-    require_gaussian(plan)
-    if clipping not in CLIPPINGS:
-        raise InvalidParameter("clipping", f"one of {', '.join(CLIPPINGS)}", clipping)
-    examples = examples_of(dataset)
-    graph = _graph(plan, examples, attribution)
-    size: Any = plan.sampling.expected_batch_size(graph)  # type: ignore[arg-type]
-    settings = RunSettings(
-        plan=plan,
-        noise_multiplier=check.positive("noise_multiplier", noise_multiplier),
-        max_grad_norm=check.positive("max_grad_norm", max_grad_norm),
-        expected_batch_size=float(size),
-        examples=examples,
-        clipping=clipping,
-        seeded=not (rng is None or isinstance(rng, str)),
-    )
-    return settings, graph
-
-
-def _graph(plan: Plan, examples: int, attribution: Attribution | None) -> int | Attribution:
-    """What batches are drawn from: the number of examples, or for users the graph."""
-    if plan.sampling.unit != "user":
-        if attribution is not None:
-            allowed = "left out for a scheme that protects examples"
-            raise InvalidParameter("attribution", allowed, attribution)
-        return examples
-    if not isinstance(attribution, Attribution) or attribution.examples != examples:
-        allowed = f"an Attribution of the {examples} examples to users, for this scheme"
-        raise InvalidParameter("attribution", allowed, attribution)
-    return attribution
-
-
-def _checked_charges(
-    privacy_filter: Filter | Individual | None, loss: Loss | None, settings: RunSettings
-) -> dict[str, float]:
-    """What a filter is charged with; plans without an analysis are refused before anything runs."""
-    if privacy_filter is None:
-        account(settings.plan, noise_multiplier=settings.noise_multiplier)
-        return {}
-    rate = rate_for_filters(settings.plan)
-    describe_filter(privacy_filter)
-    if isinstance(privacy_filter, Individual):
-        if privacy_filter.examples != settings.examples:
-            allowed = f"budgets for {settings.examples} examples"
-            raise InvalidParameter("filter", allowed, privacy_filter.examples)
-        if loss is None:
-            raise InvalidParameter("loss", "loss(model, batch) for individual budgets", loss)
-        if settings.clipping != "per-sample":
-            allowed = "'per-sample' for individual budgets"
-            raise InvalidParameter("clipping", allowed, settings.clipping)
-    return {
-        "rate": rate,
-        "noise_multiplier": settings.noise_multiplier,
-        "clip": settings.max_grad_norm,
-    }
-
-
-def _sources(rng: RandomSource) -> tuple[RandomSource, RandomSource]:
-    """Where batches and noise come from: two secret sources, or two children of a seed."""
-    if rng is None or isinstance(rng, str):
-        return rng, rng
-    if isinstance(rng, (np.random.Generator, np.random.BitGenerator)):
-        allowed = "None, 'chacha', a seed or a SeedSequence: batches and noise need one each"
-        raise InvalidParameter("rng", allowed, rng)
-    if not isinstance(rng, np.random.SeedSequence):
-        generator(rng)  # refuses what is not a seed
-        rng = np.random.SeedSequence(int(rng))
-    first, second = (
-        np.random.SeedSequence(
-            rng.entropy, spawn_key=(*rng.spawn_key, child), pool_size=rng.pool_size
-        )
-        for child in (0, 1)
-    )
-    return first, second

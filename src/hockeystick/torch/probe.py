@@ -16,9 +16,10 @@ from contextlib import contextmanager
 import torch
 
 from hockeystick.errors import PlanMismatch
-from hockeystick.torch.clipping import Clipping, forget_activations, forget_gradients
+from hockeystick.torch.clipping import Clipping
 from hockeystick.torch.example_randomness import CONSTANT, LAYOUTS, kept_random_states
 from hockeystick.torch.model_state import ModelState, kept_state, same
+from hockeystick.torch.per_sample_module import forget_activations, forget_gradients
 from hockeystick.torch.probe_outcomes import (
     PassResult,
     ProbeReport,

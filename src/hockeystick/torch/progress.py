@@ -10,6 +10,7 @@ import torch
 
 from hockeystick.errors import BudgetExceeded, PlanMismatch
 from hockeystick.plan import Plan
+from hockeystick.torch.epochs import EpochSplit
 from hockeystick.torch.replay import RecollatedBatch
 
 __all__ = ["Budget", "ClipLimit", "PhysicalBatch", "Progress", "RunSettings"]
@@ -88,11 +89,15 @@ class Progress:
     step without a batch of the run, or a batch without a step, is a `PlanMismatch`.
     """
 
-    def __init__(self, settings: RunSettings, budget: Budget) -> None:
+    def __init__(
+        self, settings: RunSettings, budget: Budget, *, passes: EpochSplit | None = None
+    ) -> None:
         self.settings = settings
         self.budget = budget
+        self.passes = EpochSplit(settings.plan.steps, 1) if passes is None else passes
         self.taken = 0
-        self.exhausted = False
+        self.exhausted = self.closed = False
+        self.end_of_pass = self.passes.end(0)
         self._iteration = 0
         self._current: PhysicalBatch | None = None
         self._limit: ClipLimit | None = None
@@ -101,23 +106,30 @@ class Progress:
     @property
     def finished(self) -> bool:
         """Whether no step may follow."""
-        return self.exhausted or self.taken >= self.settings.plan.steps
+        return self.exhausted or self.closed or self.taken >= self.settings.plan.steps
 
     @property
     def current_batch(self) -> PhysicalBatch | None:
         """The current physical batch, if there is one."""
         return self._current
 
-    def begin_iteration(self) -> int:
-        """A new pass of the loader; a batch whose step was not taken comes again."""
+    def begin_iteration(self, end: int) -> int:
+        """A new pass of the loader, until `end` steps are taken.
+
+        A batch whose step was not taken comes again.
+        """
         if self.exhausted:
             raise BudgetExceeded(
-                f"The filter's budget was at an end after {self.taken} steps; the run is over."
+                f"The filter's budget was at an end after {self.taken} steps; the run is over "
+                "(`for epoch in run.epochs():` ends there by itself)."
             )
         if self.finished:
             raise PlanMismatch(self._no_more())
+        if end <= self.taken:
+            raise PlanMismatch("The steps of this epoch are taken; the next one follows it.")
         self._iteration += 1
         self._current = None
+        self.end_of_pass = end
         return self._iteration
 
     def check_pass(self, iteration: int) -> None:
@@ -182,8 +194,24 @@ class Progress:
         self._current = self._limit = None
         self.taken = taken
 
+    def close(self) -> None:
+        """No step may follow, nor may the batch that is out have one."""
+        if not self.finished:
+            self.closed = True
+            self._iteration += 1
+            self._current = self._limit = None
+
     def _no_more(self) -> str:
+        if self.closed:
+            return f"The run was closed after {self.taken} steps; make_private begins another one."
+        if self.passes.count > 1:
+            return (
+                f"All {self.taken} steps of the {self.passes.count} epochs that were planned and "
+                "accounted are taken (`for epoch in run.epochs():` ends there by itself); a longer "
+                "run needs more epochs from the start."
+            )
         return (
-            f"All {self.taken} steps that were planned and accounted are taken; a longer run needs "
-            "a plan with more steps."
+            f"All {self.taken} steps that were planned and accounted are taken, and one pass over "
+            "the loader was all of them: for a loop over epochs give make_private epochs=..., or "
+            "write `for epoch in run.epochs():`; a longer run needs a plan with more steps."
         )

@@ -104,9 +104,12 @@ def plain(value: Any) -> Any:
 
 
 class Recording:
-    """The calls of the model for one batch of `size` examples."""
+    """The calls of the model for one batch of `size` examples.
 
-    def __init__(self, size: int, forward: Callable[..., Any]) -> None:
+    `forward` computes a call again: from a number of examples, arguments and options.
+    """
+
+    def __init__(self, size: int, forward: Callable[[int, Any, Any], Any]) -> None:
         self.size, self.forward = size, forward
         self.calls: list[tuple[Any, Any]] = []
         self.criterion_inputs: list[Any] = []

@@ -137,7 +137,9 @@ class Replay:
             return result if value.element is None else result[value.element]
         if value.call not in self._outputs:
             arguments, options = self._recording.calls[value.call]
-            self._outputs[value.call] = self._recording.forward(*self(arguments), **self(options))
+            self._outputs[value.call] = self._recording.forward(
+                self.size, self(arguments), self(options)
+            )
         output = self._outputs[value.call]
         if value.place is None:
             return output

@@ -8,9 +8,12 @@ from typing import Any
 from torch import nn
 
 from hockeystick._process import SingleUse
-from hockeystick.errors import PlanMismatch, shown
+from hockeystick.errors import InvalidParameter, PlanMismatch, shown
 from hockeystick.filters import Filter, Individual
+from hockeystick.plan import Plan
 from hockeystick.torch.clipping import Clipping
+from hockeystick.torch.epochs import Epoch, EpochSplit
+from hockeystick.torch.forms import Form
 from hockeystick.torch.gradient_sums import GradientSums
 from hockeystick.torch.loader import PlanLoader
 from hockeystick.torch.losses import PrivateCriterion
@@ -34,10 +37,13 @@ class TorchRun(SingleUse):
     ----------
     model, optimizer, loader
         What the training loop uses.
+    plan, noise_multiplier, max_grad_norm, expected_batch_size
+        What is run, given or chosen.
+    delta, choice
+        The delta that was asked for, and one line about what was chosen and why; both are None if
+        the plan was given.
     taken_steps, finished, stopped_by
         How far the run is, whether another step may follow, and what ended it.
-    expected_batch_size
-        What sums of gradients are divided by.
     """
 
     what = "The private run"
@@ -52,7 +58,9 @@ class TorchRun(SingleUse):
         loader: PlanLoader,
         progress: Progress,
         privacy_filter: Filter | Individual | None,
+        form: Form,
     ) -> None:
+        self._form = form
         self._clipping, self._optimizer, self._loader = clipping, optimizer, loader
         self._gradients, self._progress, self._filter = gradients, progress, privacy_filter
 
@@ -83,6 +91,38 @@ class TorchRun(SingleUse):
     def __iter__(self) -> Iterator[Any]:
         return iter((self.model, self.optimizer, self.loader))
 
+    def epochs(self) -> Iterator[Epoch]:
+        """The epochs that are left: `for epoch in run.epochs(): for batch in epoch: ...`.
+
+        Those of `epochs=` if `make_private` was given it, otherwise passes in which as many
+        examples are expected as there are. Each takes all steps up to its end: what a break left of
+        one is taken in the next. They end with the run, also if a filter ends it.
+
+        Returns
+        -------
+        iterator of Epoch
+            Each is iterated over once, like a loader, with its length and its number.
+        """
+        settings, split = self._progress.settings, self._progress.passes
+        if self._form.epochs is None:
+            split = EpochSplit.near(
+                settings.plan.steps,
+                examples=settings.examples,
+                expected_batch_size=settings.expected_batch_size,
+            )
+        for number in range(split.at(self.taken_steps), split.count):
+            if self.finished:
+                return
+            yield Epoch(number, split.length(number), split.end(number), self._loader)
+
+    def close(self) -> None:
+        """End the run for good: a further step raises `PlanMismatch`.
+
+        The model and the original optimizer are ordinary ones again, for another run or anything
+        else; `record` and `statement` stay. A run whose steps are all taken closes by itself.
+        """
+        self._optimizer.close()
+
     def loss(self, criterion: Any) -> PrivateCriterion:
         """The criterion to use in the loop, with one loss for each example of the batch.
 
@@ -90,7 +130,8 @@ class TorchRun(SingleUse):
         ----------
         criterion
             A loss module or function with `reduction="none"`; a mean or sum over the batch is
-            converted where that is exact, and refused where it is not.
+            converted where that is exact, and refused where it is not. With "sum" the losses of an
+            example's positions are added; the divisor stays the expected batch size.
 
         Returns
         -------
@@ -129,10 +170,37 @@ class TorchRun(SingleUse):
 
     @property
     def stopped_by(self) -> str | None:
-        """What ended the run: "plan", "filter", or None while steps may follow."""
+        """What ended the run: "plan", "filter", "close", or None while steps may follow."""
         if self._progress.exhausted:
             return "filter"
+        if self._progress.closed:
+            return "close"
         return "plan" if self._progress.finished else None
+
+    @property
+    def plan(self) -> Plan:
+        """What draws the batches and the noise."""
+        return self._progress.settings.plan
+
+    @property
+    def noise_multiplier(self) -> float:
+        """Standard deviation of Z over the clip norm."""
+        return self._progress.settings.noise_multiplier
+
+    @property
+    def max_grad_norm(self) -> float:
+        """The clip norm."""
+        return self._progress.settings.max_grad_norm
+
+    @property
+    def delta(self) -> float | None:
+        """The delta for which plan and noise were chosen; None if they were given."""
+        return self._form.delta
+
+    @property
+    def choice(self) -> str | None:
+        """What was chosen and why, in one line; None if the plan was given."""
+        return self._form.choice
 
     @property
     def expected_batch_size(self) -> float:
@@ -153,16 +221,19 @@ class TorchRun(SingleUse):
             versions=versions_of("torch", "opacus"),
         )
 
-    def statement(self, *, delta: float, **options: Any) -> Statement:
+    def statement(self, *, delta: float | None = None, **options: Any) -> Statement:
         """The privacy statement of the run.
 
         Parameters
         ----------
         delta
-            In (0, 1).
+            In (0, 1); by default the one that `make_private` was given.
         options
             Those of `training.statement`.
         """
+        delta = self.delta if delta is None else delta
+        if delta is None:
+            raise InvalidParameter("delta", "in (0, 1): the run was made without one", delta)
         return statement(self.record(), delta=delta, **options)
 
     def state_dict(self) -> dict[str, Any]:

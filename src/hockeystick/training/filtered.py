@@ -79,6 +79,7 @@ def rate_for_filters(plan: Plan) -> float:
     if isinstance(rate, Missing) or plan.correlated or plan.mechanism is not None:
         raise UnsupportedPlan(
             "A filter accounts for steps one at a time: it needs poisson sampling (without "
-            "max_participations) or full-batch sampling, and independent Gaussian noise."
+            "max_participations) or full-batch sampling, and independent Gaussian noise.",
+            page="docs/stopping.md#change-settings-while-it-runs",
         )
     return rate

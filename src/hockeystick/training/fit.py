@@ -36,6 +36,7 @@ class Fitted(NamedTuple, Generic[M]):
     run: PrivateRun
 
 
+@check.known_names_only
 def fit_logistic(
     examples: Any,
     targets: Any,
@@ -101,6 +102,7 @@ def fit_logistic(
     )
 
 
+@check.known_names_only
 def fit_linear(
     examples: Any,
     targets: Any,

@@ -196,7 +196,8 @@ def probe_gradients(
         raise PlanMismatch(
             f"Examples of a batch influence each other: a row of the gradients changes by "
             f"{worst:.2g} of its length with the others that are there; each row has to be the "
-            "gradient of one example alone."
+            "gradient of one example alone.",
+            page="docs/training.md#the-same-with-your-own-model",
         )
     return {
         "step": step,

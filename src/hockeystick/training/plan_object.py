@@ -123,7 +123,9 @@ def require_gaussian(plan: Plan) -> None:
     """Only Gaussian noise can be written down and built again."""
     if plan.mechanism is not None:
         raise UnsupportedPlan(
-            "A statement is about Gaussian noise; this plan has a mechanism of its own."
+            "A statement is about Gaussian noise; this plan has a mechanism of its own, which "
+            "account(plan) accounts for.",
+            page="docs/training.md#the-privacy-statement",
         )
 
 

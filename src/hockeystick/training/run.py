@@ -85,6 +85,7 @@ class PrivateRun(SingleUse):
 
     what = "The private run"
 
+    @check.known_names_only
     def __init__(
         self,
         plan: Plan,
@@ -161,7 +162,8 @@ class PrivateRun(SingleUse):
         elif hasattr(self, name):
             raise PlanMismatch(
                 f"{name.lstrip('_')} cannot change during a run: what was accounted is "
-                f"{shown(getattr(self, name))}, got {shown(value)}."
+                f"{shown(getattr(self, name))}, got {shown(value)}; the next phase is another run.",
+                page="docs/stopping.md#two-phases",
             )
         else:
             raise PlanMismatch(f"A private run has no setting {name}; nothing in it can be set.")
@@ -235,10 +237,12 @@ class PrivateRun(SingleUse):
         if not self._intact:
             raise PlanMismatch(
                 f"Step {self._taken + 1} of the run was interrupted; its batch and noise are not "
-                "what was accounted any more."
+                "what was accounted any more: start a new run, which composes with this one.",
+                page="docs/stopping.md#two-phases",
             )
         if self._taken >= self._plan.steps:
             raise PlanMismatch(
                 f"The plan has {self._plan.steps} steps, and all of them are taken; a further one "
-                "is not accounted."
+                "is not accounted: a second run composes with this one.",
+                page="docs/stopping.md#train-longer",
             )

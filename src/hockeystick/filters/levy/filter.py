@@ -14,7 +14,8 @@ from hockeystick import _validate as check
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.errors import InvalidParameter
 from hockeystick.fdp.schedule import EqualSteps
-from hockeystick.filters.base import ROUNDING, SMALLEST_CHARGE, SMALLEST_SCALE, Filter
+from hockeystick.filters.base import Filter
+from hockeystick.filters.charging import ROUNDING, SMALLEST_CHARGE, SMALLEST_SCALE
 from hockeystick.filters.levy.charge import block_of, block_variance, charge_of, rounded_up
 from hockeystick.filters.levy.process import LevyProcess
 from hockeystick.filters.levy.search.design import ExpectedRun, designed
@@ -62,6 +63,8 @@ class Levy(Filter):
         A path or a database URL in which the spending is kept; in memory by default.
     name
         Which budget of the ledger this is.
+    must_exist, label
+        Whether the budget has to be there, and who spends; see `Filter`.
 
     Examples
     --------
@@ -85,6 +88,8 @@ class Levy(Filter):
         process: LevyProcess | None = None,
         ledger: str | Path | None = None,
         name: str = "default",
+        must_exist: bool | None = None,
+        label: str = "",
     ) -> None:
         if not (process is None or isinstance(process, LevyProcess)):
             raise InvalidParameter("process", "a LevyProcess or None", process)
@@ -107,6 +112,9 @@ class Levy(Filter):
             },
             ledger=ledger,
             name=name,
+            must_exist=must_exist,
+            label=label,
+            follows={"process": ("expected", expected)} if process is None else {},
         )
 
     @classmethod
@@ -119,10 +127,11 @@ class Levy(Filter):
         return {**super().describe(), "process": self.process.as_text()}
 
     @classmethod
-    def from_description(cls, description: Mapping[str, Any]) -> Self:
+    def from_description(cls, description: Mapping[str, Any], **kept: Any) -> Self:
         """With the process to its last digit."""
         values = parameters_of(description, name=cls.__name__, parameters=cls.parameters)
-        return cls(**{**values, "process": LevyProcess.from_text(values["process"])})
+        process = LevyProcess.from_text(values["process"])
+        return cls(**{**values, "process": process}, **kept)
 
     def guarantee(self) -> Guarantee:
         """The profile of the process at the time K, with its catalyst, in both directions."""

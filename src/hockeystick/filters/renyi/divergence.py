@@ -113,7 +113,8 @@ def divergence_of_profile(order: float, profile: Profile) -> float:
         raise UnsupportedPlan(
             f"The profile has no finite Renyi divergence of order {order:g} that is known in both "
             "directions; Gaussians, Laplace noise, discrete pairs, Poisson-sampled Gaussians and "
-            "their compositions have one."
+            "their compositions have one.",
+            page="docs/adaptive.md#which-filter",
         )
     return total * (1 + ROUNDING)
 

@@ -11,7 +11,8 @@ import numpy as np
 from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter
 from hockeystick.fdp.schedule import EqualSteps
-from hockeystick.filters.base import SMALLEST_CHARGE, SMALLEST_SCALE, Filter
+from hockeystick.filters.base import Filter
+from hockeystick.filters.charging import SMALLEST_CHARGE, SMALLEST_SCALE
 from hockeystick.filters.renyi.conversion import OneOrder, budget_at_order
 from hockeystick.filters.renyi.divergence import (
     LARGEST_FRACTIONAL,
@@ -65,6 +66,8 @@ class Renyi(Filter):
         A path or a database URL in which the spending is kept; in memory by default.
     name
         Which budget of the ledger this is.
+    must_exist, label
+        Whether the budget has to be there, and who spends; see `Filter`.
 
     Examples
     --------
@@ -89,6 +92,8 @@ class Renyi(Filter):
         expected: Expected | None = None,
         ledger: str | Path | None = None,
         name: str = "default",
+        must_exist: bool | None = None,
+        label: str = "",
     ) -> None:
         epsilon = check.positive("epsilon", epsilon)
         delta = check.small_probability("delta", delta)
@@ -101,6 +106,9 @@ class Renyi(Filter):
             description={"epsilon": epsilon, "delta": delta, "order": self.order},
             ledger=ledger,
             name=name,
+            must_exist=must_exist,
+            label=label,
+            follows={"order": ("expected", expected)} if order is None else {},
         )
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -15,6 +16,7 @@ from hockeystick.schemes.batches import Indices
 
 __all__ = ["Attribution"]
 
+PAGE = "docs/users.md"
 # Pairs of neighbours that are held at a time: 64 MB.
 PAIRS = 4_000_000
 
@@ -23,9 +25,10 @@ PAIRS = 4_000_000
 class Attribution:
     """Examples and the users they belong to, as a sparse structure.
 
-    Made by `from_pairs`, `from_sparse` or `one_user_each`. Every example has a user, or it would
-    not be protected; a user may have no example. The graph is public: a guarantee is about the
-    contents of a user's examples, not about who has which (fixed-graph adjacency) [Ganesh25].
+    Made by `from_users`, `from_pairs`, `from_sparse` or `one_user_each`. Every example has a user,
+    or it would not be protected; a user may have no example. The graph is public: a guarantee is
+    about the contents of a user's examples, not about who has which (fixed-graph adjacency)
+    [Ganesh25].
 
     Parameters
     ----------
@@ -37,9 +40,9 @@ class Attribution:
     Examples
     --------
     >>> import hockeystick as hs
-    >>> graph = hs.Attribution.from_pairs(
-    ...     examples=[0, 1, 1, 2], users=[0, 0, 1, 1], number_of_examples=3, number_of_users=2
-    ... )
+    >>> hs.Attribution.from_users(["ada", "ada", "bob", "ada"])  # the user of each example
+    Attribution(4 examples, 2 users)
+    >>> graph = hs.Attribution.from_pairs(examples=[0, 1, 1, 2], users=[0, 0, 1, 1])
     >>> graph
     Attribution(3 examples, 2 users)
     >>> graph.examples_per_user.tolist(), graph.has_shared_examples
@@ -51,16 +54,45 @@ class Attribution:
     users: int
 
     @classmethod
+    def from_users(cls, users: Any) -> Self:
+        """From one column: `users[i]` is the user of example i, and no example has two.
+
+        Parameters
+        ----------
+        users
+            Labels, equal for the examples of one user: integers, strings, anything hashable. A
+            missing one (None, NaN) is refused: nobody would be protected by that example. Give an
+            example of unknown origin a label of its own if it is nobody else's.
+        """
+        numbers, count = _numbered(users)
+        return cls._from_edges(np.arange(numbers.size), numbers, (numbers.size, count))
+
+    @classmethod
     def from_pairs(
-        cls, *, examples: Any, users: Any, number_of_examples: int, number_of_users: int
+        cls,
+        *,
+        examples: Any,
+        users: Any,
+        number_of_examples: int | None = None,
+        number_of_users: int | None = None,
     ) -> Self:
         """From two arrays of the same length: example `examples[j]` belongs to user `users[j]`.
 
-        Pairs that are named twice count once.
+        Pairs that are named twice count once. An example below the largest one without a user is
+        refused; of examples above it only `number_of_examples` knows.
+
+        Parameters
+        ----------
+        examples, users
+            Integers from 0.
+        number_of_examples
+            By default one more than the largest in `examples`. Give it where the data set has a
+            length of its own: an example at the end that nobody is attributed to is then found.
+        number_of_users
+            By default one more than the largest in `users`.
         """
-        count = positive_integer("number_of_examples", number_of_examples)
-        people = positive_integer("number_of_users", number_of_users)
-        of, who = _index_array("examples", examples, count), _index_array("users", users, people)
+        of, count = _index_array("examples", examples, number_of_examples)
+        who, people = _index_array("users", users, number_of_users)
         if of.shape != who.shape:
             raise InvalidParameter("users", f"as many as examples, {of.size}", who.size)
         return cls._from_edges(of, who, (count, people))
@@ -95,8 +127,9 @@ class Attribution:
         new[1:] = (np.diff(of) != 0) | (np.diff(who) != 0)
         counts = np.bincount(of[new], minlength=shape[0])
         if not counts.all():
-            allowed = "attributed to one user or more, each of them"
-            raise InvalidParameter("examples", allowed, f"none for example {counts.argmin()}")
+            allowed = "attributed to one user or more, each of them: nobody else is protected"
+            missing = f"none for example {counts.argmin()}"
+            raise InvalidParameter("examples", allowed, missing, page=PAGE)
         return cls(starts=_offsets(counts), members=who[new], users=shape[1])
 
     def __repr__(self) -> str:
@@ -171,10 +204,56 @@ def _offsets(counts: Indices) -> Indices:
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
 
 
-def _index_array(name: str, values: Any, limit: int) -> Indices:
+def _index_array(name: str, values: Any, given: int | None) -> tuple[Indices, int]:
+    """The indices, and how many things they are indices of."""
+    count = None if given is None else positive_integer(f"number_of_{name}", given)
     array = np.asarray(values)
     if array.dtype.kind not in "iu" or array.ndim != 1:
-        raise InvalidParameter(name, "a vector of integers", values)
-    if array.size and not (array.min() >= 0 and array.max() < limit):
-        raise InvalidParameter(name, f"integers in [0, {limit - 1}]", values)
-    return array.astype(np.int64)
+        allowed = "a vector of integers (from_users takes labels, one for each example)"
+        raise InvalidParameter(name, allowed, values, page=PAGE)
+    if count is None:
+        if not array.size:
+            raise InvalidParameter(name, "one or more", values)
+        count = positive_integer(f"number_of_{name}", int(array.max()) + 1)
+    if array.size and not (array.min() >= 0 and array.max() < count):
+        raise InvalidParameter(name, f"integers in [0, {count - 1}]", values)
+    return array.astype(np.int64), count
+
+
+def _numbered(labels: Any) -> tuple[Indices, int]:
+    """Each label as a number from 0, equal ones as the same; how many numbers there are."""
+    if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "iuSU":
+        kinds, numbers = np.unique(labels, return_inverse=True)
+        found, count = numbers.astype(np.int64), kinds.size
+    else:
+        found, count = _numbered_one_by_one(labels)
+    if not count:
+        raise InvalidParameter("users", "a label for each example, one or more", labels)
+    return found, count
+
+
+def _numbered_one_by_one(labels: Any) -> tuple[Indices, int]:
+    allowed = "one hashable label for each example (from_pairs takes examples of several users)"
+    # Characters and keys are no column.
+    if isinstance(labels, (str, bytes, Mapping, Set)):
+        raise InvalidParameter("users", allowed, labels, page=PAGE)
+    known: dict[object, int] = {}
+    try:
+        rows = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+        numbers = [known.setdefault(one, len(known)) for one in rows]
+    except TypeError:
+        raise InvalidParameter("users", allowed, labels, page=PAGE) from None
+    for label, number in known.items():
+        if _is_missing(label):
+            missing = f"{label!r} for example {numbers.index(number)}"
+            allowed = "a label for each example: without one nobody is protected by it"
+            raise InvalidParameter("users", allowed, missing, page=PAGE)
+    return np.array(numbers, dtype=np.int64), len(known)
+
+
+def _is_missing(label: Any) -> bool:
+    """None, and what is not equal to itself: NaN, NaT; what compares to neither is pandas' NA."""
+    try:
+        return label is None or bool(label != label)  # noqa: PLR0124
+    except (TypeError, ValueError):
+        return True

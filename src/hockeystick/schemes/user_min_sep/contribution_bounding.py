@@ -83,9 +83,7 @@ def bound_contributions(
     Examples
     --------
     >>> import hockeystick as hs
-    >>> graph = hs.Attribution.from_pairs(
-    ...     examples=[0, 1, 2], users=[0, 0, 1], number_of_examples=3, number_of_users=2
-    ... )
+    >>> graph = hs.Attribution.from_users(["ada", "ada", "bob"])
     >>> hs.bound_contributions(graph, examples_per_user=1, rng=1).attribution
     Attribution(2 examples, 2 users)
     """

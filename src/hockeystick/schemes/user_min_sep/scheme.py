@@ -69,9 +69,7 @@ class UserMinSep(UserSampling):
     Examples
     --------
     >>> import hockeystick as hs
-    >>> users = hs.Attribution.from_pairs(
-    ...     examples=[0, 1, 2], users=[0, 0, 1], number_of_examples=3, number_of_users=2
-    ... )
+    >>> users = hs.Attribution.from_users(["ada", "ada", "bob"])
     >>> scheme = hs.UserMinSep(rate=0.5, separation=2, examples_per_user=2)
     >>> [batch.tolist() for batch in scheme.batches(examples=users, steps=3, rng=2)]
     [[], [1, 2], []]
@@ -185,8 +183,9 @@ def _smallest_rate(size: Callable[[float], float], wanted: float, *, lowest: flo
     around = rates[max(best - 1, 0)], rates[min(best + 1, SCAN - 1)]
     peak = _peak(size, *(float(rate) for rate in around))
     if not size(peak) >= wanted:
-        allowed = f"in (0, {size(peak):.6g}], the most that any rate gives"
-        raise InvalidParameter("batch_size", allowed, wanted)
+        most = f"{size(peak):.6g}"
+        allowed = f"in (0, {most}], the most that any rate gives (a smaller separation gives more)"
+        raise InvalidParameter("batch_size", allowed, wanted, page="docs/users.md#separation")
     upper = min([peak, *(float(rate) for rate in rates[sizes >= wanted])])
     lower = float(rates[rates < upper].max())
     return bracket(lambda rate: size(rate) >= wanted, lower, upper, tolerance=1e-15)[1]

@@ -1,0 +1,92 @@
+"""What one request costs, and how far a step that no longer fits is clipped."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping
+
+from hockeystick._process import SetOnce
+from hockeystick.errors import BudgetExceeded, InvalidParameter
+from hockeystick.filters.request import GaussianStep, StepRequest
+from hockeystick.profile import Profile
+
+__all__ = ["ROUNDING", "SMALLEST_CHARGE", "SMALLEST_SCALE", "Charging"]
+
+# A step clipped below this share of its norm is a millionth of the signal in the same noise.
+SMALLEST_SCALE = 1e-6
+# Products and quotients of up to 16 numbers: 16 roundings of 2^-53 each are 2^-49.
+ROUNDING = 2.0**-48
+# Nothing is free: a charge that underflows is the smallest number there is.
+SMALLEST_CHARGE = math.ulp(0.0)
+
+
+class Charging(SetOnce, ABC):
+    """The charges of a filter: what a subclass has to know, and what follows from it."""
+
+    # What the budget and the charges are numbers of.
+    unit: str
+    # By how much a product of steps and charge is rounded up.
+    _product_rounding = ROUNDING
+
+    def __init__(self, *, budget: float, meaning: str) -> None:
+        self._budget, self._meaning = budget, meaning
+        self._charges: dict[Hashable, float] = {}
+
+    # -- what a filter has to know ----------------------------------------------------------------
+
+    @abstractmethod
+    def _charge_of_step(self, step: GaussianStep) -> float:
+        """The charge of one step, rounded up."""
+
+    @abstractmethod
+    def _largest_scale(self, step: GaussianStep, left: float) -> float:
+        """The largest clip scale, up to rounding, at which one step costs at most `left`."""
+
+    def _charge_of_profile(self, profile: Profile) -> float:
+        """The charge of one run of the mechanism with this profile, rounded up."""
+        allowed = f"left out: {type(self).__name__} charges sampled Gaussians only"
+        raise InvalidParameter("profile", allowed, profile)
+
+    # -- inside -----------------------------------------------------------------------------------
+
+    def _charge(self, request: StepRequest) -> float:
+        """Of all steps of the request; charges of single steps are remembered."""
+        key = request.step if request.profile is None else request.profile.expression
+        if key not in self._charges:
+            self._charges[key] = max(self._checked(self._charge_once(request)), SMALLEST_CHARGE)
+        charge = self._charges[key]
+        if request.steps == 1:
+            return charge
+        return request.steps * charge * (1 + self._product_rounding)
+
+    def _checked(self, charge: float) -> float:
+        """The charge; one that is negative or NaN would be cheap."""
+        if not charge >= 0:
+            raise InvalidParameter(f"what {type(self).__name__} charges", "a number >= 0", charge)
+        return charge
+
+    def _charge_once(self, request: StepRequest) -> float:
+        if request.step is not None:
+            return self._charge_of_step(request.step)
+        assert request.profile is not None
+        return self._charge_of_profile(request.profile)
+
+    def _decide(
+        self, request: StepRequest, charge: float, spent: float
+    ) -> tuple[float, Mapping[str, object]]:
+        """The charge and the clip scale, given what is spent."""
+        left = self._budget - spent
+        if charge <= left:
+            return charge, request.as_json(1.0)
+        if left > 0 and request.clip and request.step is not None:
+            share = left / request.steps * (1 - ROUNDING)
+            scale = min(self._largest_scale(request.step, share), 1.0)
+            if scale >= SMALLEST_SCALE:
+                return left, request.as_json(scale)
+        raise BudgetExceeded(
+            f"The request costs {charge:.6g}, but only {left:.6g} of the budget {self._budget:.6g}"
+            f"{f' ({self._meaning})' if self._meaning else ''} is left ({self.unit}); more noise, "
+            "a smaller rate or fewer steps cost less.",
+            page="docs/stopping.md#when-the-budget-is-used-up",
+        )

@@ -1,0 +1,117 @@
+"""Choice of plan and noise for a guarantee, by the error that the optimizer makes of the noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from hockeystick.accounting.candidates import RunSize, candidates
+from hockeystick.accounting.compare import Compared, compare_run
+from hockeystick.plan import Plan
+
+__all__ = ["Choice", "chosen"]
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What was chosen, and one line that says why."""
+
+    plan: Plan
+    noise_multiplier: float
+    text: str
+
+
+def chosen(
+    optimizer: torch.optim.Optimizer,
+    *,
+    examples: int,
+    batch_size: float,
+    epochs: int,
+    epsilon: float,
+    delta: float,
+) -> Choice:
+    """The proven plan whose noise leaves the smallest error, of those that are quick to account.
+
+    The error of correlated noise is that of an optimizer whose iterates are linear in the
+    gradients: SGD, with its momentum. Every other one gets independent noise.
+    """
+    momentum = linear_momentum(optimizer)
+    run = RunSize(examples=examples, batch_size=batch_size, epochs=epochs, momentum=momentum or 0.0)
+    tried = candidates(run, quick=True)
+    if momentum is None:
+        tried = [one for one in tried if one.strategy is None]
+    best, *others = _proven(compare_run(run, tried, epsilon=epsilon, delta=delta))
+    return Choice(
+        plan=best.plan,
+        noise_multiplier=best.calibration.noise_multiplier,
+        text=_text(best, others, optimizer, momentum),
+    )
+
+
+def linear_momentum(optimizer: torch.optim.Optimizer) -> float | None:
+    """The momentum of an optimizer whose iterates are linear in the gradients; None for others.
+
+    Weight decay and learning rates do not count: they are the same for all candidates.
+    """
+    if type(optimizer) is not torch.optim.SGD:
+        return None
+    groups = optimizer.param_groups
+    momenta = {float(group["momentum"]) for group in groups}
+    plain = all(not group["nesterov"] and not group["dampening"] for group in groups)
+    (momentum,) = momenta if len(momenta) == 1 else (None,)
+    return momentum if plain and momentum is not None and 0 <= momentum < 1 else None
+
+
+def _proven(found: list[Compared]) -> list[Compared]:
+    return [one for one in found if one.answer.kind == "proven"]
+
+
+def _text(
+    best: Compared,
+    others: list[Compared],
+    optimizer: torch.optim.Optimizer,
+    momentum: float | None,
+) -> str:
+    """One line: what is run, for which guarantee, and why."""
+    calibration, plan = best.calibration, best.plan
+    what = (
+        f"hockeystick: {_named(plan.sampling.describe())} with {_noise(plan)}, noise multiplier "
+        f"{calibration.noise_multiplier:.4g}, {plan.steps:,} steps for epsilon "
+        f"{calibration.epsilon:g} at delta {calibration.delta:g}"
+    )
+    if momentum is None:
+        return (
+            f"{what}; correlated noise was not tried, because its error is known for SGD without "
+            f"or with ordinary momentum and not for {_optimizer(optimizer)}"
+        )
+    error = f"error in the iterates of SGD{' with momentum' if momentum else ''}"
+    plain = next((one for one in others if one.baseline), None)
+    if plain is None:
+        return f"{what}, the smallest {error} of {len(others) + 1} proven candidates"
+    less = 1 - best.mean_squared_error / plain.mean_squared_error
+    return f"{what}, {less:.0%} less {error} than plain DP-SGD's"
+
+
+def _noise(plan: Plan) -> str:
+    described = plan.strategy.describe()
+    independent = bool((plan.strategy.column_norms == 1).all()) and plan.strategy.bands == 1
+    return "independent noise" if independent else f"noise of {_named(described)}"
+
+
+def _named(described: Mapping[str, Any]) -> str:
+    """The name with its numbers, as in "cyclic-poisson (rate 0.4, groups 4)"."""
+    (_, name), *rest = described.items()
+    numbers = ", ".join(
+        f"{key} {value:.4g}"
+        for key, value in rest
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    )
+    return f"{name} ({numbers})" if numbers else str(name)
+
+
+def _optimizer(optimizer: torch.optim.Optimizer) -> str:
+    name = type(optimizer).__name__
+    return f"the options of this {name}" if type(optimizer) is torch.optim.SGD else name

@@ -1,0 +1,201 @@
+"""PerSampleModule: Opacus' hooks on a model, for as long as one run needs them."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+from weakref import ReferenceType, WeakKeyDictionary, ref
+
+import torch
+from opacus.grad_sample import AbstractGradSampleModule, GradSampleModule
+from opacus.grad_sample.embedding import compute_embedding_grad_sample
+from opacus.layers import DPGRU, DPLSTM, DPRNN
+from torch import nn
+from torch.nn.utils.rnn import PackedSequence
+
+from hockeystick.errors import InvalidParameter, PlanMismatch
+
+__all__ = ["PerSampleModule", "forget_activations", "forget_gradients", "free_module"]
+
+# Carries out a call of the model: from its forward method, arguments and options to the output.
+Observer = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
+
+# Which run has its hooks on a module; hooks keep the value alive for as long as they are there.
+_ATTACHED: WeakKeyDictionary[nn.Module, ReferenceType[PerSampleModule]] = WeakKeyDictionary()
+
+
+def _embedding_rows(layer: Any, inputs: Any, gradients: torch.Tensor) -> Any:
+    """Per-example gradients of an embedding; that of the padding index is zero, as in PyTorch."""
+    rows = compute_embedding_grad_sample(layer, inputs, gradients)
+    if layer.padding_idx is not None:
+        rows[layer.weight][:, layer.padding_idx] = 0.0
+    return rows
+
+
+def _refuse_sorting(_: nn.Module, given: tuple[Any, ...]) -> None:
+    """`PlanMismatch` for sequences that were sorted by length: Opacus does not sort them back."""
+    first = given[0] if given else None
+    order = first.sorted_indices if isinstance(first, PackedSequence) else None
+    if order is not None and not bool((order == torch.arange(len(order)).to(order)).all()):
+        raise PlanMismatch(
+            "Packed sequences have to be in the order of their lengths: sort the examples in the "
+            "collate function and use enforce_sorted=True, because gradients of single examples "
+            "would be mixed up otherwise."
+        )
+
+
+class PerSampleModule(GradSampleModule):
+    """Opacus' module with per-example gradients, whose calls go through `observer`.
+
+    An embedding that is looked up once for all examples, as positions are, gives Opacus the sum of
+    all gradients. Such a row of indices is repeated for each of the batch's `examples`: the output
+    has the same values, and each example its own gradient. That is exact if the model uses the row
+    of an example for this example only, which the probe compares with PyTorch's own gradients of
+    the model as it is; no other layer is treated so later.
+
+    Its hooks are on the model from the start until `detach`; after that it calls the model as it
+    is. `owner` is the run's optimizer, which is gone if nobody can take a step any more.
+    """
+
+    GRAD_SAMPLERS: ClassVar[dict[Any, Any]] = {
+        **GradSampleModule.GRAD_SAMPLERS,
+        nn.Embedding: _embedding_rows,
+    }
+    observer: Observer | None = None
+    attached: bool = False
+    examples: int | None = None
+    probing: bool = False
+    owner: Callable[[], Any] = staticmethod(lambda: None)
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__(model, loss_reduction="sum")
+        # A second backward pass would let an example contribute twice.
+        self.forbid_grad_accumulation()
+        self._repeated: set[int] = set()
+        self._attach()
+
+    def forward(self, *arguments: Any, **options: Any) -> Any:
+        """What the model computes."""
+        forward: Callable[..., Any] = super().forward
+        if self.observer is None:
+            return forward(*arguments, **options)
+        return self.observer(forward, arguments, options)
+
+    def _attach(self) -> None:
+        self.attached = True
+        for part in self._module.modules():
+            if any(p.requires_grad for p in part.parameters()):
+                _ATTACHED[part] = ref(self)
+            if isinstance(part, (DPGRU, DPLSTM, DPRNN)):
+                handle = part.register_forward_pre_hook(_refuse_sorting)
+                self.autograd_grad_sample_hooks.append(handle)
+            if type(part) is nn.Embedding and part.weight.requires_grad:
+                handle = part.register_forward_pre_hook(self._repeat_indices)
+                self.autograd_grad_sample_hooks.append(handle)
+
+    def _repeat_indices(self, layer: nn.Module, given: tuple[Any, ...]) -> Any:
+        """The layer's indices, a row for each example if there was one for all of them."""
+        indices = given[0] if given else None
+        if not (self.hooks_enabled and self.training and torch.is_grad_enabled()):
+            return None
+        if self.examples is None or self.examples < 2 or not isinstance(indices, torch.Tensor):
+            return None
+        if indices.ndim < 2 or len(indices) != 1:
+            return None
+        if self.probing:
+            self._repeated.add(id(layer))
+        elif id(layer) not in self._repeated:
+            return None
+        return (indices.expand(self.examples, *indices.shape[1:]), *given[1:])
+
+    @contextmanager
+    def of_examples(self, size: int | None, *, probing: bool = True) -> Iterator[None]:
+        """Calls inside are of so many examples; `probing` if the probe checks their gradients."""
+        before = self.examples, self.probing
+        self.examples, self.probing = size, probing
+        try:
+            yield
+        finally:
+            self.examples, self.probing = before
+
+    def replayed(self, size: int, arguments: Any, options: Any) -> Any:
+        """A forward pass for some examples of a recorded batch."""
+        with self.of_examples(size):
+            return self._module(*arguments, **options)
+
+    def detach(self) -> None:
+        """Take the hooks off; the model is an ordinary module again, which others may use."""
+        if not self.attached:
+            return
+        self.attached = False
+        forget_activations(self)
+        self.cleanup()
+        for part in self._module.modules():
+            if (held := _ATTACHED.get(part)) is not None and held() is self:
+                del _ATTACHED[part]
+
+    @contextmanager
+    def with_hooks(self) -> Iterator[None]:
+        """With its hooks, also after `detach`; they are on one run's model at a time."""
+        if self.attached:
+            yield
+            return
+        free_module(self._module)
+        self.add_hooks(loss_reduction="sum")
+        self._attach()
+        forget_gradients(self)
+        forget_activations(self)
+        try:
+            yield
+        finally:
+            self.detach()
+
+
+def free_module(model: nn.Module) -> nn.Module:
+    """The module itself, without hooks; `InvalidParameter` if a run that is not over has it.
+
+    A run whose optimizer nobody holds any more cannot go on, and its hooks are taken off.
+    """
+    module: nn.Module = model._module if isinstance(model, PerSampleModule) else model
+    for part in module.modules():
+        held = _ATTACHED.get(part)
+        if (holder := None if held is None else held()) is None:
+            if isinstance(part, AbstractGradSampleModule) or hasattr(
+                part, "autograd_grad_sample_hooks"
+            ):
+                allowed = "a module without Opacus' hooks; its to_standard_module() takes them off"
+                raise InvalidParameter("model", allowed, type(part))
+            continue
+        if holder.owner() is not None:
+            # A scheduler and its optimizer refer to each other.
+            gc.collect()
+        if holder.owner() is not None:
+            allowed = (
+                "in no other run: take all steps of that run, or end it by run.close() (which its "
+                "optimizer has too), before the next one begins"
+            )
+            raise InvalidParameter("model", allowed, "one in an unfinished run")
+        holder.detach()
+    return module
+
+
+def forget_gradients(model: nn.Module) -> None:
+    """Drop the gradients on the model's parameters, of the sum and of examples."""
+    for parameter in model.parameters():
+        parameter.grad = None
+        parameter.grad_sample = None
+
+
+def forget_activations(model: torch.nn.Module) -> None:
+    """Drop what Opacus keeps of forward passes that no backward pass followed."""
+    for layer in model.modules():
+        if getattr(layer, "activations", None):
+            layer.activations = []
+        if hasattr(layer, "max_batch_len"):
+            del layer.max_batch_len
+    for parameter in model.parameters():
+        parameter._forward_counter = 0
+        if hasattr(parameter, "_current_grad_sample"):
+            del parameter._current_grad_sample

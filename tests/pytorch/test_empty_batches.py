@@ -1,0 +1,114 @@
+"""Empty batches: a step of noise alone, of which the loop and the model see nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import hockeystick as hs
+from hockeystick.torch import TorchNoiseStream
+
+pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
+
+RARE = hs.Poisson(rate=0.01)
+
+
+class NeverEmpty(nn.Module):
+    """Crashes on an empty batch, as attention does; called with keywords."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.layer = nn.Linear(inputs, outputs, bias=False)
+
+    def forward(self, *, points):
+        """The layer's output."""
+        assert len(points)
+        return {"logits": self.layer(points)}
+
+
+class Named(torch.utils.data.Dataset):
+    """Examples as dictionaries."""
+
+    def __init__(self, points, numbers) -> None:
+        self.points, self.numbers = points, numbers
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __getitem__(self, i):
+        return {"points": self.points[i], "labels": self.numbers[i]}
+
+
+@pytest.mark.parametrize("clipping", ["per-sample", "ghost"])
+def test_the_model_never_sees_one(runs, clipping):
+    """Dictionaries, keywords and a scheduler; every step of the plan is taken."""
+    torch.manual_seed(5)
+    model = NeverEmpty(runs.INPUTS, runs.OUTPUTS)
+    plan = runs.banded(sampling=RARE)
+    run = runs.private(
+        plan, model=model, dataset=Named(*runs.data().tensors), clipping=clipping, rng=1, lr=0.1
+    )
+    scheduler = torch.optim.lr_scheduler.StepLR(run.optimizer, step_size=1, gamma=0.5)
+    criterion, seen = run.loss(nn.CrossEntropyLoss()), []
+    for batch in run.loader:
+        run.optimizer.zero_grad()
+        labels = batch.pop("labels")
+        criterion(run.model(**batch)["logits"], labels).backward()
+        run.optimizer.step()
+        scheduler.step()
+        seen.append(labels.tolist())
+    wanted = list(
+        plan.batches(examples=runs.EXAMPLES, rng=np.random.SeedSequence(1, spawn_key=(0,)))
+    )
+    assert any(not batch.size for batch in wanted)
+    assert seen == [batch.tolist() for batch in wanted if batch.size]
+    assert run.taken_steps == plan.steps
+    assert run.finished
+
+
+@pytest.mark.parametrize("most", [None, 1])
+def test_its_noise_is_that_of_the_step(runs, most):
+    """One row of C^-1 Z for each step in its order, nothing else, and once each.
+
+    With and without an example in the data: what one more example changes is its own gradient.
+    """
+    plan = runs.banded(sampling=RARE)
+    run = runs.private(plan, rng=1, physical_batch_size=most)
+    start, size = runs.weights(run), run.expected_batch_size
+    batches, _ = runs.train(run)
+    stream = TorchNoiseStream(
+        plan,
+        list(run.model.parameters()),
+        noise_multiplier=runs.NOISE,
+        max_grad_norm=runs.CLIP,
+        rng=np.random.SeedSequence(1, spawn_key=(1,)),
+    )
+    noise = torch.stack([torch.cat([part.flatten() for part in row]) for row in stream])
+    assert len(noise) == plan.steps == run.taken_steps
+    points = runs.data().tensors[0][[number for batch in batches for number in batch]]
+    total = noise.double().sum(0) + runs.clipped_sum(points).double()
+    assert torch.allclose(runs.weights(run).double(), start.double() - total / size, atol=1e-4)
+
+
+def test_only_empty_batches(runs):
+    """A pass without a batch for the loop takes its steps all the same."""
+    run = runs.private(runs.independent(steps=4, rate=1e-9), epochs=2)
+    before = runs.weights(run)
+    assert list(run.loader) == []
+    assert run.taken_steps == 2
+    assert list(run.loader) == []
+    assert run.finished
+    assert not torch.equal(runs.weights(run), before)
+
+
+def test_a_filter_is_charged_for_it(runs):
+    """Each step of noise needs a permit, and the pass ends where there is none."""
+    filter_ = hs.filters.Gaussian(mu=1.0)
+    plan = hs.Plan(sampling=hs.Poisson(rate=1e-9), steps=50)
+    run = runs.private(plan, filter=filter_)
+    assert list(run.loader) == []
+    assert run.stopped_by == "filter"
+    assert run.taken_steps == len(filter_.history) < plan.steps
+    assert filter_.remaining == pytest.approx(0.0, abs=1e-9)
