@@ -99,6 +99,8 @@ def test_positions_with_a_batch_dimension_of_one(runs, clipping, most):
     [
         lambda positions, words: positions[0] + words,
         lambda positions, words: positions.mean(0) + words,
+        lambda positions, words: positions.sum(0) + words,
+        lambda positions, words: len(positions) * positions + words,
         lambda positions, words: positions.flip(0) + words,
         lambda positions, words: positions.roll(1, 0) + words,
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import torch
 
@@ -13,7 +13,7 @@ from hockeystick.torch.per_sample_module import PerSampleModule, forget_gradient
 from hockeystick.torch.progress import ClipLimit, PhysicalBatch
 from hockeystick.torch.sums import per_example_norms, weighted_sum
 
-__all__ = ["Clipping", "Contribution", "PerSampleClipping", "check_counts"]
+__all__ = ["Clipping", "Contribution", "PerSampleClipping", "refuse_counts"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +64,10 @@ class PerSampleClipping:
     ) -> Contribution:
         """`PlanMismatch` if the gradients are not of as many examples as the batch has."""
         rows = self.gradients(losses, parameters)
-        names = {id(p): name for name, p in self.model._module.named_parameters()}
-        counts = {names[id(p)]: len(g) for p, g in zip(parameters, rows, strict=True)}
-        check_counts(counts, physical_batch)
+        if any(len(gradient) != physical_batch.size for gradient in rows):
+            names = {id(p): name for name, p in self.model._module.named_parameters()}
+            counts = {names[id(p)]: len(g) for p, g in zip(parameters, rows, strict=True)}
+            refuse_counts(counts, physical_batch)
         norms = per_example_norms(rows)
         factors = limit.factors(norms, physical_batch.indices)
         kept = [g[list(keep)].clone() for g in rows]
@@ -85,16 +86,14 @@ class PerSampleClipping:
         return rows
 
 
-def check_counts(found: Mapping[str, int], physical_batch: PhysicalBatch) -> None:
-    """`PlanMismatch` if there are not as many gradients as the batch has examples.
+def refuse_counts(found: Mapping[str, int], physical_batch: PhysicalBatch) -> NoReturn:
+    """`PlanMismatch`, because there are not as many gradients as the batch has examples.
 
     `found` has their number for each parameter or layer. If it is right for some of them, the batch
     is the right one, and the others were given something without a row for each example.
     """
     size = physical_batch.size
-    name = next((name for name, count in found.items() if count != size), None)
-    if name is None:
-        return
+    name = next(name for name, count in found.items() if count != size)
     if size not in found.values():
         raise PlanMismatch(
             f"The gradients are of {found[name]} examples, but the batch that the plan drew has "

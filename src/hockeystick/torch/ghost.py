@@ -9,7 +9,7 @@ import torch
 from opacus.grad_sample.functorch import ft_compute_per_sample_gradient
 
 from hockeystick.errors import PlanMismatch
-from hockeystick.torch.clipping import Contribution, check_counts
+from hockeystick.torch.clipping import Contribution, refuse_counts
 from hockeystick.torch.layer_gradients import (
     MOST_EXAMPLES,
     LayerCall,
@@ -101,9 +101,10 @@ class GhostClipping:
                 f"{physical_batch.size:,}; give physical_batch_size to make_private."
             )
         used = self._backward(losses, parameters)
-        names = {layer: name for name, layer in self.model._module.named_modules()}
         calls = self.model.layer_calls
-        check_counts({names[call.layer]: call.examples for call in calls}, physical_batch)
+        if any(call.examples != physical_batch.size for call in calls):
+            names = {layer: name for name, layer in self.model._module.named_modules()}
+            refuse_counts({names[call.layer]: call.examples for call in calls}, physical_batch)
         kept = _some(self.model.layer_calls, keep)
         layers = self.model.take_layers()
         squares = _collected([layer.squares() for layer in layers])

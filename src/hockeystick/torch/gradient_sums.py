@@ -67,13 +67,15 @@ class GradientSums:
 
     # -- recording --------------------------------------------------------------------------------
 
-    def _begin_batch(self, physical_batch: PhysicalBatch, loaded: RecollatedBatch) -> None:
+    def _begin_batch(
+        self, physical_batch: PhysicalBatch, loaded: Callable[[], RecollatedBatch]
+    ) -> None:
         """A batch was loaded: changes from here on until its step are detected."""
         if not self._change_detector.begun:
             self._change_detector.begin()
         self._recording, self._called = None, False
         due = physical_batch.step + 1 >= self._next_probe and physical_batch.size >= 2
-        self._loaded = loaded if due else None
+        self._loaded = loaded() if due else None
         if due:
             self._initial = ModelState(self._module)
             self._recording = Recording(physical_batch.size, self._clipping.model.replayed)

@@ -126,9 +126,8 @@ class PlanLoader(DataLoader[Any]):
                 self._optimizer.step()
                 continue
             example = partial(_example, self.dataset, physical_batch)
-            self._progress.loaded(
-                RecollatedBatch(batch, physical_batch.size, example, self.collate_fn)
-            )
+            size, collate = physical_batch.size, self.collate_fn
+            self._progress.loaded(partial(RecollatedBatch, batch, size, example, collate))
             yield batch
 
 

@@ -101,7 +101,7 @@ class Progress:
         self._iteration = 0
         self._current: PhysicalBatch | None = None
         self._limit: ClipLimit | None = None
-        self.listener: Callable[[PhysicalBatch, RecollatedBatch], None] | None = None
+        self.listener: Callable[[PhysicalBatch, Callable[[], RecollatedBatch]], None] | None = None
 
     @property
     def finished(self) -> bool:
@@ -162,8 +162,8 @@ class Progress:
         self._current = physical_batch
         return True
 
-    def loaded(self, batch: RecollatedBatch) -> None:
-        """The examples of the current batch are loaded."""
+    def loaded(self, batch: Callable[[], RecollatedBatch]) -> None:
+        """The examples of the current batch are loaded, and can be collated again."""
         if self.listener is not None and self._current is not None:
             self.listener(self._current, batch)
 
