@@ -136,6 +136,7 @@ class Plan(Accountable):
         scale: float,
         dtype: npt.DTypeLike = np.float32,
         rng: RandomSource = None,
+        noise_memory: str = "rows",
     ) -> NoiseStream:
         """The run's noise C^-1 Z, one row per step.
 
@@ -149,13 +150,18 @@ class Plan(Accountable):
             Of the rows.
         rng
             As in `batches`.
+        noise_memory
+            "rows" remembers what the strategy needs, "replay" draws earlier rows of Z again: no
+            memory, for strategies whose inverse has few bands.
 
         Returns
         -------
         NoiseStream
             An iterator over the rows, with a state that can be saved.
         """
-        return self.strategy.noise(dimension, scale=scale, dtype=dtype, rng=rng)
+        return self.strategy.noise(
+            dimension, scale=scale, dtype=dtype, rng=rng, noise_memory=noise_memory
+        )
 
     def describe(self) -> dict[str, Any]:
         """The plan as plain values, for JSON."""

@@ -37,7 +37,7 @@ def test_known_options_are_not_repeated():
 
 def test_what_strategies_need():
     """Without it there is no strategy; what has a default is chosen by the scheme."""
-    assert names_of_strategies() == {"bands", "buffers"}
+    assert names_of_strategies() == {"bands", "buffers", "decay"}
 
 
 def test_switches_are_spelled_as_the_scheme_says():

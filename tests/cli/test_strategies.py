@@ -18,6 +18,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "identity": {},
     "bsr": {"bands": 3},
     "bisr": {"bands": 3},
+    "lambda-cgd": {"decay": 0.5},
     "band-mf": {"bands": 3},
     "band-inv-mf": {"bands": 3},
     "blt": {"buffers": 2},

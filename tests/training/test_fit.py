@@ -13,6 +13,7 @@ from hockeystick.randomness import generators
 from hockeystick.training import LinearRegression, LogisticRegression, fit_linear, fit_logistic
 from hockeystick.training.gradients import clipped_sum, lengths
 from hockeystick.training.run import PrivateRun
+from references.factorizations import drawn
 
 STEPS, EXAMPLES = 12, 90
 CORRELATED = hs.Plan(
@@ -62,7 +63,7 @@ def test_loop_is_the_obvious_one(plan):
     x, y = data()
     fitted = fit_logistic(x, y, plan=plan, learning_rate=0.8, rng=7, **NOISE)
     of_noise, of_batches = generators(7, 2)
-    z = NOISE["noise_multiplier"] * NOISE["max_grad_norm"] * of_noise.standard_normal((STEPS, 5))
+    z = NOISE["noise_multiplier"] * NOISE["max_grad_norm"] * drawn(of_noise, (STEPS, 5))
     noise = solve_triangular(plan.strategy.to_matrix(), z, lower=True)
     batches = plan.sampling.batches(examples=EXAMPLES, steps=STEPS, rng=of_batches)
     parameters = np.zeros(5)
@@ -225,7 +226,7 @@ def test_individual_budgets_let_each_example_pay():
     found = [run.step(lambda i: asked.append(i) or rows[i])[0] for _ in range(6)]
     assert all(i.size == 4 for i in asked[-5:])
     of_noise, of_batches = generators(2, 2)
-    z = 0.8 * of_noise.standard_normal(6)
+    z = 0.8 * drawn(of_noise, (6, 1))[:, 0]
     for batch, row, value in zip(plan.batches(examples=4, rng=of_batches), z, found, strict=True):
         step = same.step(rows[:, 0], rate=0.5, noise_multiplier=0.8)
         total = sum(step.factors[i] * rows[i, 0] for i in batch)

@@ -46,7 +46,7 @@ def lambda_cgd(steps: int, *, decay: float) -> Toeplitz:
     return Toeplitz(
         "lambda-cgd",
         steps=count,
-        coefficients=number ** np.arange(count),
+        coefficients=np.power(number, np.arange(count, dtype=np.float64)),
         inverse=np.array([1.0, -number])[: min(2, count)],
         parameters={"decay": number},
     )

@@ -19,7 +19,7 @@ from hockeystick._states import MALFORMED, check_digest, state_digest
 from hockeystick._validate import positive_integer
 from hockeystick.errors import HockeystickError, InvalidParameter
 from hockeystick.randomness import Key, RandomSource
-from hockeystick.strategies.noise_parts import NoisePart, Place
+from hockeystick.strategies.noise_parts import NoisePart, RowPlace
 from hockeystick.strategies.noise_range import WORKING_TYPES, check_row, check_scale
 from hockeystick.strategies.pieces import Coordinates, checked_coordinates, groups
 from hockeystick.strategies.recurrence import Recurrence, fingerprint
@@ -130,7 +130,7 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
         # Whatever interrupts the row, its parts may have advanced by different amounts.
         self._intact = False
         row = np.empty(math.prod(self.shape), WORKING_TYPES[self.dtype.name])
-        place = Place(self._key, self.scale, self.step)
+        place = RowPlace(self._key, self.scale, self.step)
         if self._factors is None:
             in_threads(partial(p.advance, row, self._recurrence, place) for p in self._parts)
         else:

@@ -14,10 +14,10 @@ from hockeystick.randomness import Key
 from hockeystick.strategies.pieces import Group
 from hockeystick.strategies.recurrence import Recurrence
 
-__all__ = ["NoisePart", "Place"]
+__all__ = ["NoisePart", "RowPlace"]
 
 
-class Place(NamedTuple):
+class RowPlace(NamedTuple):
     """Where in a stream a row is: its key, its scale and the step."""
 
     key: Key
@@ -32,14 +32,14 @@ class NoisePart:
     group: Group
     memory: npt.NDArray[Any]
 
-    def advance(self, row: npt.NDArray[Any], recurrence: Recurrence, place: Place) -> None:
+    def advance(self, row: npt.NDArray[Any], recurrence: Recurrence, place: RowPlace) -> None:
         """Fill this part of the row."""
         for piece in self.group.pieces:
             piece.draw(row, key=place.key, step=place.step)
         mine = row[self.group.where]
         recurrence.advance(mine, self.memory, scale=place.scale, step=place.step)
 
-    def replay(self, row: npt.NDArray[Any], factors: FloatArray, place: Place) -> None:
+    def replay(self, row: npt.NDArray[Any], factors: FloatArray, place: RowPlace) -> None:
         """Fill this part of the row with the sum over j of factor_j times row step - j of Z.
 
         Earlier rows are drawn again, a piece at a time. The sums are those of a stream that

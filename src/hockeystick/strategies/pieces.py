@@ -19,7 +19,7 @@ import numpy.typing as npt
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import Key
 
-__all__ = ["PIECE", "Coordinates", "Group", "Piece", "checked_coordinates", "groups"]
+__all__ = ["PIECE", "Coordinates", "Group", "NoisePiece", "checked_coordinates", "groups"]
 
 # Coordinates in a piece: a megabyte in single precision, which a second-level cache holds. Making
 # a generator takes a twenty-fifth of the time of drawing that many numbers.
@@ -33,7 +33,7 @@ Coordinates = Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True)
-class Piece:
+class NoisePiece:
     """A piece of the vector, and what is held of it here.
 
     Attributes
@@ -71,7 +71,7 @@ class Group:
     """Neighbouring pieces, and the range of the local vector that they fill."""
 
     where: slice
-    pieces: tuple[Piece, ...]
+    pieces: tuple[NoisePiece, ...]
 
 
 def checked_coordinates(coordinates: Coordinates | None, size: int) -> tuple[tuple[int, int], ...]:
@@ -102,11 +102,11 @@ def groups(coordinates: Coordinates, size: int) -> list[Group]:
             start, here = start + count, here + count
     wanted = here / max(1, min(here // SMALLEST_GROUP, MOST_GROUPS))
     result: list[Group] = []
-    current: list[Piece] = []
+    current: list[NoisePiece] = []
     begin = 0
     for index, parts in held.items():
         length = min(PIECE, size - index * PIECE)
-        current.append(Piece(index, length, tuple(parts)))
+        current.append(NoisePiece(index, length, tuple(parts)))
         end = parts[-1][1].stop
         if end - begin >= wanted or end == here:
             result.append(Group(slice(begin, end), tuple(current)))

@@ -86,7 +86,7 @@ def fit_logistic(
     ...     x, x[:, 0] > 0, plan=plan, noise_multiplier=1, max_grad_norm=1, learning_rate=1, rng=1
     ... )
     >>> print(fitted.model.weights.round(1), fitted.run.taken_steps)
-    [3.2 0. ] 30
+    [3.3 0. ] 30
     """
     return _fit(
         LogisticRegression,

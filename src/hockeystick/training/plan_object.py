@@ -28,7 +28,7 @@ __all__ = [
 VALUES = ("coefficients", "diagonals", "sha256")
 # Factorizations in closed form, whose numbers do not depend on an optimiser, and how far two
 # machines may differ in them, relatively.
-CLOSED_FORM, ROUNDING = ("identity", "bsr", "bisr"), 1e-12
+CLOSED_FORM, ROUNDING = ("identity", "bsr", "bisr", "lambda-cgd"), 1e-12
 # Strategies that are named after the bandwidth of C.
 WITH_BANDS = ("band-mf", "coefficients", "matrix")
 NAMES = (*FACTORIZATIONS, "coefficients", "matrix")
