@@ -12,6 +12,8 @@ from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.errors import PrecisionError
 from hockeystick.guarantee import Analysis, Guarantee
 
+pytestmark = pytest.mark.slow
+
 # Seconds of one process, after compilation.
 LONGEST = 10.0
 STEP = hs.Profile.gaussian(noise_multiplier=1.0)

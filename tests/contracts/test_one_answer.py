@@ -11,6 +11,8 @@ from hockeystick.bounds.bound import UpperBound
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.guarantee import Analysis, Guarantee
 
+pytestmark = pytest.mark.slow
+
 STEPS = 4
 BANDED = hs.strategies.bsr(STEPS, bands=2)
 PLANS = {

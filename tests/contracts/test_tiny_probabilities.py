@@ -12,6 +12,8 @@ from hockeystick.errors import HockeystickError
 from hypothesis_strategies import thinned
 from references.events import epsilon_shown, exact, poisson_patterns, projected
 
+pytestmark = pytest.mark.slow
+
 # What a bound may lose to floating point.
 TOLERANCE = 1e-6
 

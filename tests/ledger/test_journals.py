@@ -20,6 +20,8 @@ from ledger.test_opening import DESCRIPTION, opened
 from ledger.test_places import half, refuses
 from ledger.workers import die_in_the_middle_of_writing, exit_code_of
 
+pytestmark = pytest.mark.slow
+
 FOREIGN = "may belong to another ledger"
 
 

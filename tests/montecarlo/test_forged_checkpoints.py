@@ -15,7 +15,7 @@ from hockeystick.errors import HockeystickError, InvalidParameter, VerificationF
 from hockeystick.montecarlo.checkpoint_key import user_key
 from montecarlo.conftest import PLAN, estimated
 
-pytestmark = pytest.mark.usefixtures("small_pieces")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_pieces")]
 
 TRUE = {"noise_multiplier": 1.5, "epsilon": 1.0, "delta": 0.2, "seed": 6}
 # At this noise delta(1) is above 0.5.

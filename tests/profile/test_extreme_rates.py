@@ -13,6 +13,8 @@ from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.bounds.subsampled import SubsampledBound
 from hypothesis_strategies import thinned
 
+pytestmark = pytest.mark.slow
+
 NEAR_ONE = [*(1 - 10.0**-k for k in range(1, 16)), 1 - 2.3e-16, 1 - 2.0**-53]
 TINY = [1e-3, 1e-10, 1e-100, 1e-200]
 DIRECTIONS = ["remove", "add"]

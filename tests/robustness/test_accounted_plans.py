@@ -19,7 +19,7 @@ from robustness.values import deltas, noises
 pytestmark = pytest.mark.slow
 
 # Methods whose time grows with the steps are asked about short runs only.
-SLOW, SHORT = ("conditional", "gram"), 60
+SLOW, SHORT = ("conditional", "gram"), 30
 # Loose, so that thousands of plans take a minute; every number is a valid bound all the same.
 ROUGH = {"accuracy": 0.5, "budget": 1e4}
 ROUNDING = 1e-9

@@ -10,6 +10,8 @@ import pytest
 from snapshot.catalogue import QUESTIONS, RECORDED
 from snapshot.questions import Question, agrees
 
+pytestmark = pytest.mark.slow
+
 NUMBERS: dict[str, Any] = json.loads(RECORDED.read_text())
 LONG = [pytest.mark.slow, pytest.mark.long]
 CASES = [

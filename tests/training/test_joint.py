@@ -22,6 +22,8 @@ from hockeystick.training import (
     statement,
 )
 
+pytestmark = pytest.mark.slow
+
 DELTA = 1e-5
 FIRST = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=10)
 SECOND = hs.Plan(

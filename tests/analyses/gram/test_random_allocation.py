@@ -18,6 +18,8 @@ from references.allocated_runs import (
     trajectory_losses,
 )
 
+pytestmark = pytest.mark.slow
+
 DRAWS = 20_000
 EPSILONS = (0.0, 0.3, 1.0)
 # Standard errors that a sound bound may be below what was seen.

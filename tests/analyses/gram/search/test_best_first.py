@@ -23,6 +23,8 @@ from hockeystick.analyses.gram.search.settings import SETTINGS
 from hypothesis_strategies import thinned
 from references.gram_search import KERNELS, QUERIES, kernel_of
 
+pytestmark = pytest.mark.slow
+
 
 def computed(query, found):
     """The bound of the candidate that was found, computed anew."""
