@@ -148,14 +148,9 @@ def _users(examples: int, examples_per_user: int | None) -> tuple[str, str]:
     """Whose the examples are, and the argument of `make_private`; nothing without users."""
     if examples_per_user is None:
         return "", ""
-    users = -(-examples // examples_per_user)
     graph = f"""\
-users = hs.Attribution.from_pairs(  # who owns which example
-    examples=range({examples}),
-    users=[example // {examples_per_user} for example in range({examples})],
-    number_of_examples={examples},
-    number_of_users={users},
-)
+# the user of each example: your column
+users = hs.Attribution.from_users([example // {examples_per_user} for example in range({examples})])
 """
     return graph, "\n    attribution=users,"
 
