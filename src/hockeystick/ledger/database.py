@@ -14,7 +14,7 @@ from hockeystick._process import OwnProcess, Uncopied
 from hockeystick.errors import HockeystickError, InvalidParameter, LedgerError
 from hockeystick.ledger import schema
 from hockeystick.ledger.connections import Connections
-from hockeystick.ledger.names import refuse_difference, refuse_missing, refuse_typo
+from hockeystick.ledger.names import refuse_difference, refuse_missing, refuse_typo, refuse_unnamed
 from hockeystick.ledger.schema import budgets, checked, entries, with_checksum
 from hockeystick.ledger.store import (
     Decision,
@@ -165,6 +165,7 @@ class DatabaseStore(Uncopied):
         if must_exist:
             refuse_missing(self.name, there, where=self._where)
         refuse_typo(self.name, there)
+        refuse_unnamed(self.name, there)
 
     def _lock(self, connection: sa.Connection) -> Any:
         """The budget's row; nobody else changes it before the transaction ends."""

@@ -8,7 +8,18 @@ from collections.abc import Mapping, Sequence
 
 from hockeystick.errors import InvalidParameter, shown
 
-__all__ = ["PAGE", "checked_text", "refuse_difference", "refuse_missing", "refuse_typo"]
+__all__ = [
+    "DEFAULT_NAME",
+    "PAGE",
+    "checked_text",
+    "refuse_difference",
+    "refuse_missing",
+    "refuse_typo",
+    "refuse_unnamed",
+]
+
+# The budget that is meant where no name is given.
+DEFAULT_NAME = "default"
 
 # Of a name or a label, in characters: they are shown in tables.
 LONGEST = 200
@@ -48,6 +59,17 @@ def refuse_typo(name: str, there: Sequence[str]) -> None:
                 "full budget (must_exist=False opens it all the same)"
             )
             raise InvalidParameter("name", allowed, name, page=PAGE)
+
+
+def refuse_unnamed(name: str, there: Sequence[str]) -> None:
+    """`InvalidParameter` for the name that is taken by default, beside budgets with names."""
+    if name == DEFAULT_NAME and there:
+        named = ", ".join(map(repr, there[:LISTED]))
+        allowed = (
+            f"given: this ledger has {named}, and without a name a second, full budget would be "
+            "opened (must_exist=False opens it all the same)"
+        )
+        raise InvalidParameter("name", allowed, name, page=PAGE)
 
 
 def refuse_difference(

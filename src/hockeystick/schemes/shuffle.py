@@ -69,8 +69,9 @@ class Shuffle(Sampling):
         # Not a generator, so that the refusal comes at the call and not at the first batch.
         raise UnsupportedPlan(
             f"Shuffled batches of fixed size (batch_size={self.batch_size}) have no tight privacy "
-            "analysis, so no batches are drawn; use BallsInBins or RandomAllocation(picks=1, "
-            "out_of=steps per epoch), which also use every example once per epoch.",
+            "analysis, so no batches are drawn; use RandomAllocation(picks=1, out_of=steps per "
+            "epoch, truncate=True), or BallsInBins for the same batches in every epoch: both use "
+            "every example once per epoch.",
             page="docs/how-to-choose.md#why-shuffling-is-refused",
         )
 
@@ -91,8 +92,9 @@ class Shuffle(Sampling):
                 f"{SHOWN_DELTA:g}, where the Poisson formula says {claimed:.3g}"
             )
         return text + (
-            "; use BallsInBins(bins=steps per epoch) or RandomAllocation(picks=1, out_of=steps per "
-            "epoch), which also use every example once per epoch. See "
+            "; use RandomAllocation(picks=1, out_of=steps per epoch, truncate=True), or "
+            "BallsInBins(bins=steps per epoch) for the same batches in every epoch, which needs "
+            "more noise: both use every example once per epoch. See "
             "docs/how-to-choose.md#why-shuffling-is-refused."
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
@@ -13,7 +14,7 @@ from hockeystick.torch.per_sample_module import PerSampleModule, forget_gradient
 from hockeystick.torch.progress import ClipLimit, PhysicalBatch
 from hockeystick.torch.sums import per_example_norms, weighted_sum
 
-__all__ = ["Clipping", "Contribution", "PerSampleClipping", "refuse_counts"]
+__all__ = ["Clipping", "Contribution", "PerSampleClipping", "backward", "refuse_counts"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +81,20 @@ class PerSampleClipping:
     def gradients(self, losses: torch.Tensor, parameters: list[torch.Tensor]) -> list[torch.Tensor]:
         """The gradient of each example."""
         forget_gradients(self.model)
-        losses.sum().backward()
+        backward(losses.sum())
         rows = [_of_examples(p, len(losses)) for p in parameters]
         forget_gradients(self.model)
         return rows
+
+
+def backward(loss: torch.Tensor, *, retain_graph: bool = False) -> None:
+    """The backward pass, without PyTorch's warning about hooks of layers that are given data.
+
+    Nothing is lost there: the gradient that such a hook lacks is that of the data.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Full backward hook is firing")
+        loss.backward(retain_graph=retain_graph)
 
 
 def refuse_counts(found: Mapping[str, int], physical_batch: PhysicalBatch) -> NoReturn:

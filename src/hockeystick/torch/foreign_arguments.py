@@ -22,6 +22,14 @@ _STEPS = "give epochs= and batch_size=, or a plan with so many steps"
 _STATEMENT = "the tightest proven analysis accounts for the plan, in run.statement()"
 _RANDOM = "batches and noise come from a secret source of their own, or in tests from rng="
 _PARTS = "batches are not accumulated by hand; physical_batch_size is the most that memory holds"
+_LIMITS = (
+    "physical_batch_size is the most examples in memory at once; users with several examples need "
+    "a plan with UserMinSep and attribution= (docs/users.md)"
+)
+_OPTIMIZER = (
+    "momentum is read from the optimizer; for learning rates that change, hs.compare(..., "
+    "learning_rates=) finds a plan to give here"
+)
 _PLAN = "it belongs into a plan, as in hs.Plan(sampling=..., steps=..., strategy=...)"
 
 # From the name in Opacus, PyTorch or elsewhere; what is not here is in the table of all functions.
@@ -34,7 +42,10 @@ COUNTERPARTS = {
         "give batch_size=, or a plan such as hs.Plan(sampling=hs.Poisson(rate=0.01), steps=2000)",
     ),
     **dict.fromkeys(("poisson_sampling", "shuffle", "sampler", "batch_sampler"), _BATCHES),
-    **dict.fromkeys(("drop_last", "max_batch_size", "expected_batch_size"), _BATCHES),
+    **dict.fromkeys(("drop_last", "expected_batch_size"), _BATCHES),
+    **dict.fromkeys(("max_batch_size", "examples_per_user"), _LIMITS),
+    **dict.fromkeys(("clip", "clip_norm", "clipping_norm"), "the clip norm is max_grad_norm"),
+    **dict.fromkeys(("momentum", "learning_rates", "learning_rate_schedule"), _OPTIMIZER),
     **dict.fromkeys(("steps", "num_steps", "total_steps", "max_steps"), _STEPS),
     **dict.fromkeys(("alphas", "orders", "accountant", "accuracy", "method"), _STATEMENT),
     **dict.fromkeys(("noise_generator", "generator", "secure_mode", "seed"), _RANDOM),

@@ -48,8 +48,8 @@ def settled_form(
     if named != list(COMMON) or epochs is None:
         named += [] if epochs is None else ["epochs"]
         allowed = (
-            "given either plan and noise_multiplier, or epsilon, delta, epochs and batch_size "
-            "(max_grad_norm in both forms)"
+            "given either plan and noise_multiplier (hs.calibrate(plan, epsilon=, delta=) finds "
+            "it), or epsilon, delta, epochs and batch_size (max_grad_norm in both forms)"
         )
         raise InvalidParameter("make_private", allowed, ", ".join(named) or None)
     for name in ("attribution", "filter"):

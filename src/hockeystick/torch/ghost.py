@@ -9,7 +9,7 @@ import torch
 from opacus.grad_sample.functorch import ft_compute_per_sample_gradient
 
 from hockeystick.errors import PlanMismatch
-from hockeystick.torch.clipping import Contribution, refuse_counts
+from hockeystick.torch.clipping import Contribution, backward, refuse_counts
 from hockeystick.torch.layer_gradients import (
     MOST_EXAMPLES,
     LayerCall,
@@ -143,7 +143,7 @@ class GhostClipping:
         """One backward pass; returns the parameters that took part in it."""
         self.model.layer_calls = []
         forget_gradients(self.model)
-        losses.sum().backward()
+        backward(losses.sum())
         used = {p for p in parameters if p.grad is not None}
         forget_gradients(self.model)
         return used

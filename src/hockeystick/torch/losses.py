@@ -105,7 +105,8 @@ class PrivateCriterion:
             got = tuple(losses.shape) if isinstance(losses, torch.Tensor) else type(losses)
             allowed = (
                 f"one with a loss for each of the {size} examples of the batch, for instance with "
-                "reduction='none' and the examples in the first dimension"
+                "reduction='none' and the examples in the first dimension (for a part of a batch "
+                "at a time give physical_batch_size to make_private)"
             )
             raise InvalidParameter("criterion", allowed, got)
         if losses.dtype in (torch.bfloat16, torch.float16):

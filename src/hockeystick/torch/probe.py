@@ -16,7 +16,7 @@ from contextlib import contextmanager
 import torch
 
 from hockeystick.errors import PlanMismatch
-from hockeystick.torch.clipping import Clipping
+from hockeystick.torch.clipping import Clipping, backward
 from hockeystick.torch.example_randomness import CONSTANT, LAYOUTS, kept_random_states
 from hockeystick.torch.model_state import ModelState, kept_state, same
 from hockeystick.torch.per_sample_module import forget_activations, forget_gradients
@@ -285,7 +285,7 @@ class IndependenceProbe:
             losses = losses_of()
             for one in losses:
                 forget_gradients(model)
-                one.backward(retain_graph=True)
+                backward(one, retain_graph=True)
                 each.append(
                     [torch.zeros_like(p) if p.grad is None else p.grad for p in self._parameters]
                 )

@@ -146,7 +146,8 @@ class Progress:
             raise PlanMismatch(
                 f"The batch of step {self._current.step + 1} was loaded, but the run's "
                 "optimizer did not take a step with it; use the optimizer that make_private "
-                "returned, and call its step() once for every batch of the loader."
+                "returned, and call its step() once for every batch of the loader (gradients are "
+                "not accumulated by hand: physical_batch_size is the most that memory holds)."
             )
         if physical_batch.step != self.taken:
             raise PlanMismatch(

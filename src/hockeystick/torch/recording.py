@@ -172,7 +172,8 @@ class Recording:
 
 def _cannot_repeat() -> Any:
     raise PlanMismatch(
-        "The criterion was given a tensor that was not computed from the output of the run's model "
+        "The criterion was given a tensor that was not computed from the output of run.model (the "
+        "one to call in the loop, not the model that was given to make_private) "
         "by operations that can be repeated (changes in place and hooks cannot); give it the "
         "output itself, and put what lies between into the criterion."
     )

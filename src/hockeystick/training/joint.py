@@ -95,7 +95,7 @@ class JointStatement(StatementFile):
 
 
 def joint_statement(
-    records: Iterable[RunRecord], *, delta: float, accuracy: float = DEFAULT_ACCURACY
+    records: Iterable[Any], *, delta: float, accuracy: float = DEFAULT_ACCURACY
 ) -> JointStatement:
     """What several runs on the same data guarantee together at `delta`.
 
@@ -108,7 +108,7 @@ def joint_statement(
     Parameters
     ----------
     records
-        What happened in each of the runs (`run.record()`): two or more.
+        The runs, or what happened in each of them (`run.record()`): two or more.
     delta
         In (0, 1).
     accuracy
@@ -149,9 +149,9 @@ def joint_statement(
     >>> stated.epsilon <= 3.0, len(stated.runs)
     (True, 2)
     """
-    given = tuple(records)
+    given = tuple(one.record() if hasattr(one, "record") else one for one in records)
     if len(given) < 2 or not all(isinstance(one, RunRecord) for one in given):
-        allowed = "two RunRecords or more; `statement` is about one run"
+        allowed = "two runs or their records (run.record()) or more; `statement` is about one run"
         raise InvalidParameter("records", allowed, given)
     delta = check.small_probability("delta", delta)
     return JointStatement(
