@@ -45,7 +45,6 @@ def section(entry, title):
     return match[1] if match else ""
 
 
-@pytest.mark.filterwarnings("ignore:Full backward hook")  # of Opacus
 @pytest.mark.parametrize("name", sorted(OBJECTS))
 def test_examples_run(name, tmp_path, monkeypatch):
     """What the docstring shows is what is printed; quickly, once kernels are compiled."""

@@ -69,7 +69,6 @@ def check_words(code, printed):
     assert len(words) == 1
 
 
-@pytest.mark.filterwarnings("ignore:Full backward hook")
 @pytest.mark.parametrize(
     "page", [p for p in PAGES if snippets(p) and p not in RUN_ELSEWHERE], ids=name_of
 )

@@ -9,8 +9,6 @@ import torch
 import hockeystick as hs
 from hockeystick.errors import BudgetExceeded, InvalidParameter, PlanMismatch, UnsupportedPlan
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
-
 
 def full(runs, steps: int = 16, **options):
     """Full batches, for which a Gaussian filter's charges are known in closed form."""

@@ -13,8 +13,6 @@ from torch import nn
 from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.torch.checks import KEY
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
-
 SCRIPT = """
 import sys, warnings
 warnings.filterwarnings("ignore")

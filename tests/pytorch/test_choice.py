@@ -14,8 +14,6 @@ import hockeystick as hs
 from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.torch import make_private
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
-
 ASKED = {"epsilon": 3.0, "delta": 1e-5, "epochs": 3, "batch_size": 30, "max_grad_norm": 1.0}
 
 
@@ -124,7 +122,7 @@ def test_the_explicit_form_chooses_nothing(runs, capsys):
 )
 def test_one_form_at_a_time(changes):
     """Neither mixed nor incomplete: one sentence with both forms."""
-    with pytest.raises(InvalidParameter, match="either plan and noise_multiplier, or epsilon,"):
+    with pytest.raises(InvalidParameter, match=r"either plan and noise_multiplier \(.*\), or epsilon,"):
         private(**changes)
 
 

@@ -8,8 +8,6 @@ import torch
 
 import hockeystick as hs
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
-
 
 def noise_in_updates(runs, run, batches, path, start) -> np.ndarray:
     """What the updates have beside the clipped gradients, in units of the noise; a row per step."""

@@ -10,8 +10,6 @@ from torch import nn
 import hockeystick as hs
 from hockeystick.torch import TorchNoiseStream
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
-
 RARE = hs.Poisson(rate=0.01)
 
 

@@ -13,8 +13,6 @@ import hockeystick as hs
 from hockeystick.errors import BudgetExceeded, InvalidParameter, PlanMismatch
 from hockeystick.torch.epochs import EpochSplit
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
-
 
 @given(steps=st.integers(1, 400), data=st.data())
 def test_epochs_are_as_equal_as_possible(steps, data):

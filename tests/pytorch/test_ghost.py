@@ -11,8 +11,6 @@ from torch.utils.data import TensorDataset
 import hockeystick as hs
 from hockeystick.errors import PlanMismatch
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
-
 
 class Texts(nn.Module):
     """Embedding, recurrent layer, linear layers at every position, normalisation."""

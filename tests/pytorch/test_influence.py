@@ -13,8 +13,6 @@ from pytorch.probed_networks import contrastive, first_step
 from pytorch.probed_networks import small_data as data
 from pytorch.probed_networks import small_network as network
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
-
 
 class Centred(nn.Module):
     """Subtracts the mean of the batch."""

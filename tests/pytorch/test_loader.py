@@ -12,8 +12,6 @@ import hockeystick as hs
 from hockeystick.errors import InvalidParameter
 from hockeystick.torch import Collate
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
-
 SCHEMES = [
     hs.FullBatch(),
     hs.Poisson(rate=0.15),

@@ -15,7 +15,6 @@ from pytorch.probed_networks import small_data as data
 from pytorch.probed_networks import small_network as network
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:Full backward hook"),
     pytest.mark.filterwarnings("ignore:reduction='sum'"),
 ]
 

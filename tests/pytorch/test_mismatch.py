@@ -12,8 +12,6 @@ import hockeystick as hs
 from hockeystick.errors import InvalidParameter, PlanMismatch, UnsupportedPlan
 from hockeystick.torch import make_private
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
-
 
 def backward(runs, run, points) -> None:
     """The gradients of these points, with the run's own criterion."""

@@ -14,7 +14,6 @@ from hockeystick.errors import PlanMismatch
 from pytorch.probed_networks import EXAMPLES, FULL, Function, data, network, stepped
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:Full backward hook"),
     pytest.mark.parametrize("clipping", ["per-sample", "ghost"]),
 ]
 

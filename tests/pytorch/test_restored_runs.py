@@ -14,8 +14,6 @@ from hockeystick.errors import HockeystickError, InvalidParameter, PlanMismatch
 from hockeystick.torch import BatchSampler, TorchNoiseStream
 from references.forked import in_child
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
-
 OURS = "hockeystick"
 
 

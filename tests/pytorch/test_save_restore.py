@@ -12,8 +12,6 @@ import torch
 import hockeystick as hs
 from hockeystick.errors import PlanMismatch
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
-
 
 def same(mine, theirs) -> bool:
     """The same batches, and the same weights to the bit."""

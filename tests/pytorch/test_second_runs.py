@@ -13,7 +13,7 @@ import hockeystick as hs
 from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.torch import make_private
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:Full backward hook")]
+pytestmark = pytest.mark.slow
 
 
 def second(runs, model, optimizer, **options):

@@ -15,8 +15,6 @@ import hockeystick as hs
 from hockeystick.torch.progress import ClipLimit
 from hockeystick.torch.sums import per_example_norms, weighted_sum
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
-
 # Of double precision, rounded up.
 ROUNDING = 1.2e-16
 

@@ -10,8 +10,6 @@ import torch
 
 from hockeystick.errors import PlanMismatch
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
-
 CHANGES = {
     "model without a name": lambda state: state["model"].clear(),
     "model of another shape": lambda state: state["model"].update(
