@@ -122,7 +122,8 @@ def test_the_explicit_form_chooses_nothing(runs, capsys):
 )
 def test_one_form_at_a_time(changes):
     """Neither mixed nor incomplete: one sentence with both forms."""
-    with pytest.raises(InvalidParameter, match=r"either plan and noise_multiplier \(.*\), or epsilon,"):
+    both = r"either plan and noise_multiplier \(.*\), or epsilon,"
+    with pytest.raises(InvalidParameter, match=both):
         private(**changes)
 
 
