@@ -143,7 +143,7 @@ class Key:
             return np.random.Generator(np.random.PCG64DXSM(place))
         from randomgen import ChaCha
 
-        # Each place has 2^32 blocks of 64 bytes of the one stream that the key has.
+        # The counter is of words of 32 bits: each place has 2^32 of the stream that the key has.
         counter = second << 64 | first << 32
         return np.random.Generator(ChaCha(key=whole, counter=counter, rounds=20))
 

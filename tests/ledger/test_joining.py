@@ -78,6 +78,7 @@ TYPOS = [
     ("survey 2026", "surve 2026"),
     ("recommendation", "recomendatoin"),
     ("team-blue", "team-bleu"),
+    ("team-\u00e9", "team-e\u0301"),
 ]
 DIFFERENT = [
     ("run-1", "run-2"),

@@ -110,3 +110,16 @@ def test_a_filter_is_charged_for_it(runs):
     assert run.stopped_by == "filter"
     assert run.taken_steps == len(filter_.history) < plan.steps
     assert filter_.remaining == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("most", [None, 1])
+def test_learning_rates_follow_the_steps_of_the_plan(runs, most):
+    """A hook after each update: the rates are the same whichever batches were empty or large."""
+    plan = runs.banded(sampling=RARE)
+    run = runs.private(plan, rng=1, lr=1.0, physical_batch_size=most)
+    scheduler = torch.optim.lr_scheduler.ExponentialLR(run.optimizer, gamma=0.5)
+    used = []
+    run.optimizer.register_step_post_hook(lambda own, *_: used.append(own.param_groups[0]["lr"]))
+    run.optimizer.register_step_post_hook(lambda *_: scheduler.step())
+    runs.train(run)
+    assert used == [0.5**step for step in range(plan.steps)]

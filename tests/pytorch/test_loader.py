@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import hockeystick as hs
-from hockeystick.errors import InvalidParameter
+from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.torch import Collate
 
 SCHEMES = [
@@ -152,3 +152,31 @@ def test_the_statement_is_about_the_planned_steps(runs):
     guarantee = hs.account(run.record().plan, noise_multiplier=runs.NOISE)
     assert stated.epsilon == guarantee.epsilon(delta=1e-5)
     assert run.stopped_by is None
+
+
+@pytest.mark.slow
+def test_an_abandoned_pass_takes_nothing_from_the_next(runs):
+    """Persistent workers have one queue for all passes: every step has its own batch all the same.
+
+    Batches of fixed groups are all of the same size, so that their number shows nothing.
+    """
+    plan = runs.banded(sampling=hs.CyclicPoisson(rate=1.0, groups=4))
+    options = {"num_workers": 1, "persistent_workers": True, "multiprocessing_context": "fork"}
+    run = runs.private(plan, rng=6, loader_options=options)
+    seen = []
+
+    def take(batch):
+        seen.append(batch[1].tolist())
+        run.loss(runs.LinearLoss())(run.model(batch[0])).backward()
+        run.optimizer.step()
+
+    first = iter(run.loader)
+    take(next(first))
+    second = iter(run.loader)
+    take(next(second))
+    with pytest.raises(PlanMismatch, match="no longer the run's"):
+        next(first)
+    for batch in second:
+        take(batch)
+    wanted = plan.batches(examples=runs.EXAMPLES, rng=batch_seed(6))
+    assert seen == [batch.tolist() for batch in wanted]

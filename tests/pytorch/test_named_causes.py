@@ -131,6 +131,21 @@ def test_a_layer_that_begins_later_is_not_repeated(runs, clipping):
 
 
 @pytest.mark.parametrize("clipping", ["per-sample", "ghost"])
+@pytest.mark.parametrize("shape", [(1, LENGTH), (LENGTH,)])
+def test_a_lookup_for_all_that_begins_later(runs, clipping, shape):
+    """Beside one with a row for each example: the first examples would get what is everyone's."""
+    model = Expanded()
+    run = run_of(runs, model, clipping=clipping)
+    backward(run)
+    run.optimizer.step()
+    late = torch.zeros(shape).long()
+    model.head.register_forward_pre_hook(lambda _, given: given[0] + model.words(late).mean(-2))
+    with pytest.raises(PlanMismatch, match=rf"words was looked up for {EXAMPLES} .* for"):
+        backward(run)
+    assert run.taken_steps == 1
+
+
+@pytest.mark.parametrize("clipping", ["per-sample", "ghost"])
 def test_positions_without_a_batch_dimension(runs, clipping):
     """The parameter is named, with two ways out that work."""
     with pytest.raises(PlanMismatch, match=r"of positions.* of 5 examples.*expand.*requires_grad_"):

@@ -73,10 +73,22 @@ def test_only_banded_inverses_are_replayed(strategy):
 
 
 @pytest.mark.parametrize(
-    "bad", [[], [(0, 0)], [(3, 2)], [(-1, 4)], [(0, 11)], [(0, 5), (4, 6)], [(5, 6), (0, 2)]]
+    "bad",
+    [
+        [],
+        [(0, 0)],
+        [(3, 2)],
+        [(-1, 4)],
+        [(0, 11)],
+        [(0, 5), (4, 6)],
+        [(5, 6), (0, 2)],
+        [(0.5, 2)],
+        [(0, float("nan"))],
+        [3],
+    ],
 )
 def test_ranges_are_checked(bad):
-    """Inside the vector, in order, disjoint and not empty."""
+    """Whole numbers inside the vector, in order, disjoint and not empty."""
     with pytest.raises(InvalidParameter, match=r"coordinates must be ranges"):
         strategies.identity(2).noise(10, coordinates=bad)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 
 from hockeystick.errors import InvalidParameter, shown
@@ -107,7 +108,8 @@ def _one_slip(new: str, known: str) -> bool:
 
 
 def _words(name: str) -> list[str]:
-    return re.findall(r"[^\W_]+", name.casefold())
+    # An accent may be a character of its own or part of its letter, which looks the same.
+    return re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", name).casefold())
 
 
 def _distance(first: str, second: str) -> int:

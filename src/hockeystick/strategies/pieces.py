@@ -8,6 +8,7 @@ one vector, and a row can be drawn again.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -78,7 +79,10 @@ def checked_coordinates(coordinates: Coordinates | None, size: int) -> tuple[tup
     """The ranges, everything by default; `InvalidParameter` unless in order and disjoint."""
     if coordinates is None:
         return ((0, size),)
-    ranges = tuple((int(start), int(stop)) for start, stop in coordinates)
+    try:
+        ranges = tuple((operator.index(start), operator.index(stop)) for start, stop in coordinates)
+    except (TypeError, ValueError):
+        ranges = ()
     edges = [edge for one in ranges for edge in one]
     inside = bool(edges) and edges[0] >= 0 and edges[-1] <= size
     rising = all(a < b for a, b in ranges) and all(a <= b for a, b in pairwise(edges))

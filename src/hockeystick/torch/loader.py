@@ -116,8 +116,7 @@ class PlanLoader(DataLoader[Any]):
         batches = super().__iter__()
         physical_batches: Any = self.batch_sampler
         waiting = physical_batches.waiting
-        for batch in batches:
-            self._progress.check_pass(iteration)
+        for batch in self._of_latest(iteration, batches):
             physical_batch = waiting.popleft()
             if not self._progress.announce(physical_batch):
                 self._optimizer.close()
@@ -129,6 +128,17 @@ class PlanLoader(DataLoader[Any]):
             size, collate = physical_batch.size, self.collate_fn
             self._progress.loaded(partial(RecollatedBatch, batch, size, example, collate))
             yield batch
+
+    def _of_latest(self, iteration: int, batches: Iterator[Any]) -> Iterator[Any]:
+        """The batches, as long as no other pass has begun.
+
+        Checked before a batch is taken out as well: persistent workers have one queue, and what an
+        abandoned pass takes out of it the next one would miss.
+        """
+        while (batch := next(batches, self)) is not self:
+            self._progress.check_pass(iteration)
+            yield batch
+            self._progress.check_pass(iteration)
 
 
 def _example(dataset: Any, physical_batch: PhysicalBatch, row: int) -> Any:

@@ -182,6 +182,17 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
         """The defaults of the original optimizer."""
         return self._original.defaults
 
+    def register_step_post_hook(self, hook: Any) -> Any:
+        """Call `hook(optimizer, args, kwargs)` after each update, also those of empty batches.
+
+        Parameters
+        ----------
+        hook
+            As for other optimizers; it gets the original one. `lambda *_: scheduler.step()` lets
+            learning rates follow the steps of the plan.
+        """
+        return self._original.register_step_post_hook(hook)
+
     def __repr__(self) -> str:
         return f"PlanOptimizer({self._original!r}, taken={self._progress.taken})"
 

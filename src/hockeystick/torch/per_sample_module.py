@@ -110,6 +110,22 @@ class PerSampleModule(GradSampleModule):
             return None
         return (indices.expand(self.examples, *indices.shape[1:]), *given[1:])
 
+    def rearrange_grad_samples(self, *, module: Any, **how: Any) -> Any:
+        """Of one call of a layer: its inputs and the gradients of its output, by examples.
+
+        Opacus gives the rows of a call that has fewer than another to the first examples. That is
+        right for sequences of different lengths, and wrong for what all examples share.
+        """
+        inputs, gradients = super().rearrange_grad_samples(module=module, **how)
+        if isinstance(module, nn.Embedding) and len(gradients) != module.max_batch_len:
+            name = next(name for name, part in self._module.named_modules() if part is module)
+            raise PlanMismatch(
+                f"The layer {name} was looked up for {module.max_batch_len} examples and for "
+                f"{len(gradients)} in the same batch; give it a row for each example, as in "
+                "positions.expand(len(tokens), -1)."
+            )
+        return inputs, gradients
+
     @contextmanager
     def of_examples(self, size: int | None, *, probing: bool = True) -> Iterator[None]:
         """Calls inside are of so many examples; `probing` if the probe checks their gradients."""
