@@ -1,4 +1,4 @@
-"""Empty batches: a step of noise alone, of which the loop and the model see nothing."""
+"""Empty batches: an iteration of the loop and a step of noise alone; the model is not called."""
 
 from __future__ import annotations
 
@@ -61,8 +61,10 @@ def test_the_model_never_sees_one(runs, clipping):
         plan.batches(examples=runs.EXAMPLES, rng=np.random.SeedSequence(1, spawn_key=(0,)))
     )
     assert any(not batch.size for batch in wanted)
-    assert seen == [batch.tolist() for batch in wanted if batch.size]
+    assert seen == [batch.tolist() for batch in wanted]
     assert run.taken_steps == plan.steps
+    # The schedule counts steps of the plan, whoever is in the data.
+    assert run.optimizer.param_groups[0]["lr"] == 0.1 * 0.5**plan.steps
     assert run.finished
 
 
@@ -91,12 +93,19 @@ def test_its_noise_is_that_of_the_step(runs, most):
 
 
 def test_only_empty_batches(runs):
-    """A pass without a batch for the loop takes its steps all the same."""
+    """The loop goes on as usual, metrics included."""
     run = runs.private(runs.independent(steps=4, rate=1e-9), epochs=2)
-    before = runs.weights(run)
-    assert list(run.loader) == []
-    assert run.taken_steps == 2
-    assert list(run.loader) == []
+    before, criterion = runs.weights(run), run.loss(nn.CrossEntropyLoss())
+    for taken in (2, 4):
+        for points, labels in run.loader:
+            output = run.model(points)
+            loss = 0.5 * criterion(output.squeeze(-1), labels)
+            correct = (output.argmax(dim=1) == labels).float().mean().item()
+            assert (len(points), loss.item(), correct, f"{loss:.1f}") == (0, 0.0, 0.0, "0.0")
+            assert float(torch.softmax(output, dim=-1).max()) == 0.0
+            loss.backward()
+            run.optimizer.step()
+        assert run.taken_steps == taken
     assert run.finished
     assert not torch.equal(runs.weights(run), before)
 
@@ -106,7 +115,8 @@ def test_a_filter_is_charged_for_it(runs):
     filter_ = hs.filters.Gaussian(mu=1.0)
     plan = hs.Plan(sampling=hs.Poisson(rate=1e-9), steps=50)
     run = runs.private(plan, filter=filter_)
-    assert list(run.loader) == []
+    for _ in run.loader:
+        run.optimizer.step()  # needs no backward pass
     assert run.stopped_by == "filter"
     assert run.taken_steps == len(filter_.history) < plan.steps
     assert filter_.remaining == pytest.approx(0.0, abs=1e-9)

@@ -10,6 +10,7 @@ import torch
 
 from hockeystick.errors import HockeystickError, PlanMismatch
 from hockeystick.torch.clipping import Clipping
+from hockeystick.torch.empty_outputs import EmptyOutput
 from hockeystick.torch.model_state import ChangeDetector, ModelState
 from hockeystick.torch.per_sample_module import forget_activations, forget_gradients
 from hockeystick.torch.probe import IndependenceProbe
@@ -49,6 +50,7 @@ class GradientSums:
         self._recording: Recording | None = None
         self._probed: ProbeExamples | None = None
         self._called = False
+        self._nothing: Any = EmptyOutput()
         self._ready: tuple[PhysicalBatch, list[torch.Tensor]] | None = None
         self._released: list[Any] = [None] * len(parameters)
         self._next_probe = 1
@@ -91,8 +93,12 @@ class GradientSums:
         model, batch = self._clipping.model, self._progress.current_batch
         if batch is None:
             return forward(*arguments, **options)
+        if batch.size == 0 and torch.is_grad_enabled():
+            return self._nothing
         with model.of_examples(batch.size, probing=recording is not None):
             output = forward(*arguments, **options)
+        if torch.is_grad_enabled():
+            self._nothing = _nothing_like(output)
         return output if recording is None else recording.record(arguments, options, output)
 
     def recording(self) -> Recording | None:
@@ -239,6 +245,15 @@ def _as_mismatch() -> Iterator[None]:
             "The gradients of single examples could not be computed "
             f"({type(error).__name__}: {' '.join(str(error).split())[:200]})."
         ) from error
+
+
+def _nothing_like(output: Any) -> Any:
+    """The same tuple, list or dictionary without anything in it: a loop may unpack it."""
+    if isinstance(output, dict) and type(output) is dict:
+        return {name: _nothing_like(part) for name, part in output.items()}
+    if type(output) in (tuple, list):
+        return type(output)(_nothing_like(part) for part in output)
+    return EmptyOutput()
 
 
 def _identity(gradient: torch.Tensor | None) -> tuple[int, int] | None:

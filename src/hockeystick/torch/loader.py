@@ -57,9 +57,9 @@ class PlanLoader(DataLoader[Any]):
     early, or restored from a saved state, is continued by the next one after the last step that was
     taken. If the run has a filter, the pass also ends when no further step is permitted.
 
-    A batch with examples is returned and needs a step. An empty batch is not returned: the loader
-    takes its step, of noise alone, before it returns the next batch or ends. `len` is the number of
-    steps of one pass: of the latest, or of the first if none has begun.
+    Every batch needs a step, also an empty one, which consists of empty tensors: so a loop has one
+    iteration for each step, whoever is in the data. The model is not called for it. `len` is the
+    number of steps of one pass: of the latest, or of the first if none has begun.
 
     Attributes
     ----------
@@ -121,9 +121,6 @@ class PlanLoader(DataLoader[Any]):
             if not self._progress.announce(physical_batch):
                 self._optimizer.close()
                 return
-            if not physical_batch.size:
-                self._optimizer.step()
-                continue
             example = partial(_example, self.dataset, physical_batch)
             size, collate = physical_batch.size, self.collate_fn
             self._progress.loaded(partial(RecollatedBatch, batch, size, example, collate))

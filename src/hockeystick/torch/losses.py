@@ -80,6 +80,8 @@ class PrivateCriterion:
         if not torch.is_grad_enabled():
             return self._criterion(*plain(arguments), **plain(options))
         physical_batch, recording = self._batch.physical_batch(), self._batch.recording()
+        if physical_batch.size == 0:
+            return PrivateLoss(torch.zeros(0), self._batch, physical_batch, None)
         loss_replay = None
         if recording is not None:
             origins = recording.origins((arguments, options))
@@ -210,7 +212,7 @@ class PrivateLoss:
     def detach(self) -> torch.Tensor:
         """The mean over the batch (or the sum, if the criterion sums); as secret as the data."""
         values = self._values.detach()
-        return values.sum() if self._total else values.mean()
+        return values.sum() if self._total or not len(values) else values.mean()
 
     def item(self) -> float:
         """`detach` as a number."""
