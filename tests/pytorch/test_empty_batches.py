@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 import hockeystick as hs
+from hockeystick.errors import PlanMismatch
 from hockeystick.torch import TorchNoiseStream
 
 RARE = hs.Poisson(rate=0.01)
@@ -120,6 +121,23 @@ def test_a_filter_is_charged_for_it(runs):
     assert run.stopped_by == "filter"
     assert run.taken_steps == len(filter_.history) < plan.steps
     assert filter_.remaining == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_schedule_in_the_loop_is_refused_with_physical_batches(runs):
+    """The number of parts tells how large batches were; between passes rates may change."""
+    run = runs.private(runs.independent(steps=6, rate=0.2), physical_batch_size=2, epochs=2, lr=1.0)
+    group, criterion = run.optimizer.param_groups[0], run.loss(nn.CrossEntropyLoss())
+
+    def one_pass(gamma: float) -> None:
+        for points, labels in run.loader:
+            criterion(run.model(points), labels).backward()
+            run.optimizer.step()
+            group["lr"] *= gamma
+
+    one_pass(1.0)
+    group["lr"] = 0.5
+    with pytest.raises(PlanMismatch, match="register_step_post_hook"):
+        one_pass(0.9)
 
 
 @pytest.mark.parametrize("most", [None, 1])

@@ -13,6 +13,7 @@ from hockeystick._process import SingleUse
 from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.torch.checkpoint import RunCheckpoint
 from hockeystick.torch.gradient_sums import GradientSums
+from hockeystick.torch.group_settings import GroupSettings
 from hockeystick.torch.noise_stream import TorchNoiseStream
 from hockeystick.torch.progress import Progress
 from hockeystick.torch.state_dicts import load_optimizer_state
@@ -52,6 +53,7 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
         gradients: GradientSums,
         noise: TorchNoiseStream,
         saved: RunCheckpoint,
+        in_parts: bool,
     ) -> None:
         # The base class is not set up: groups and state are those of the original.
         self._original = original
@@ -64,6 +66,7 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
         self._parameters = trained_parameters(original)
         self._sums: list[torch.Tensor] | None = None
         self._guard = StepGuard(original)
+        self._group_settings = GroupSettings(original, progress, in_parts=in_parts)
 
     # -- one step ---------------------------------------------------------------------------------
 
@@ -86,6 +89,7 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
                 loss = closure()
         self._check_parameters()
         physical_batch, _ = self._progress.current()
+        self._group_settings.check()
         with torch.no_grad():
             sums = self._gradients.take(physical_batch)
             if physical_batch.first or self._sums is None:
@@ -113,6 +117,7 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
         with self._guard.open():
             self._original.step()
         self._gradients.released()
+        self._group_settings.updated()
         if self._progress.finished:
             self.close()
 

@@ -263,6 +263,7 @@ def _assembled(
         gradients=gradients,
         noise=noise,
         saved=RunCheckpoint(progress, batches),
+        in_parts=most is not None,
     )
     clip.model.owner = ref(wrapped)
     loader = PlanLoader(

@@ -113,6 +113,11 @@ class Progress:
         """The current physical batch, if there is one."""
         return self._current
 
+    @property
+    def iteration(self) -> int:
+        """The number of the latest pass."""
+        return self._iteration
+
     def begin_iteration(self, end: int) -> int:
         """A new pass of the loader, until `end` steps are taken.
 
