@@ -103,10 +103,16 @@ def train_privately(
         rng=seed,
     )
     criterion = run.loss(nn.CrossEntropyLoss())
+
+    def follow_schedule(*_: object) -> None:
+        """The learning rate of the next step; a loop over physical batches may not change it."""
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate * recipe.schedule(run.taken_steps)
+
+    follow_schedule()
+    run.optimizer.register_step_post_hook(follow_schedule)
     with without_opacus_remarks():
         for points, labels in run.loader:
-            for group in run.optimizer.param_groups:
-                group["lr"] = learning_rate * recipe.schedule(run.taken_steps)
             run.optimizer.zero_grad()
             criterion(run.model(points), labels).backward()
             run.optimizer.step()
