@@ -103,7 +103,7 @@ def test_no_method_is_below_the_simulation(run, noise, epsilon, direction):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("noise", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("noise", thinned([0.5, 1.0, 4.0], normal=2))
 @pytest.mark.parametrize("out_of", [1, 2, 3, 50])
 def test_decomposition_is_an_independent_computation_of_profile(noise, out_of):
     """Conditioning a Poisson run gives what averaging likelihood ratios gives."""

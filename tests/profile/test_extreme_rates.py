@@ -65,7 +65,7 @@ def check(profile, direction, delta_of, *, deltas, digits=1e-7):
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("rate", thinned(NEAR_ONE, normal=6))
+@pytest.mark.parametrize("rate", thinned(NEAR_ONE, normal=3))
 def test_gaussian_near_one(rate, direction):
     """The closed form, with little noise and with much."""
     with mp.workdps(DIGITS):
