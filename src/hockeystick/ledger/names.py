@@ -108,7 +108,7 @@ def _one_slip(new: str, known: str) -> bool:
 
 
 def _words(name: str) -> list[str]:
-    # An accent may be a character of its own or part of its letter, which looks the same.
+    # An accent may be a character of its own or part of its letter, and is printed alike.
     return re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", name).casefold())
 
 
