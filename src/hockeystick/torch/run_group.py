@@ -1,0 +1,211 @@
+"""RunGroup: the ranks of a process group that make one run together."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from itertools import count
+from typing import Any, NoReturn
+
+import torch
+import torch.distributed as dist
+from torch.distributed.distributed_c10d import _get_default_store
+
+from hockeystick.errors import HockeystickError, PlanMismatch
+
+__all__ = ["RunGroup", "in_group"]
+
+# How long a rank waits for the others to call make_private, which may choose a plan before.
+PATIENCE = timedelta(minutes=10)
+# Runs of a process group are numbered in the order in which every rank makes them.
+_NUMBERS = count(1)
+# Their names before and since PyTorch 2.13.
+_SUM_OF_PART = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor
+_JOIN = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
+
+
+def in_group() -> bool:
+    """Whether this process is in a group of PyTorch's."""
+    return dist.is_available() and dist.is_initialized()
+
+
+class RunGroup:
+    """Communication between the ranks of one run; every method is called by all of them.
+
+    A rank that dies closes its connections, and PyTorch raises on the others. That, and a refusal
+    that another rank has sent, ends the run here with one sentence.
+
+    Parameters
+    ----------
+    device
+        Where tensors are that are exchanged.
+
+    Attributes
+    ----------
+    rank, size
+        The number of this rank, and how many there are.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.rank, self.size = dist.get_rank(), dist.get_world_size()
+        self._device = device
+        self._store = dist.PrefixStore(f"hockeystick/run {next(_NUMBERS)}", _get_default_store())
+        self._ended: HockeystickError | None = None
+
+    @property
+    def first(self) -> bool:
+        """Whether this rank decides what has to be decided once."""
+        return self.rank == 0
+
+    # -- beginning and end ------------------------------------------------------------------------
+
+    def join(self, facts: Mapping[str, Any]) -> None:
+        """Wait for all ranks; `PlanMismatch` unless they are making the same run.
+
+        Parameters
+        ----------
+        facts
+            What has to be the same on all ranks. Only digests leave the process.
+        """
+        mine = {name: _digest(value) for name, value in facts.items()}
+        self._store.set(str(self.rank), json.dumps(mine))
+        for other in range(self.size):
+            theirs = json.loads(self._wait(str(other), other))
+            if "refused" in theirs:
+                raise PlanMismatch(f"Rank {other} makes no run: {theirs['refused']}")
+            for name in mine:
+                if theirs.get(name) != mine[name]:
+                    raise PlanMismatch(
+                        f"All ranks make one run, but {name} is not the same on rank {self.rank} "
+                        f"and rank {other}."
+                    )
+
+    def refuse(self, error: HockeystickError) -> None:
+        """This rank cannot join: the others need not wait for it."""
+        self._store.set(str(self.rank), json.dumps({"refused": str(error)}))
+
+    def end(self, error: HockeystickError, *, tell: bool) -> None:
+        """This rank cannot go on; the others learn why.
+
+        Parameters
+        ----------
+        error
+            Why.
+        tell
+            Whether the others are waiting for this rank in `check`, or will.
+        """
+        if self._ended is not None:
+            return
+        self._ended = error
+        self._store.set("end", f"Rank {self.rank} has ended the run. {error}")
+        if tell:
+            try:
+                self._failures(1)
+            except RuntimeError:  # They are gone.
+                return
+
+    def check(self) -> None:
+        """`PlanMismatch` if a rank has ended the run, with its reason."""
+        with self._exchange():
+            failures = self._failures(0)
+        if failures:
+            self._stop(PlanMismatch(self._wait("end", None)))
+
+    def _failures(self, mine: int) -> int:
+        found = torch.tensor([mine], dtype=torch.int32, device=self._device)
+        dist.all_reduce(found)
+        return int(found)
+
+    # -- values -----------------------------------------------------------------------------------
+
+    def of_first(self, value: Any) -> Any:
+        """What the first rank has; a value of plain types."""
+        held = [value if self.first else None]
+        with self._exchange():
+            dist.broadcast_object_list(held, src=0)
+        return held[0]
+
+    def of_all(self, value: Any) -> list[Any]:
+        """What each rank has, in order; values of plain types."""
+        held: list[Any] = [None] * self.size
+        with self._exchange():
+            dist.all_gather_object(held, value)
+        return held
+
+    def copy_of_first(self, tensors: list[torch.Tensor]) -> None:
+        """The tensors of the first rank are copied to those of the others."""
+        with self._exchange(), torch.no_grad():
+            for tensor in tensors:
+                dist.broadcast(tensor, src=0)
+
+    def sum_of_part(self, everything: torch.Tensor) -> torch.Tensor:
+        """The sum over the ranks of this rank's part: one of `size` parts of equal length."""
+        part = everything.new_empty(len(everything) // self.size)
+        with self._exchange():
+            _SUM_OF_PART(part, everything)
+        return part
+
+    def joined(self, part: torch.Tensor) -> torch.Tensor:
+        """The parts of all ranks, one after the other."""
+        everything = part.new_empty(len(part) * self.size)
+        with self._exchange():
+            _JOIN(everything, part)
+        return everything
+
+    def total(self, value: torch.Tensor) -> torch.Tensor:
+        """The sum over the ranks."""
+        found = value.to(self._device)
+        with self._exchange():
+            dist.all_reduce(found)
+        return found.cpu()
+
+    # -- errors -----------------------------------------------------------------------------------
+
+    @contextmanager
+    def _exchange(self) -> Iterator[None]:
+        """One sentence if another rank is gone."""
+        if self._ended is not None:
+            raise PlanMismatch(f"The run is over. {self._ended}")
+        try:
+            yield
+        except RuntimeError as error:
+            self.lost(error)
+
+    def lost(self, error: BaseException) -> NoReturn:
+        """The sentence for an error of PyTorch's communication."""
+        reason = (
+            self._store.get("end").decode()
+            if self._store.check(["end"])
+            else f"({type(error).__name__}: {' '.join(str(error).split())[:120]})"
+        )
+        self._stop(
+            HockeystickError(
+                "Another rank of the process group has died or left the run, which is over on "
+                "this rank too; start all ranks again and restore the last saved state. "
+                f"{reason}"
+            ),
+            error,
+        )
+
+    def _stop(self, error: HockeystickError, cause: BaseException | None = None) -> NoReturn:
+        self._ended = error
+        raise error from cause
+
+    def _wait(self, key: str, rank: int | None) -> str:
+        try:
+            self._store.wait([key], PATIENCE)
+            return self._store.get(key).decode()
+        except RuntimeError as error:
+            if rank is None:
+                return "Another rank has ended the run."
+            raise PlanMismatch(
+                f"Inside a process group all ranks make one run, and rank {rank} has not called "
+                f"make_private within {PATIENCE.total_seconds() / 60:.0f} minutes."
+            ) from error
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(str(value).encode()).hexdigest()
