@@ -144,7 +144,7 @@ def test_noise_that_was_forgotten_is_refused():
     """Zeros in the place of earlier rows: the correlation would be lost."""
     made = stream("PCG64DXSM")
     state = copy.deepcopy(made.state())
-    state["memory"] = [np.zeros_like(one) for one in state["memory"]]
+    state["memory"] = np.zeros_like(state["memory"])
     state["digest"] = state_digest(state)
     with pytest.raises(InvalidParameter, match="with the noise of 1 steps"):
         made.restore(state)

@@ -13,10 +13,11 @@ import numpy.typing as npt
 from hockeystick._validate import with_known_names
 from hockeystick.errors import InvalidParameter
 from hockeystick.profile import Profile
-from hockeystick.randomness import RandomSource
+from hockeystick.randomness import Key, RandomSource
 from hockeystick.schemes import Attribution, Indices, Sampling
 from hockeystick.schemes.base import check_scheme
 from hockeystick.strategies import NoiseStream, Strategy, identity
+from hockeystick.strategies.pieces import Coordinates
 
 __all__ = ["Accountable", "Part", "Plan", "require_accountable", "require_plan"]
 
@@ -135,8 +136,9 @@ class Plan(Accountable):
         *,
         scale: float,
         dtype: npt.DTypeLike = np.float32,
-        rng: RandomSource = None,
+        rng: RandomSource | Key = None,
         noise_memory: str = "rows",
+        coordinates: Coordinates | None = None,
     ) -> NoiseStream:
         """The run's noise C^-1 Z, one row per step.
 
@@ -149,10 +151,12 @@ class Plan(Accountable):
         dtype
             Of the rows.
         rng
-            As in `batches`.
+            As in `batches`, or a `Key` that several processes share.
         noise_memory
             "rows" remembers what the strategy needs, "replay" draws earlier rows of Z again: no
             memory, for strategies whose inverse has few bands.
+        coordinates
+            Ranges (start, stop) of the flattened vector that this stream holds; all by default.
 
         Returns
         -------
@@ -160,7 +164,12 @@ class Plan(Accountable):
             An iterator over the rows, with a state that can be saved.
         """
         return self.strategy.noise(
-            dimension, scale=scale, dtype=dtype, rng=rng, noise_memory=noise_memory
+            dimension,
+            scale=scale,
+            dtype=dtype,
+            rng=rng,
+            noise_memory=noise_memory,
+            coordinates=coordinates,
         )
 
     def describe(self) -> dict[str, Any]:

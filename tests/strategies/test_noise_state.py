@@ -69,7 +69,7 @@ def test_a_state_is_a_copy(strategy):
     expected = list(stream)
     rows = list(itertools.islice(other, 2))
     assert same_state(saved, kept)
-    saved["memory"][0][:] = np.nan
+    saved["memory"][:] = np.nan
     for row, same in zip([*rows, *other], expected, strict=True):
         np.testing.assert_array_equal(row, same)
 
@@ -124,8 +124,8 @@ BROKEN = {
     "step as text": {"step": "x"},
     "no shape": {"shape": 7},
     "empty memory": {"memory": []},
-    "memory of text": {"memory": [np.full((3, D), "a")]},
-    "memory with NaN": {"memory": [np.full((3, D), np.nan, np.float32)]},
+    "memory of text": {"memory": np.full((3, D), "a")},
+    "memory with NaN": {"memory": np.full((3, D), np.nan, np.float32)},
     "key as text": {"key": "a"},
     "half a key": {"key": np.ones(2, np.uint64)},
 }

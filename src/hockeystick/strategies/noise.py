@@ -103,10 +103,8 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
         self._key = rng if isinstance(rng, Key) else Key.of(rng)
         self._seeded = self._key.seeded
         working = WORKING_TYPES[self.dtype.name]
-        self._parts = [
-            NoisePart(group, np.zeros((rows, group.where.stop - group.where.start), working))
-            for group in groups(self.coordinates, size)
-        ]
+        self._groups = groups(self.coordinates, size)
+        self._memory = np.zeros((rows, held), working)
         self._intact = True
 
     @property
@@ -131,10 +129,11 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
         self._intact = False
         row = np.empty(math.prod(self.shape), WORKING_TYPES[self.dtype.name])
         place = RowPlace(self._key, self.scale, self.step)
+        parts = [NoisePart(group, self._memory[:, group.where]) for group in self._groups]
         if self._factors is None:
-            in_threads(partial(p.advance, row, self._recurrence, place) for p in self._parts)
+            in_threads(partial(p.advance, row, self._recurrence, place) for p in parts)
         else:
-            in_threads(partial(p.replay, row, self._factors, place) for p in self._parts)
+            in_threads(partial(p.replay, row, self._factors, place) for p in parts)
         inverse = self._recurrence.inverse_diagonal
         check_row(row, self.dtype, self.scale * float(inverse[self.step % inverse.size]))
         self._step += 1
@@ -148,43 +147,61 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
                 "accounted any more; restore a saved state."
             )
 
-    def state(self) -> dict[str, Any]:
-        """Everything needed to continue from here: plain numbers, text and arrays."""
+    @property
+    def memory(self) -> npt.NDArray[Any]:
+        """What is remembered of the held coordinates, one column for each, in their order.
+
+        Not a copy: the next row changes it. The columns of several streams with one key, put
+        together in the order of the coordinates, are the memory of a stream that holds all of them.
+        """
+        self.check_here()
+        self._check_intact()
+        return self._memory
+
+    def head(self) -> dict[str, Any]:
+        """The state without what depends on the coordinates: with `memory` it is complete."""
         self.check_here()
         self._check_intact()
         content = {
             "step": self.step,
             "seeded": self.seeded,
             **self._description(),
-            "memory": [part.memory.copy() for part in self._parts],
             "key": np.array(self._key.words, dtype=np.uint64),
         }
         return {**content, "digest": state_digest(content)}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def state(self) -> dict[str, Any]:
+        """Everything needed to continue from here: plain numbers, text and arrays."""
+        content = {**self.head(), "coordinates": self._edges(), "memory": self.memory.copy()}
+        return {**content, "digest": state_digest(content)}
+
+    def restore(self, state: Mapping[str, Any], memory: Any = None) -> None:
         """Continue from a saved state; it has to come from a stream of the same description.
 
         Parameters
         ----------
         state
-            What `state()` returned, here or in another process.
+            What `state()` returned, here or in another process; or what `head()` returned.
+        memory
+            With a head: the memory of the coordinates that this stream holds. They may have been
+            shared out in another way when it was saved.
 
         Raises
         ------
         InvalidParameter
-            If the state is of another stream, was changed, or has generators that cannot draw. The
-            stream is not changed then.
+            If the state is of another stream, was changed, or has no key in it. The stream is not
+            changed then.
         """
-        self.prepared(state)()
+        self.prepared(state, memory)()
 
-    def prepared(self, state: Mapping[str, Any]) -> Callable[[], None]:
+    def prepared(self, state: Mapping[str, Any], memory: Any = None) -> Callable[[], None]:
         """`restore` in two parts: everything is checked now, and changed when the result is called.
 
         Callers that restore several things at once check all of them first.
         """
         self.check_here()
         try:
-            step, key, parts = self._read(state)
+            step, key, rows = self._read(state, memory)
             check_digest(state)
             seeded = bool(state["seeded"])
         except InvalidParameter:
@@ -193,24 +210,32 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
             raise InvalidParameter("state", "what `state()` returned", type(state)) from error
 
         def change() -> None:
-            self._step, self._key, self._parts, self._intact = step, key, parts, True
+            self._step, self._key, self._memory, self._intact = step, key, rows, True
             self._seeded = self._seeded or seeded
 
         return change
 
-    def _read(self, state: Mapping[str, Any]) -> tuple[int, Key, list[NoisePart]]:
-        for name, value in self._description().items():
+    def _read(self, state: Mapping[str, Any], memory: Any) -> tuple[int, Key, npt.NDArray[Any]]:
+        whole = memory is None
+        wanted = self._description() | ({"coordinates": self._edges()} if whole else {})
+        for name, value in wanted.items():
             theirs = state[name]
             if theirs != value:
                 raise InvalidParameter("state", f"of a stream with {name} {value}", theirs)
         step = operator.index(state["step"])
         if not 0 <= step <= self.steps:
             raise InvalidParameter("state", f"at a step in [0, {self.steps}]", step)
-        saved = zip(self._parts, state["memory"], strict=True)
-        parts = [part.with_memory(memory) for part, memory in saved]
-        if step and any(part.memory.size and not part.memory.any() for part in parts):
+        rows = np.array(state["memory"] if whole else memory)
+        same = (rows.shape, rows.dtype) == (self._memory.shape, self._memory.dtype)
+        if not (same and np.isfinite(rows).all()):
+            allowed = f"with memory of shape {self._memory.shape} and type {self._memory.dtype}"
+            raise InvalidParameter("state", allowed, (rows.shape, rows.dtype))
+        if step and rows.size and not rows[: min(step, len(rows))].any(axis=1).all():
             raise InvalidParameter("state", f"with the noise of {step} steps", "zeros")
-        return step, Key.restored(state["key"], like=self._key), parts
+        return step, Key.restored(state["key"], like=self._key), rows
+
+    def _edges(self) -> tuple[int, ...]:
+        return tuple(edge for one in self.coordinates for edge in one)
 
     def _description(self) -> dict[str, Any]:
         """What two streams must have in common to exchange states."""
@@ -218,7 +243,6 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
             "steps": self.steps,
             "scale": self.scale,
             "shape": self._whole_shape,
-            "coordinates": tuple(edge for one in self.coordinates for edge in one),
             "dtype": self.dtype.name,
             "recurrence": fingerprint(self._recurrence),
             "noise_memory": self.noise_memory,

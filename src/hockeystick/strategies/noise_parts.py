@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import Key
 from hockeystick.strategies.pieces import Group
 from hockeystick.strategies.recurrence import Recurrence
@@ -57,12 +56,3 @@ class NoisePart:
             total *= place.scale
             for inside, here in piece.held:
                 row[here] = total[inside]
-
-    def with_memory(self, memory: Any) -> NoisePart:
-        """The same part with the memory of a saved state."""
-        rows = np.array(memory)
-        same = (rows.shape, rows.dtype) == (self.memory.shape, self.memory.dtype)
-        if not (same and np.isfinite(rows).all()):
-            allowed = f"with memory of shape {self.memory.shape} and type {self.memory.dtype}"
-            raise InvalidParameter("state", allowed, (rows.shape, rows.dtype))
-        return NoisePart(self.group, rows)

@@ -48,6 +48,8 @@ def check_row(row: npt.NDArray[Any], dtype: np.dtype[Any], new: float) -> None:
     Where the inverse of C grows, a row is dominated by what earlier rows contribute, and in the
     end nothing else is left of it, nor is it finite.
     """
+    if not row.size:
+        return
     largest = max(float(row.max()), -float(row.min()))
     # A NaN in the row makes both NaN, and the comparison fail.
     if not (largest <= LARGEST_ENTRY[dtype.name] * new and math.isfinite(largest)):

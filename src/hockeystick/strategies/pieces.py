@@ -76,17 +76,18 @@ class Group:
 
 
 def checked_coordinates(coordinates: Coordinates | None, size: int) -> tuple[tuple[int, int], ...]:
-    """The ranges, everything by default; `InvalidParameter` unless in order and disjoint."""
+    """The ranges, everything by default; `InvalidParameter` unless in order and disjoint.
+
+    They may be empty: a process may hold nothing.
+    """
     if coordinates is None:
         return ((0, size),)
     try:
         ranges = tuple((operator.index(start), operator.index(stop)) for start, stop in coordinates)
     except (TypeError, ValueError):
-        ranges = ()
-    edges = [edge for one in ranges for edge in one]
-    inside = bool(edges) and edges[0] >= 0 and edges[-1] <= size
-    rising = all(a < b for a, b in ranges) and all(a <= b for a, b in pairwise(edges))
-    if not (inside and rising):
+        ranges = ((-1, -1),)
+    edges = [0, *(edge for one in ranges for edge in one), size]
+    if not all(a <= b for a, b in pairwise(edges)):
         allowed = f"ranges (start, stop) in [0, {size}], in order and disjoint"
         raise InvalidParameter("coordinates", allowed, coordinates)
     return ranges

@@ -10,16 +10,23 @@ import torch
 
 from hockeystick._process import SingleUse
 from hockeystick._states import MALFORMED
-from hockeystick._validate import positive
+from hockeystick._validate import positive, positive_integer
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
-from hockeystick.randomness import RandomSource
+from hockeystick.randomness import Key, RandomSource
+from hockeystick.strategies.pieces import Coordinates
 from hockeystick.torch.state_dicts import as_arrays, as_tensors
 
 __all__ = ["TorchNoiseStream"]
 
-# Types of parameters. Noise in a coarser type would be rounded to a few bits.
-TYPES = {torch.float32: "float32", torch.float64: "float64"}
+# The type of the noise for each type of parameters. In half precision it would be rounded to a few
+# bits; the sum of gradients and noise is rounded once, by the optimizer.
+TYPES = {
+    torch.bfloat16: torch.float32,
+    torch.float16: torch.float32,
+    torch.float32: torch.float32,
+    torch.float64: torch.float64,
+}
 
 
 class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
@@ -29,23 +36,36 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
     belongs on the *sum* of the clipped gradients, before any division. It ends after the plan's
     steps.
 
-    Drawn in double precision if a parameter has it, otherwise in single; other types are refused.
+    Drawn in double precision if a parameter has it, otherwise in single. The noise of parameters
+    in half precision is single precision: round it once, together with the sum.
     What `plan.noise` says about memory, states and floating point holds here too: a state reveals
     past and future noise, restoring an older one repeats noise, and a stream works only in the
     process that made it and cannot be copied or pickled.
+
+    Several processes that hold parts of one vector share a `Key`, and each says where its tensors
+    are in the whole (`coordinates`, `dimension`). What a coordinate gets does not depend on who
+    holds it. All of them pass a tensor for every parameter, if need be an empty one: whether a
+    parameter has double precision decides for all.
 
     Parameters
     ----------
     plan
         Steps and strategy.
     parameters
-        Tensors of float32 or float64; the noise has their shapes, types and devices.
+        Tensors of float16, bfloat16, float32 or float64; the noise has their shapes and devices.
     noise_multiplier
         The standard deviation of Z over the clip norm.
     max_grad_norm
         The clip norm.
     rng
         What `plan.noise` takes.
+    noise_memory
+        "rows" or "replay", as in `plan.noise`.
+    coordinates
+        Where the tensors are in the whole vector: a range (start, stop) for each of them, in order
+        and disjoint. By default they are all of it, one after the other.
+    dimension
+        The size of the whole vector; needed with `coordinates`.
 
     Examples
     --------
@@ -70,22 +90,45 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
         *,
         noise_multiplier: float,
         max_grad_norm: float,
-        rng: RandomSource = None,
+        rng: RandomSource | Key = None,
+        noise_memory: str = "rows",
+        coordinates: Coordinates | None = None,
+        dimension: int | None = None,
     ) -> None:
         if not isinstance(plan, Plan):
             raise InvalidParameter("plan", "a Plan", plan)
         scale = positive("noise_multiplier", noise_multiplier)
         scale *= positive("max_grad_norm", max_grad_norm)
-        self._like = [(p.shape, p.dtype, p.device) for p in parameters]
-        self._ends = [0, *accumulate(shape.numel() for shape, _, _ in self._like)]
-        if not self._ends[-1] > 0:
-            raise InvalidParameter("parameters", "one or more tensors", self._like)
-        for _, dtype, _ in self._like:
+        given = [(p.shape, p.dtype, p.device) for p in parameters]
+        for _, dtype, _ in given:
             if dtype not in TYPES:
-                raise InvalidParameter("parameters", "of type float32 or float64", dtype)
+                raise InvalidParameter("parameters", "of a floating-point type", dtype)
+        self._like = [(shape, TYPES[dtype], device) for shape, dtype, device in given]
+        self._ends = [0, *accumulate(shape.numel() for shape, _, _ in self._like)]
         wide = any(dtype == torch.float64 for _, dtype, _ in self._like)
-        name = TYPES[torch.float64 if wide else torch.float32]
-        self._rows = plan.noise(self._ends[-1], scale=scale, dtype=name, rng=rng)
+        self._rows = plan.noise(
+            self._whole(coordinates, dimension),
+            scale=scale,
+            dtype="float64" if wide else "float32",
+            rng=rng,
+            noise_memory=noise_memory,
+            coordinates=coordinates,
+        )
+
+    def _whole(self, coordinates: Coordinates | None, dimension: int | None) -> int:
+        """The size of the whole vector; `InvalidParameter` if the ranges are not the tensors'."""
+        if coordinates is None:
+            if dimension not in (None, self._ends[-1]):
+                raise InvalidParameter("dimension", f"{self._ends[-1]}, or coordinates", dimension)
+            if not self._ends[-1] > 0:
+                raise InvalidParameter("parameters", "one or more tensors", self._like)
+            return self._ends[-1]
+        sizes = [stop - start for start, stop in coordinates]
+        if sizes != [end - start for start, end in pairwise(self._ends)]:
+            raise InvalidParameter("coordinates", "a range for each tensor, of its size", sizes)
+        if dimension is None:
+            raise InvalidParameter("dimension", "the size of the whole vector", dimension)
+        return positive_integer("dimension", dimension)
 
     @property
     def step(self) -> int:
@@ -114,18 +157,36 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
             )
         ]
 
+    @property
+    def memory(self) -> torch.Tensor:
+        """What is remembered of the held coordinates: rows, and a column for each coordinate.
+
+        Not a copy: the next row changes it. Columns are in the order of the coordinates, so those
+        of several processes can be put together, or shared out in another way.
+        """
+        return torch.from_numpy(self._rows.memory)
+
+    def head(self) -> dict[str, Any]:
+        """The state without what depends on the coordinates; the same in all processes."""
+        state: dict[str, Any] = as_tensors(self._rows.head())
+        return state
+
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to continue from here, as `torch.save` and `torch.load` take it."""
         state: dict[str, Any] = as_tensors(self._rows.state())
         return state
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(
+        self, state: Mapping[str, Any], *, memory: torch.Tensor | None = None
+    ) -> None:
         """Continue from a saved state.
 
         Parameters
         ----------
         state
-            What `state_dict()` returned.
+            What `state_dict()` returned; or what `head()` returned.
+        memory
+            With a head: the memory of the coordinates that are held here.
 
         Raises
         ------
@@ -133,12 +194,14 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
             If the state is of another plan or model, or was changed. The stream is not changed
             then.
         """
-        self.prepared(state)()
+        self.prepared(state, memory=memory)()
 
-    def prepared(self, state: Mapping[str, Any]) -> Callable[[], None]:
+    def prepared(
+        self, state: Mapping[str, Any], *, memory: torch.Tensor | None = None
+    ) -> Callable[[], None]:
         """`load_state_dict` in two parts: everything is checked now, and changed by the result."""
         try:
-            saved = as_arrays(dict(state))
+            saved, rows = as_arrays(dict(state)), as_arrays(memory)
         except MALFORMED as error:
             raise InvalidParameter("state", "what `state_dict()` returned", type(state)) from error
-        return self._rows.prepared(saved)
+        return self._rows.prepared(saved, rows)
