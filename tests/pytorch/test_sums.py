@@ -12,7 +12,7 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 import hockeystick as hs
-from hockeystick.torch.progress import ClipLimit
+from hockeystick.torch.progress import ClipLimit, PhysicalBatch
 from hockeystick.torch.sums import per_example_norms, weighted_sum
 
 # Of double precision, rounded up.
@@ -35,7 +35,9 @@ def rows(kind: str, count: int, width: int) -> torch.Tensor:
 def clipped(gradients: torch.Tensor) -> torch.Tensor:
     """The sum at clip norm 1."""
     norms = per_example_norms([gradients])
-    return weighted_sum(gradients, ClipLimit(1.0).factors(norms, torch.arange(len(gradients))))
+    everyone = torch.arange(len(gradients))
+    batch = PhysicalBatch(0, everyone, first=True, last=True, counted=len(gradients))
+    return weighted_sum(gradients, ClipLimit(1.0).factors(norms, batch))
 
 
 @pytest.mark.parametrize("kind", ["equal", "cancelling", "huge", "random"])

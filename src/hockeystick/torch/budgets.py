@@ -9,14 +9,28 @@ import numpy as np
 import torch
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick.errors import InvalidParameter, PlanMismatch, shown
+from hockeystick.errors import (
+    BudgetExceeded,
+    HockeystickError,
+    InvalidParameter,
+    PlanMismatch,
+    shown,
+)
 from hockeystick.filters import Filter, Individual, Permit
 from hockeystick.torch.clipping import Clipping
-from hockeystick.torch.progress import ClipLimit
+from hockeystick.torch.progress import Budget, ClipLimit
+from hockeystick.torch.run_group import RunGroup
 from hockeystick.torch.sums import per_example_norms
 from hockeystick.training.filtered import describe_filter
 
-__all__ = ["DatasetNorms", "FilterBudget", "IndividualBudget", "Loss", "PlanBudget"]
+__all__ = [
+    "DatasetNorms",
+    "FilterBudget",
+    "GroupBudget",
+    "IndividualBudget",
+    "Loss",
+    "PlanBudget",
+]
 
 Loss = Callable[[torch.nn.Module, Any], torch.Tensor]
 # Examples whose gradients are held at a time by default: as many as a common batch.
@@ -78,6 +92,51 @@ class FilterBudget:
         """It is the same filter and has spent at least as much; a ledger keeps what was spent."""
         _check_same(_identity(self._filter), state)
         _check_remembered(self._filter.spent, state.get("spent"))
+
+
+class GroupBudget:
+    """Permits of the first rank, for all ranks: a step is charged once.
+
+    `own` is the budget that the first rank asks; the filters of other ranks are not charged.
+    """
+
+    def __init__(self, own: Budget, group: RunGroup) -> None:
+        self._own, self._group = own, group
+
+    def permit(self, step: int) -> ClipLimit:
+        """What the first rank is permitted."""
+        answer: dict[str, Any] = {}
+        if self._group.first:
+            try:
+                answer = {"clip": self._own.permit(step).clip}
+            except HockeystickError as error:
+                answer = {"refusal": str(error), "over": isinstance(error, BudgetExceeded)}
+        answer = self._group.of_first(answer)
+        if "clip" in answer:
+            return ClipLimit(answer["clip"])
+        raise (BudgetExceeded if answer["over"] else HockeystickError)(answer["refusal"])
+
+    def done(self) -> None:
+        """The first rank commits."""
+        if self._group.first:
+            self._own.done()
+
+    def state(self) -> dict[str, Any]:
+        """That of the first rank."""
+        found: dict[str, Any] = self._group.of_first(self._own.state())
+        return found
+
+    def check(self, state: dict[str, Any]) -> None:
+        """The first rank checks."""
+        refusal = None
+        if self._group.first:
+            try:
+                self._own.check(state)
+            except PlanMismatch as error:
+                refusal = str(error)
+        refusal = self._group.of_first(refusal)
+        if refusal is not None:
+            raise PlanMismatch(refusal)
 
 
 class IndividualBudget:

@@ -5,32 +5,48 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
+
+import torch
 
 from hockeystick._states import MALFORMED, state_digest
 from hockeystick.errors import InvalidParameter, PlanMismatch, shown
 from hockeystick.torch.batch_sampler import BatchSampler
+from hockeystick.torch.layouts import Layout
 from hockeystick.torch.noise_stream import TorchNoiseStream
 from hockeystick.torch.progress import Progress, RunSettings
+from hockeystick.torch.remembered_noise import memory_checksum, memory_of, memory_pieces
+from hockeystick.torch.run_group import agreed
 
 __all__ = ["RunCheckpoint"]
 
-PARTS = ("settings", "taken", "noise", "batches", "budget", "digest")
+# What changes the run to the saved one, and the checksum of this rank's remembered noise.
+Prepared = tuple[Callable[[], None], torch.Tensor]
+CHANGED = "The state of the run was changed after it was saved."
+
+PARTS = ("settings", "taken", "noise", "memory", "checksum", "batches", "budget", "digest")
 
 
 class RunCheckpoint:
-    """RunSettings, place in the batches, noise and spending, as of the last whole step."""
+    """RunSettings, place in the batches, noise and spending, as of the last whole step.
 
-    def __init__(self, progress: Progress, batches: BatchSampler) -> None:
-        self._progress, self._batches = progress, batches
+    The remembered noise is apart from the rest: of several ranks each has the part that it holds,
+    in pieces that know their place, so that another number of ranks can continue.
+    """
+
+    def __init__(self, progress: Progress, batches: BatchSampler, layout: Layout) -> None:
+        self._progress, self._batches, self._layout = progress, batches, layout
 
     def state(self, noise: TorchNoiseStream) -> dict[str, Any]:
         """Numbers, text and tensors."""
-        taken = self._progress.taken
+        taken, layout = self._progress.taken, self._layout
         content = {
             "settings": _described(self._progress.settings),
             "taken": taken,
-            "noise": noise.state_dict(),
+            "noise": noise.head(),
+            "memory": memory_pieces(noise.memory, layout.ranges),
+            "checksum": self._total(memory_checksum(noise.memory, layout.ranges)),
             "batches": self._batches.state_dict(position=taken),
             "budget": self._progress.budget.state(),
         }
@@ -49,6 +65,12 @@ class RunCheckpoint:
             raise PlanMismatch(
                 "The state has no noise and no batches in it: it was not saved by a private run."
             )
+        change, checksum = agreed(self._layout.group, partial(self._checked, state, noise))
+        if state["checksum"] != self._total(checksum):
+            raise PlanMismatch(CHANGED)
+        return change
+
+    def _checked(self, state: Mapping[str, Any], noise: TorchNoiseStream) -> Prepared:
         try:
             return self._prepared(state, noise)
         except PlanMismatch:
@@ -61,7 +83,7 @@ class RunCheckpoint:
                 f"{', '.join(PARTS)} are expected in it, each as it was saved."
             ) from error
 
-    def _prepared(self, state: Mapping[str, Any], noise: TorchNoiseStream) -> Callable[[], None]:
+    def _prepared(self, state: Mapping[str, Any], noise: TorchNoiseStream) -> Prepared:
         for name, value in _described(self._progress.settings).items():
             theirs = state["settings"][name]
             if type(theirs) is not type(value) or theirs != value:
@@ -79,10 +101,11 @@ class RunCheckpoint:
                 "noise of the steps between would be used twice."
             )
         self._progress.budget.check(dict(state["budget"]))
-        if state["digest"] != _digest(state):
-            raise PlanMismatch("The state of the run was changed after it was saved.")
+        memory = memory_of(state["memory"], self._layout.ranges, like=noise.memory)
         change_batches = self._batches.prepared(state["batches"])
-        change_noise = noise.prepared(state["noise"])
+        change_noise = noise.prepared(state["noise"], memory=memory)
+        if state["digest"] != _digest(state):
+            raise PlanMismatch(CHANGED)
 
         def change() -> None:
             change_batches()
@@ -92,7 +115,11 @@ class RunCheckpoint:
             seeded = self._progress.settings.seeded or noise.seeded or self._batches.seeded
             self._progress.settings = replace(self._progress.settings, seeded=seeded)
 
-        return change
+        return change, memory_checksum(memory, self._layout.ranges)
+
+    def _total(self, checksum: torch.Tensor) -> list[int]:
+        group = self._layout.group
+        return [int(one) for one in (checksum if group is None else group.total(checksum))]
 
 
 def _described(settings: RunSettings) -> dict[str, Any]:
@@ -103,6 +130,6 @@ def _described(settings: RunSettings) -> dict[str, Any]:
 
 
 def _digest(state: Mapping[str, Any]) -> str:
-    """Of all parts; noise and batches have digests of their own contents."""
+    """Of all parts; noise and batches have digests of their own, and memory has the checksum."""
     own = {name: state[name]["digest"] for name in ("noise", "batches")}
-    return state_digest({**state, **own})
+    return state_digest({**state, **own, "memory": None})

@@ -1,4 +1,4 @@
-"""What make_private refuses: models, optimizers, layers that mix examples, a second rank."""
+"""What make_private refuses: models, optimizers, layers that mix examples."""
 
 from __future__ import annotations
 
@@ -8,24 +8,37 @@ from opacus.grad_sample import GradSampleModule
 from opacus.optimizers import DPOptimizer
 from opacus.validators import ModuleValidator
 from torch import nn
-from torch.distributed.distributed_c10d import _get_default_store
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.instancenorm import _InstanceNorm
 from torch.nn.parallel import DataParallel, DistributedDataParallel
 from torch.nn.parameter import UninitializedParameter
 
 from hockeystick.errors import InvalidParameter, PlanMismatch
-from hockeystick.torch.optimizer import PlanOptimizer, trained_parameters
+from hockeystick.filters import Filter, Individual
+from hockeystick.torch.layer_types import layer_type
+from hockeystick.torch.layouts import Layout
+from hockeystick.torch.optimizer import PlanOptimizer
+from hockeystick.torch.original_optimizer import trained_parameters
+from hockeystick.torch.run_group import in_group
 
-__all__ = ["GroupClaim", "checked_parameters", "free_optimizer"]
+__all__ = [
+    "GroupClaim",
+    "check_several_ranks",
+    "checked_parameters",
+    "free_optimizer",
+    "unwrapped",
+]
 
-# Where in the group's store the first rank that makes a run writes its number.
-KEY = "hockeystick/rank of the private run"
 # The way out for layers that Opacus can replace.
 FIX = (
     "model = opacus.validators.ModuleValidator.fix(model) replaces them, before the optimizer is "
     "made; see docs/training.md, What is refused"
 )
+
+
+def unwrapped(model: torch.nn.Module) -> torch.nn.Module:
+    """The module in `DistributedDataParallel`, whose own exchange of gradients is not used."""
+    return model.module if isinstance(model, DistributedDataParallel) else model
 
 
 def checked_parameters(
@@ -91,7 +104,7 @@ def _refuse_unsupported_layers(model: nn.Module) -> None:
         raise InvalidParameter("model", allowed, f"{type(model).__name__} in evaluation mode")
     for name, layer in model.named_modules():
         trained = [p for p in layer.parameters(recurse=False) if p.requires_grad]
-        validator = ModuleValidator.VALIDATORS.get(type(layer))
+        validator = ModuleValidator.VALIDATORS.get(layer_type(layer))
         if validator is not None and validator(layer):
             allowed = f"without layers that have no gradients of single examples ({FIX})"
             raise InvalidParameter("model", allowed, _named(name, layer))
@@ -109,42 +122,57 @@ def _refuse_unsupported_layers(model: nn.Module) -> None:
 
 
 def _named(name: str, layer: nn.Module) -> str:
-    return f"{name or 'the model'}: {type(layer).__name__}"
+    return f"{name or 'the model'}: {layer_type(layer).__name__}"
 
 
 def _refuse_parallel_modules(model: nn.Module) -> None:
-    """`InvalidParameter` for wrappers that exchange gradients before they are clipped."""
+    """`InvalidParameter` for wrappers inside that exchange gradients before they are clipped."""
+    from torch.distributed.fsdp import FullyShardedDataParallel
+
+    wrappers = (DataParallel, DistributedDataParallel, FullyShardedDataParallel)
     for name, module in model.named_modules():
-        if isinstance(module, (DataParallel, DistributedDataParallel)):
+        if isinstance(module, wrappers):
             raise InvalidParameter(
                 "model",
-                "the module itself: a run is made in one process, and a parallel wrapper would "
-                "exchange gradients that are not clipped",
+                "the module itself, all of it in DistributedDataParallel, or sharded by "
+                "fully_shard: another parallel wrapper would exchange gradients that are not "
+                "clipped",
                 f"{name or 'the model'}: {type(module).__name__}",
             )
 
 
-class GroupClaim:
-    """Makes one rank the owner of the run; called in each step, as a group may be made later."""
+def check_several_ranks(
+    model: nn.Module, layout: Layout, privacy_filter: Filter | Individual | None
+) -> None:
+    """`InvalidParameter` for what one process can do, and several cannot."""
+    if layout.group is None:
+        return
+    if isinstance(privacy_filter, Individual):
+        allowed = (
+            "one budget for all examples in a process group: the norms of all gradients, which "
+            "Individual needs before each step, are computed by a single process"
+        )
+        raise InvalidParameter("filter", allowed, privacy_filter)
+    if not layout.sharded:
+        return
+    for name, layer in model.named_modules():
+        trained = any(p.requires_grad for p in layer.parameters(recurse=False))
+        if trained and layer_type(layer) not in GradSampleModule.GRAD_SAMPLERS:
+            allowed = (
+                "of layers for which Opacus has a rule for gradients of examples, if it is "
+                "sharded (opacus.grad_sample.register_grad_sampler adds one)"
+            )
+            raise InvalidParameter("model", allowed, _named(name, layer))
 
-    def __init__(self) -> None:
-        self._claimed: object = None
+
+class GroupClaim:
+    """Refuses a run that was made alone and finds itself in a process group later."""
 
     def __call__(self) -> None:
-        """`PlanMismatch` on every rank but the first that makes a run; nothing without a group.
-
-        Each rank would draw batches and noise of its own: several runs on the same data, of which
-        one is accounted.
-        """
-        if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1:
-            return
-        if self._claimed is dist.group.WORLD:
-            return
-        own = str(dist.get_rank())
-        owner = _get_default_store().compare_set(KEY, "", own).decode()
-        if owner != own:
+        """`PlanMismatch`: every rank would have a run of its own on the same data."""
+        if in_group() and dist.get_world_size() > 1:
             raise PlanMismatch(
-                f"A run is made in one process, and rank {owner} of this process group has made "
-                f"one; rank {own} would make another on the same data, which is not accounted."
+                "The run was made before the process group: each rank would make a run of its own "
+                "on the same data, which is not accounted; call init_process_group before "
+                "make_private, on all ranks."
             )
-        self._claimed = dist.group.WORLD

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
 import torch
 
-from hockeystick.errors import PlanMismatch
+from hockeystick.errors import HockeystickError, PlanMismatch
 from hockeystick.torch.per_sample_module import PerSampleModule, forget_gradients
 from hockeystick.torch.progress import ClipLimit, PhysicalBatch
 from hockeystick.torch.sums import per_example_norms, weighted_sum
 
-__all__ = ["Clipping", "Contribution", "PerSampleClipping", "backward", "refuse_counts"]
+__all__ = [
+    "Clipping",
+    "Contribution",
+    "PerSampleClipping",
+    "as_mismatch",
+    "backward",
+    "refuse_counts",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +59,7 @@ class Clipping(Protocol):
 class PerSampleClipping:
     """Gradients of all examples are held at once, then clipped and summed."""
 
-    def __init__(self, model: torch.nn.Module, *, clip: float) -> None:
+    def __init__(self, model: torch.nn.Module) -> None:
         self.model = PerSampleModule(model)
 
     def clipped(
@@ -70,7 +78,7 @@ class PerSampleClipping:
             counts = {names[id(p)]: len(g) for p, g in zip(parameters, rows, strict=True)}
             refuse_counts(counts, physical_batch)
         norms = per_example_norms(rows)
-        factors = limit.factors(norms, physical_batch.indices)
+        factors = limit.factors(norms, physical_batch)
         kept = [g[list(keep)].clone() for g in rows]
         finite = torch.isfinite(norms)
         if not finite.all():
@@ -131,3 +139,17 @@ def _of_examples(parameter: torch.Tensor, size: int) -> torch.Tensor:
         "to be called once for every batch (under torch.no_grad() as often as you like), and its "
         "parameters may only be used in their own layers."
     )
+
+
+@contextmanager
+def as_mismatch() -> Iterator[None]:
+    """Turns errors of layers that Opacus or PyTorch cannot handle into a `PlanMismatch`."""
+    try:
+        yield
+    except (HockeystickError, MemoryError):
+        raise
+    except Exception as error:
+        raise PlanMismatch(
+            "The gradients of single examples could not be computed "
+            f"({type(error).__name__}: {' '.join(str(error).split())[:200]})."
+        ) from error

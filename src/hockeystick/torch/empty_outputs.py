@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Self
 
-__all__ = ["EmptyOutput"]
+__all__ = ["EmptyOutput", "nothing_like"]
 
 
 class EmptyOutput:
@@ -72,3 +72,12 @@ class EmptyOutput:
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _same
     __truediv__ = __rtruediv__ = __pow__ = __matmul__ = __rmatmul__ = _same
     __neg__ = __abs__ = __lt__ = __le__ = __gt__ = __ge__ = _same
+
+
+def nothing_like(output: Any) -> Any:
+    """The same tuple, list or dictionary without anything in it: a loop may unpack it."""
+    if isinstance(output, dict) and type(output) is dict:
+        return {name: nothing_like(part) for name, part in output.items()}
+    if type(output) in (tuple, list):
+        return type(output)(nothing_like(part) for part in output)
+    return EmptyOutput()

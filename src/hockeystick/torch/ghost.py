@@ -16,21 +16,25 @@ from hockeystick.torch.layer_gradients import (
     LayerGradients,
     layer_gradients,
 )
+from hockeystick.torch.layer_types import layer_type
+from hockeystick.torch.layouts import Layout, zero_sum
 from hockeystick.torch.per_sample_module import PerSampleModule, forget_gradients
 from hockeystick.torch.progress import ClipLimit, PhysicalBatch
 
 __all__ = ["GhostClipping"]
 
-# How far, relatively, norms may be below those of the gradients themselves, which are rounded in
-# single precision.
-NORM_ERROR = 1e-3
+# How far, relatively, norms may be below those of the gradients themselves, which are rounded to
+# the type of the parameters: a few units in the last place.
+NORM_ERROR = {torch.bfloat16: 2e-2, torch.float16: 2e-2}
+NORM_ERROR_OTHERS = 1e-3
 
 
 class GhostModule(PerSampleModule):
     """Opacus' module, which here keeps the inputs and output gradients of each layer."""
 
-    def __init__(self, model: torch.nn.Module) -> None:
+    def __init__(self, model: torch.nn.Module, *, formed: bool = False) -> None:
         super().__init__(model)
+        self._formed = formed
         self.layer_calls: list[LayerCall] = []
 
     def capture_backprops_hook(
@@ -55,7 +59,10 @@ class GhostModule(PerSampleModule):
         by_layer: dict[torch.nn.Module, list[LayerCall]] = {}
         for call in calls:
             by_layer.setdefault(call.layer, []).append(call)
-        return [layer_gradients(some, self._sampler(layer)) for layer, some in by_layer.items()]
+        return [
+            layer_gradients(some, self._sampler(layer), formed=self._formed)
+            for layer, some in by_layer.items()
+        ]
 
     def take_rows(self, parameters: list[torch.Tensor]) -> list[torch.Tensor]:
         """The gradients of single examples after all, for a few examples."""
@@ -68,10 +75,15 @@ class GhostModule(PerSampleModule):
                     found[parameter] = own.new_zeros((call.examples, *parameter.shape))
                 found[parameter][: len(own)] += own
         examples = calls[0].examples if calls else 0
-        return [found.get(p, p.new_zeros((examples, *p.shape))).detach() for p in parameters]
+        return [
+            found[p].detach()
+            if p in found
+            else torch.zeros((examples, *p.shape), dtype=p.dtype, device=p.device)
+            for p in parameters
+        ]
 
     def _sampler(self, layer: torch.nn.Module) -> Any:
-        return self.GRAD_SAMPLERS.get(type(layer), ft_compute_per_sample_gradient)
+        return self.GRAD_SAMPLERS.get(layer_type(layer), ft_compute_per_sample_gradient)
 
 
 class GhostClipping:
@@ -80,10 +92,13 @@ class GhostClipping:
     Those of linear layers and embeddings are never formed [Li21]. The sum is that of per-sample
     clipping, up to rounding; under autocast Opacus rounds per-example gradients to half precision,
     and ghost clipping does not.
+
+    `formed`: those of every layer are formed, still one layer at a time. So "per-sample" clipping
+    is done where parameters are sharded and no rank has room for the gradients of all layers.
     """
 
-    def __init__(self, model: torch.nn.Module, *, clip: float) -> None:
-        self.model = GhostModule(model)
+    def __init__(self, model: torch.nn.Module, layout: Layout, *, formed: bool = False) -> None:
+        self.model, self._layout = GhostModule(model, formed=formed), layout
 
     def clipped(
         self,
@@ -107,17 +122,34 @@ class GhostClipping:
             refuse_counts({names[call.layer]: call.examples for call in calls}, physical_batch)
         kept = _some(self.model.layer_calls, keep)
         layers = self.model.take_layers()
-        squares = _collected([layer.squares() for layer in layers])
+        own = [layer.squares() for layer in layers]
+        squares = _collected(own)
         _check_used(used, squares)
         total = sum(squares[p].cpu() for p in parameters if p in squares)
         norms = torch.as_tensor(total, dtype=torch.float64).expand(physical_batch.size).sqrt()
-        factors = limit.factors(norms, physical_batch.indices)
-        sums = _collected([layer.weighted(factors) for layer in layers])
+        factors = limit.factors(norms, physical_batch)
+        layer_of = {p: layer for layer, some in zip(layers, own, strict=True) for p in some}
+        sums = self._sums(parameters, layer_of, factors)
         self.model.layer_calls = kept
-        rows = self.model.take_rows(parameters) if keep else []
-        return Contribution(
-            [sums[p].to(p.device) if p in sums else _zeros(p) for p in parameters], rows
-        )
+        return Contribution(sums, self.model.take_rows(parameters) if keep else [])
+
+    def _sums(
+        self,
+        parameters: list[torch.Tensor],
+        layer_of: dict[torch.Tensor, LayerGradients],
+        factors: torch.Tensor,
+    ) -> list[torch.Tensor]:
+        """Clipped sums; of one layer at a time where ranks exchange them."""
+        waiting: dict[torch.Tensor, torch.Tensor] = {}
+        found = []
+        for number, parameter in enumerate(parameters):
+            if parameter in layer_of and parameter not in waiting:
+                waiting.update(layer_of[parameter].weighted(factors))
+            total = waiting.pop(parameter, None)
+            if total is None:
+                total = zero_sum(parameter.numel(), parameter.device)
+            found.append(self._layout.scattered(number, total.to(parameter.device)))
+        return found
 
     def gradients(self, losses: torch.Tensor, parameters: list[torch.Tensor]) -> list[torch.Tensor]:
         """The gradients themselves; `PlanMismatch` if the norms are others than theirs."""
@@ -130,9 +162,8 @@ class GhostClipping:
         norms = [torch.linalg.vector_norm(own.double().flatten(1), dim=1) for own in rows]
         size = torch.linalg.vector_norm(torch.stack(norms), dim=0)
         for parameter, norm in zip(parameters, norms, strict=True):
-            if parameter in squares and bool(
-                (squares[parameter].sqrt() < norm - NORM_ERROR * size).any()
-            ):
+            error = NORM_ERROR.get(parameter.dtype, NORM_ERROR_OTHERS) * size
+            if parameter in squares and bool((squares[parameter].sqrt() < norm - error).any()):
                 raise PlanMismatch(
                     "The norms that ghost clipping computes are smaller than those of the "
                     'gradients; use clipping="per-sample".'
@@ -189,7 +220,3 @@ def _check_used(used: set[torch.Tensor], known: dict[torch.Tensor, torch.Tensor]
             "A parameter was used outside of its own layer, or its layer was called without the "
             "run's model, so that its gradient for single examples is not known."
         )
-
-
-def _zeros(parameter: torch.Tensor) -> torch.Tensor:
-    return torch.zeros(parameter.numel(), dtype=torch.float64, device=parameter.device)

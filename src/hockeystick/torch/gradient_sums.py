@@ -8,13 +8,14 @@ from typing import Any
 
 import torch
 
-from hockeystick.errors import HockeystickError, PlanMismatch
-from hockeystick.torch.clipping import Clipping
-from hockeystick.torch.empty_outputs import EmptyOutput
+from hockeystick.errors import PlanMismatch
+from hockeystick.torch.clipping import Clipping, as_mismatch
+from hockeystick.torch.empty_outputs import EmptyOutput, nothing_like
+from hockeystick.torch.layouts import Layout
 from hockeystick.torch.model_state import ChangeDetector, ModelState
 from hockeystick.torch.per_sample_module import forget_activations, forget_gradients
 from hockeystick.torch.probe import IndependenceProbe
-from hockeystick.torch.probe_outcomes import PassResult, ProbeReport
+from hockeystick.torch.probe_outcomes import PassResult, ProbeReport, joint_report
 from hockeystick.torch.progress import PhysicalBatch, Progress
 from hockeystick.torch.recording import Recording
 from hockeystick.torch.replay import LossReplay, ProbeExamples, RecollatedBatch
@@ -39,10 +40,11 @@ class GradientSums:
         parameters: list[torch.Tensor],
         progress: Progress,
         claim: Callable[[], None],
+        layout: Layout,
     ) -> None:
         self._clipping, self._parameters, self._progress = clipping, parameters, progress
-        self._claim = claim
-        self._change_detector = ChangeDetector(clipping.model._module)
+        self._claim, self._layout = claim, layout
+        self._change_detector = ChangeDetector(clipping.model._module, in_place=layout.sharded)
         self._probe = IndependenceProbe(clipping, parameters)
         self._module: torch.nn.Module = clipping.model._module
         self._loaded: RecollatedBatch | None = None
@@ -56,6 +58,7 @@ class GradientSums:
         self._next_probe = 1
         self._refusal: PlanMismatch | None = None
         self._report: ProbeReport | None = None
+        self._probe_rows: list[torch.Tensor] = []
         # What an earlier run or another training left there does not belong to this run.
         forget_gradients(clipping.model)
         clipping.model.observer = self._call
@@ -95,10 +98,10 @@ class GradientSums:
             return forward(*arguments, **options)
         if batch.size == 0 and torch.is_grad_enabled():
             return self._nothing
-        with model.of_examples(batch.size, probing=recording is not None):
+        with model.of_examples(batch.size, probing=recording is not None), self._passes():
             output = forward(*arguments, **options)
         if torch.is_grad_enabled():
-            self._nothing = _nothing_like(output)
+            self._nothing = nothing_like(output)
         return output if recording is None else recording.record(arguments, options, output)
 
     def recording(self) -> Recording | None:
@@ -115,6 +118,16 @@ class GradientSums:
         self, losses: torch.Tensor, loss_replay: LossReplay | None, of: PhysicalBatch
     ) -> None:
         """The backward pass of the current batch; `PlanMismatch` for another, or a second pass."""
+        with self.telling_other_ranks(waiting=not self._layout.sharded):
+            probed = self._clipped_sums(losses, loss_replay, of)
+        if probed is not None:
+            self._run_probe(probed, batch=PassResult(losses.detach(), self._probe_rows, {}))
+            self._probe_rows = []
+
+    def _clipped_sums(
+        self, losses: torch.Tensor, loss_replay: LossReplay | None, of: PhysicalBatch
+    ) -> ProbeExamples | None:
+        """Keeps the sums for the step; returns the examples to probe, if a probe is due."""
         physical_batch, limit = self._progress.current()
         if of is not physical_batch:
             raise PlanMismatch(
@@ -131,7 +144,7 @@ class GradientSums:
             )
         self._refuse_other_gradients()
         if physical_batch.size == 0:
-            return
+            return None
         if not self._clipping.model.training:
             raise PlanMismatch(
                 "The model is in evaluation mode, in which gradients of single examples are not "
@@ -144,30 +157,75 @@ class GradientSums:
             assert self._loaded is not None
             probed = ProbeExamples(self._recording, loss_replay, self._loaded)
         rows = [] if probed is None else probed.rows
-        with _as_mismatch():
+        with as_mismatch(), self._passes():
             found = self._clipping.clipped(
                 losses, self._parameters, physical_batch, limit, keep=rows
             )
         forget_activations(self._clipping.model)
-        if probed is not None:
-            self._run_probe(probed, batch=PassResult(losses.detach(), found.rows, {}))
-        self._ready = (physical_batch, found.sums)
+        self._ready, self._probe_rows = (physical_batch, found.sums), found.rows
+        return probed
 
     def _run_probe(self, probed: ProbeExamples, *, batch: PassResult | None) -> ProbeReport:
         step, initial = self._progress.taken + 1, self._initial
         assert initial is not None
         if self._recording is not None:
             self._recording.close()
+        if self._layout.group is not None:
+            self._layout.group.check()
+        found: ProbeReport | PlanMismatch
         try:
-            with _as_mismatch():
-                report = self._probe(probed, batch=batch, initial=initial, step=step)
+            with as_mismatch(), self._layout.whole(self._module):
+                found = self._probe(probed, batch=batch, initial=initial, step=step)
         except PlanMismatch as refusal:
-            self._refusal = refusal
-            raise
+            found = refusal
+        report = self._of_all_ranks(found)
         self._change_detector.hold_buffers(except_for=report.changing_buffers)
         self._report, self._probed, self._recording = report, probed, None
         self._next_probe = PROBE_FACTOR * step
         return report
+
+    def _of_all_ranks(self, found: ProbeReport | PlanMismatch) -> ProbeReport:
+        """One report of all ranks; `PlanMismatch` on all of them if one refuses."""
+        if self._layout.group is None:
+            outcomes = [found]
+        else:
+            outcomes = [
+                outcome if isinstance(outcome, ProbeReport) else PlanMismatch(outcome)
+                for outcome in self._layout.group.of_all(
+                    found
+                    if isinstance(found, ProbeReport)
+                    else f"On rank {self._layout.group.rank}: {found}"
+                )
+            ]
+        for outcome in outcomes:
+            if isinstance(outcome, PlanMismatch):
+                self._refusal = outcome
+                raise outcome
+        return joint_report([outcome for outcome in outcomes if isinstance(outcome, ProbeReport)])
+
+    @contextmanager
+    def telling_other_ranks(self, *, waiting: bool = True) -> Iterator[None]:
+        """Whatever goes wrong inside ends the run on all ranks.
+
+        `waiting`: they exchange nothing else before they ask for it.
+        """
+        try:
+            yield
+        except Exception as error:
+            if self._layout.group is not None:
+                self._layout.group.end(error, tell=waiting)
+            raise
+
+    @contextmanager
+    def _passes(self) -> Iterator[None]:
+        """Passes of a sharded model exchange parameters: one sentence if a rank is gone."""
+        try:
+            yield
+        except RuntimeError as error:
+            group = self._layout.group
+            if group is None or not self._layout.sharded or not group.is_loss(error):
+                raise
+            group.lost(error)
 
     def take(self, physical_batch: PhysicalBatch) -> list[torch.Tensor]:
         """The sums of the batch, for the optimizer's step."""
@@ -176,10 +234,7 @@ class GradientSums:
         self._refuse_other_gradients()
         ready, self._ready = self._ready, None
         if physical_batch.size == 0:
-            return [
-                torch.zeros(p.numel(), dtype=torch.float64, device=p.device)
-                for p in self._parameters
-            ]
+            return self._layout.zeros()
         if ready is None or ready[0] is not physical_batch:
             raise PlanMismatch(
                 "There is no clipped gradient of this batch; compute the loss with "
@@ -231,29 +286,6 @@ class GradientSums:
                     "A parameter has a gradient that does not come from run.loss(...): it is not "
                     "clipped and has no noise; compute every loss with a criterion of the run."
                 )
-
-
-@contextmanager
-def _as_mismatch() -> Iterator[None]:
-    """Turns errors of layers that Opacus or PyTorch cannot handle into a `PlanMismatch`."""
-    try:
-        yield
-    except (HockeystickError, MemoryError):
-        raise
-    except Exception as error:
-        raise PlanMismatch(
-            "The gradients of single examples could not be computed "
-            f"({type(error).__name__}: {' '.join(str(error).split())[:200]})."
-        ) from error
-
-
-def _nothing_like(output: Any) -> Any:
-    """The same tuple, list or dictionary without anything in it: a loop may unpack it."""
-    if isinstance(output, dict) and type(output) is dict:
-        return {name: _nothing_like(part) for name, part in output.items()}
-    if type(output) in (tuple, list):
-        return type(output)(_nothing_like(part) for part in output)
-    return EmptyOutput()
 
 
 def _identity(gradient: torch.Tensor | None) -> tuple[int, int] | None:

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import torch
 from torch import nn
 
+from hockeystick.torch.layer_types import layer_type
 from hockeystick.torch.sums import squared_norms, weighted_sum
 
 __all__ = ["MOST_EXAMPLES", "LayerCall", "LayerGradients", "layer_gradients"]
@@ -55,12 +56,14 @@ class LayerGradients(Protocol):
         """For each parameter the sum of factor times gradient, flat; 0 leaves an example out."""
 
 
-def layer_gradients(calls: Sequence[LayerCall], sampler: Sampler) -> LayerGradients:
-    """The cheapest way for the layer; in general its per-example gradients are formed."""
+def layer_gradients(
+    calls: Sequence[LayerCall], sampler: Sampler, *, formed: bool = False
+) -> LayerGradients:
+    """The cheapest way for the layer; gradients of examples are formed if need be, or wanted."""
     first = calls[0]
-    if len(calls) == 1 and type(first.layer) is nn.Linear:
+    if len(calls) == 1 and layer_type(first.layer) is nn.Linear and not formed:
         return _Linear(first)
-    if len(calls) == 1 and type(first.layer) is nn.Embedding:
+    if len(calls) == 1 and layer_type(first.layer) is nn.Embedding and not formed:
         return _Embedding(first)
     return _Formed(calls, sampler)
 

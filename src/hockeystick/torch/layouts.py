@@ -7,15 +7,13 @@ and remembers the noise of that part only, and all parts together are the noise 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import accumulate, pairwise
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 from torch import nn
-from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.tensor import DTensor, Shard
 
 from hockeystick.torch.run_group import RunGroup
 
@@ -31,18 +29,27 @@ class Layout(Protocol):
     ----------
     group
         The ranks of the run; None in a single process.
+    sharded
+        Whether parameters are sharded, so that passes of the model exchange them.
     ranges
         The coordinates that are held, for each tensor of `held` one range; it may be empty.
     """
 
-    group: RunGroup | None
+    sharded: bool
     ranges: Ranges
 
-    def scattered(self, sums: dict[int, torch.Tensor]) -> dict[int, torch.Tensor]:
-        """What is kept of the sums of some parameters, by their number, as soon as they are there.
+    @property
+    def group(self) -> RunGroup | None:
+        """The ranks of the run."""
 
-        Called with the same parameters by all ranks.
+    def scattered(self, number: int, total: torch.Tensor) -> torch.Tensor:
+        """What is kept of the sum of one parameter, given by its number.
+
+        Called for the same parameters in the same order by all ranks.
         """
+
+    def like(self) -> list[torch.Tensor]:
+        """Tensors of the shapes, types and devices of what is held."""
 
     def zeros(self) -> list[torch.Tensor]:
         """What is kept of the sums of an empty batch."""
@@ -52,12 +59,6 @@ class Layout(Protocol):
 
     def gradients(self, released: list[torch.Tensor]) -> list[torch.Tensor]:
         """From what was released of the held parts to a gradient for each parameter."""
-
-    def saved(self, memory: torch.Tensor) -> list[torch.Tensor]:
-        """Rows of held coordinates as tensors that know their place among all ranks."""
-
-    def restored(self, saved: Sequence[torch.Tensor]) -> torch.Tensor:
-        """The rows of held coordinates."""
 
     @contextmanager
     def whole(self, model: nn.Module) -> Iterator[None]:
@@ -69,15 +70,20 @@ class WholeLayout:
     """One process, which holds everything."""
 
     group: RunGroup | None = None
+    sharded = False
 
     def __init__(self, parameters: list[torch.Tensor]) -> None:
         self._parameters = parameters
         self._ends = [0, *accumulate(p.numel() for p in parameters)]
         self.ranges: Ranges = list(pairwise(self._ends))
 
-    def scattered(self, sums: dict[int, torch.Tensor]) -> dict[int, torch.Tensor]:
-        """All of them."""
-        return sums
+    def scattered(self, number: int, total: torch.Tensor) -> torch.Tensor:
+        """All of it."""
+        return total
+
+    def like(self) -> list[torch.Tensor]:
+        """The parameters."""
+        return self._parameters
 
     def zeros(self) -> list[torch.Tensor]:
         """For each parameter."""
@@ -90,15 +96,6 @@ class WholeLayout:
     def gradients(self, released: list[torch.Tensor]) -> list[torch.Tensor]:
         """In the shapes and types of the parameters: this is the only rounding."""
         return [r.view_as(p).to(p) for r, p in zip(released, self._parameters, strict=True)]
-
-    def saved(self, memory: torch.Tensor) -> list[torch.Tensor]:
-        """The rows themselves."""
-        return [memory]
-
-    def restored(self, saved: Sequence[torch.Tensor]) -> torch.Tensor:
-        """The rows themselves."""
-        (memory,) = saved
-        return memory
 
     @contextmanager
     def whole(self, model: nn.Module) -> Iterator[None]:
@@ -122,8 +119,13 @@ class ReplicatedLayout(WholeLayout):
         self._length = -(-self._size // group.size)
         start = min(group.rank * self._length, self._size)
         self.ranges = [(start, min(start + self._length, self._size))]
-        device = parameters[0].device
-        self._mesh = DeviceMesh.from_group(torch.distributed.group.WORLD, device.type)
+        self._device = parameters[0].device
+        self._wide = any(p.dtype == torch.float64 for p in parameters)
+
+    def like(self) -> list[torch.Tensor]:
+        """One vector, in double precision if a parameter has it."""
+        (start, stop), dtype = self.ranges[0], torch.float64 if self._wide else torch.float32
+        return [torch.empty(stop - start, dtype=dtype, device=self._device)]
 
     def held(self, sums: list[torch.Tensor]) -> list[torch.Tensor]:
         """The sum over the ranks of this rank's part."""
@@ -134,28 +136,12 @@ class ReplicatedLayout(WholeLayout):
 
     def gradients(self, released: list[torch.Tensor]) -> list[torch.Tensor]:
         """The released parts of all ranks, in the shapes and types of the parameters."""
-        wide = any(p.dtype == torch.float64 for p in self._parameters)
-        part = released[0].new_zeros(self._length, dtype=torch.float64 if wide else torch.float32)
+        dtype = torch.float64 if self._wide else torch.float32
+        part = released[0].new_zeros(self._length, dtype=dtype)
         part[: len(released[0])] = released[0]
         everything = self.group.joined(part)
         parts = [everything[start:end] for start, end in pairwise(self._ends)]
         return super().gradients(parts)
-
-    def saved(self, memory: torch.Tensor) -> list[torch.Tensor]:
-        """One tensor of all coordinates, sharded over the ranks."""
-        shape = torch.Size((len(memory), self._size))
-        local = memory.contiguous()
-        return [
-            DTensor.from_local(
-                local, self._mesh, [Shard(1)], run_check=False, shape=shape, stride=(shape[1], 1)
-            )
-        ]
-
-    def restored(self, saved: Sequence[Any]) -> torch.Tensor:
-        """This rank's part of it."""
-        (memory,) = saved
-        local: torch.Tensor = memory.to_local()
-        return local
 
 
 def zero_sum(length: int, device: torch.device) -> torch.Tensor:

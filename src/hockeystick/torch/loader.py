@@ -12,10 +12,12 @@ import torch
 from torch.utils.data import DataLoader, Sampler, default_collate
 
 from hockeystick.errors import InvalidParameter, PlanMismatch
+from hockeystick.schemes import Indices
 from hockeystick.torch.batch_sampler import BatchSampler
 from hockeystick.torch.optimizer import PlanOptimizer
 from hockeystick.torch.progress import PhysicalBatch, Progress
 from hockeystick.torch.replay import RecollatedBatch
+from hockeystick.torch.run_group import RunGroup
 
 __all__ = ["Collate", "PhysicalBatchSampler", "PlanLoader", "check_options", "examples_of"]
 
@@ -26,11 +28,22 @@ DECIDED = ("batch_size", "shuffle", "sampler", "batch_sampler", "drop_last", "in
 class PhysicalBatchSampler(Sampler[list[int]]):
     """The index lists of the pass's steps that are left, in parts of at most `most` examples.
 
+    Of several ranks each gets its own share of every part.
+
     Those that were requested stay in `waiting`, in order: workers request batches in advance.
     """
 
-    def __init__(self, batches: BatchSampler, progress: Progress, *, most: int | None) -> None:
+    def __init__(
+        self,
+        batches: BatchSampler,
+        progress: Progress,
+        *,
+        most: int | None,
+        group: RunGroup | None = None,
+    ) -> None:
         self._batches, self._progress, self._most = batches, progress, most
+        self._rank: int = 0 if group is None else group.rank
+        self._ranks: int = 1 if group is None else group.size
         self.waiting: deque[PhysicalBatch] = deque()
 
     def __len__(self) -> int:
@@ -43,11 +56,26 @@ class PhysicalBatchSampler(Sampler[list[int]]):
     def _physical_batches(self, waiting: deque[PhysicalBatch]) -> Iterator[list[int]]:
         for step in range(self._progress.taken, self._progress.end_of_pass):
             batch = self._batches.batch(step)
-            count = 1 if self._most is None else max(-(-batch.size // self._most), 1)
-            for i, part in enumerate(np.array_split(batch, count)):
-                indices = torch.from_numpy(part)
-                waiting.append(PhysicalBatch(step, indices, first=i == 0, last=i == count - 1))
-                yield part.tolist()
+            most = max(batch.size, 1) if self._most is None else self._most * self._ranks
+            count = max(-(-batch.size // most), 1)
+            parts = np.array_split(batch, count * self._ranks)[self._rank :: self._ranks]
+            for i, part in enumerate(parts):
+                indices = torch.from_numpy(self._padded(part, batch))
+                waiting.append(
+                    PhysicalBatch(step, indices, i == 0, i == count - 1, counted=part.size)
+                )
+                yield indices.tolist()
+
+    def _padded(self, part: Indices, batch: Indices) -> Indices:
+        """With further examples of the batch, if one of several ranks has fewer than two.
+
+        All ranks call the model for the same batches, and the probe compares two examples at least.
+        """
+        enough = min(2, batch.size) if self._ranks > 1 else 0
+        if part.size >= enough:
+            return part
+        others = np.setdiff1d(batch, part)[: enough - part.size]
+        return np.concatenate([part, others])
 
 
 class PlanLoader(DataLoader[Any]):
@@ -76,13 +104,13 @@ class PlanLoader(DataLoader[Any]):
         optimizer: PlanOptimizer,
         most: int | None,
         options: Mapping[str, Any],
+        group: RunGroup | None = None,
     ) -> None:
         check_options(options)
         self._progress, self._optimizer = progress, optimizer
         self._latest: int | None = None
-        super().__init__(
-            dataset, batch_sampler=PhysicalBatchSampler(batches, progress, most=most), **options
-        )
+        parts = PhysicalBatchSampler(batches, progress, most=most, group=group)
+        super().__init__(dataset, batch_sampler=parts, **options)
 
     def __len__(self) -> int:
         passes = self._progress.passes

@@ -10,7 +10,7 @@ import torch
 
 from hockeystick.errors import PlanMismatch
 
-__all__ = ["ChangeDetector", "ModelState", "kept_state", "same"]
+__all__ = ["ChangeDetector", "ModelState", "in_double_precision", "kept_state", "same"]
 
 # Attributes that PyTorch and Opacus set themselves.
 THEIRS = {*torch.nn.Module().__dict__, "max_batch_len"}
@@ -82,10 +82,14 @@ class ChangeDetector:
 
     Compares version counters, which every in-place change of a tensor raises. A change through
     `tensor.data` raises none and is not detected.
+
+    `in_place`: the model's parameters are exchanged in its passes, as those of sharded models are;
+    changes of the tensors that it has now are detected.
     """
 
-    def __init__(self, model: torch.nn.Module) -> None:
+    def __init__(self, model: torch.nn.Module, *, in_place: bool = False) -> None:
         self._model = model
+        self._fixed = dict(model.named_parameters()) if in_place else None
         self._parameters: dict[str, tuple[int, int]] | None = None
         self._buffers: dict[str, tuple[int, int]] = {}
 
@@ -96,7 +100,10 @@ class ChangeDetector:
 
     def begin(self) -> None:
         """Parameters may not change from here on until the run changes them itself."""
-        self._parameters = _versions(dict(self._model.named_parameters()))
+        self._parameters = _versions(self._now())
+
+    def _now(self) -> dict[str, torch.Tensor]:
+        return dict(self._model.named_parameters()) if self._fixed is None else self._fixed
 
     def forget(self) -> None:
         """A state was restored: begin again at the next batch."""
@@ -111,7 +118,7 @@ class ChangeDetector:
         """`PlanMismatch` with the name of the first tensor that was changed."""
         if self._parameters is None:
             return
-        now = _versions(dict(self._model.named_parameters()))
+        now = _versions(self._now())
         for name, version in self._parameters.items():
             if now.get(name) != version:
                 raise PlanMismatch(
@@ -130,3 +137,24 @@ class ChangeDetector:
 
 def _versions(tensors: dict[str, torch.Tensor]) -> dict[str, tuple[int, int]]:
     return {name: (id(tensor), tensor._version) for name, tensor in tensors.items()}
+
+
+@contextmanager
+def in_double_precision(module: torch.nn.Module) -> Iterator[None]:
+    """Inside, parameters and buffers are in double precision; then they are as before, bit by bit.
+
+    `module.double()` would shard a model that was made whole.
+    """
+    kept = [(p, p.data) for p in module.parameters() if p.is_floating_point()]
+    with kept_state(module):
+        try:
+            for parameter, _ in kept:
+                parameter.data = parameter.data.double()
+            for part in module.modules():
+                for name, buffer in part._buffers.items():
+                    if buffer is not None and buffer.is_floating_point():
+                        part._buffers[name] = buffer.double()
+            yield
+        finally:
+            for parameter, data in kept:
+                parameter.data = data

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 
 from hockeystick._process import SingleUse
-from hockeystick.errors import InvalidParameter, PlanMismatch
+from hockeystick.errors import PlanMismatch
 from hockeystick.torch.checkpoint import RunCheckpoint
 from hockeystick.torch.gradient_sums import GradientSums
-from hockeystick.torch.group_settings import GroupSettings
+from hockeystick.torch.layouts import Layout
 from hockeystick.torch.noise_stream import TorchNoiseStream
+from hockeystick.torch.original_optimizer import GroupSettings, StepGuard, trained_parameters
 from hockeystick.torch.progress import Progress
 from hockeystick.torch.state_dicts import load_optimizer_state
 
@@ -53,6 +53,7 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
         gradients: GradientSums,
         noise: TorchNoiseStream,
         saved: RunCheckpoint,
+        layout: Layout,
         in_parts: bool,
     ) -> None:
         # The base class is not set up: groups and state are those of the original.
@@ -63,6 +64,7 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
             noise,
             saved,
         )
+        self._layout = layout
         self._parameters = trained_parameters(original)
         self._sums: list[torch.Tensor] | None = None
         self._guard = StepGuard(original)
@@ -87,33 +89,44 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
+        with torch.no_grad():
+            with self._gradients.telling_other_ranks():
+                sums = self._added()
+            if sums is not None:
+                if self._layout.group is not None:
+                    self._layout.group.check()
+                self._release(sums)
+        return loss
+
+    def _added(self) -> list[torch.Tensor] | None:
+        """Add the current physical batch; the sums of the logical batch if it was the last."""
         self._check_parameters()
         physical_batch, _ = self._progress.current()
         self._group_settings.check()
-        with torch.no_grad():
-            sums = self._gradients.take(physical_batch)
-            if physical_batch.first or self._sums is None:
-                self._sums = sums
-            else:
-                for total, part in zip(self._sums, sums, strict=True):
-                    total.add_(part)
-            self._progress.physical_batch_done()
-            if not physical_batch.last:
-                return loss
-            self._release(self._sums)
-        return loss
+        sums = self._gradients.take(physical_batch)
+        if physical_batch.first or self._sums is None:
+            self._sums = sums
+        else:
+            for total, part in zip(self._sums, sums, strict=True):
+                total.add_(part)
+        self._progress.physical_batch_done()
+        return self._sums if physical_batch.last else None
 
     def _release(self, sums: list[torch.Tensor]) -> None:
         """Add the noise and update; the step is counted as soon as its noise is drawn.
 
-        Sums are in double precision and rounded once, after the noise: that is post-processing.
+        Sums are in double precision and rounded once, after the noise: that is post-processing. Of
+        several ranks each adds noise to the part of the sum that it holds.
         """
         self._sums = None
+        held = self._layout.held(sums)
         noise = next(self._noise)
         self._progress.step_done()
         size = self.expected_batch_size
-        for parameter, total, own in zip(self._parameters, sums, noise, strict=True):
-            parameter.grad = total.add_(own.flatten()).div_(size).view_as(parameter).to(parameter)
+        released = [t.add_(own.flatten()).div_(size) for t, own in zip(held, noise, strict=True)]
+        gradients = self._layout.gradients(released)
+        for parameter, gradient in zip(self._parameters, gradients, strict=True):
+            parameter.grad = gradient
         with self._guard.open():
             self._original.step()
         self._gradients.released()
@@ -142,7 +155,10 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
     # -- saving -----------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """The original's state, and everything about the run after its last whole step."""
+        """The original's state, and everything about the run after its last whole step.
+
+        In a process group all ranks call it.
+        """
         return {**self._original.state_dict(), OURS: self._checkpoint.state(self._noise)}
 
     def load_state_dict(self, state_dict: Any) -> None:
@@ -254,42 +270,3 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
     def original(self) -> torch.optim.Optimizer:
         """The optimizer that was given to make_private; the run's own until it is over."""
         return self._original
-
-
-class StepGuard:
-    """Refuses steps of the original optimizer that the run does not make.
-
-    It does not refer to the run, so that a run that nobody holds any more is known to be gone.
-    """
-
-    def __init__(self, original: torch.optim.Optimizer) -> None:
-        self._open = False
-        self._handle = original.register_step_pre_hook(self._refuse)
-
-    @contextmanager
-    def open(self) -> Iterator[None]:
-        """Inside, a step is the run's own."""
-        self._open = True
-        try:
-            yield
-        finally:
-            self._open = False
-
-    def remove(self) -> None:
-        """The optimizer is an ordinary one again."""
-        self._handle.remove()
-
-    def _refuse(self, *_: Any) -> None:
-        if not self._open:
-            raise PlanMismatch(
-                "The optimizer that was given to make_private belongs to the run now; its own "
-                "step() would use gradients without noise."
-            )
-
-
-def trained_parameters(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
-    """All parameters of the optimizer that require gradients, in its order."""
-    found = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
-    if not found:
-        raise InvalidParameter("optimizer", "one with trainable parameters", optimizer)
-    return found

@@ -12,10 +12,12 @@ import torch
 from opacus.grad_sample import AbstractGradSampleModule, GradSampleModule
 from opacus.grad_sample.embedding import compute_embedding_grad_sample
 from opacus.layers import DPGRU, DPLSTM, DPRNN
+from opacus.utils.module_utils import has_trainable_params
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence
 
 from hockeystick.errors import InvalidParameter, PlanMismatch
+from hockeystick.torch.layer_types import layer_type
 
 __all__ = ["PerSampleModule", "forget_activations", "forget_gradients", "free_module"]
 
@@ -83,6 +85,25 @@ class PerSampleModule(GradSampleModule):
             return forward(*arguments, **options)
         return self.observer(forward, arguments, options)
 
+    def iterate_submodules(self, module: nn.Module) -> Iterator[nn.Module]:
+        """The layers that get hooks; parts of one without a formula of its own do not."""
+        trained = has_trainable_params(module)
+        if trained:
+            yield module
+        if not trained or layer_type(module) in {*self.GRAD_SAMPLERS, DPGRU, DPLSTM, DPRNN}:
+            for part in module.children():
+                yield from self.iterate_submodules(part)
+
+    def _get_module_type(self, module: nn.Module) -> Any:
+        return layer_type(module)
+
+    def capture_activations_hook(self, module: Any, given: Any, output: Any) -> None:
+        """Opacus counts the calls of parameters; those of a sharded model are new in each pass."""
+        for parameter in module.parameters(recurse=False):
+            if not hasattr(parameter, "_forward_counter"):
+                parameter._forward_counter = 0
+        super().capture_activations_hook(module, given, output)
+
     def _attach(self) -> None:
         self.attached = True
         for part in self._module.modules():
@@ -91,7 +112,7 @@ class PerSampleModule(GradSampleModule):
             if isinstance(part, (DPGRU, DPLSTM, DPRNN)):
                 handle = part.register_forward_pre_hook(_refuse_sorting)
                 self.autograd_grad_sample_hooks.append(handle)
-            if type(part) is nn.Embedding and part.weight.requires_grad:
+            if layer_type(part) is nn.Embedding and part.weight.requires_grad:
                 handle = part.register_forward_pre_hook(self._repeat_indices)
                 self.autograd_grad_sample_hooks.append(handle)
 

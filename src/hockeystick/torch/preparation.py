@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
-from weakref import ref
 
 import torch
 
@@ -16,29 +14,25 @@ from hockeystick.filters import Filter, Individual
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource
 from hockeystick.schemes import Attribution
+from hockeystick.torch.assembly import CLIPPINGS, RandomParts, RunInputs, assembled
 from hockeystick.torch.batch_sampler import BatchSampler
-from hockeystick.torch.budgets import DatasetNorms, Loss
-from hockeystick.torch.checkpoint import RunCheckpoint
-from hockeystick.torch.checks import GroupClaim, checked_parameters, free_optimizer
-from hockeystick.torch.clipping import Clipping, PerSampleClipping
+from hockeystick.torch.budgets import Loss
+from hockeystick.torch.checks import (
+    check_several_ranks,
+    checked_parameters,
+    free_optimizer,
+    unwrapped,
+)
 from hockeystick.torch.foreign_arguments import explains_foreign_arguments
-from hockeystick.torch.forms import Form, settled_form
-from hockeystick.torch.ghost import GhostClipping
-from hockeystick.torch.gradient_sums import GradientSums
-from hockeystick.torch.loader import Collate, PlanLoader, check_options, examples_of
-from hockeystick.torch.noise_stream import TorchNoiseStream
-from hockeystick.torch.optimizer import PlanOptimizer
+from hockeystick.torch.forms import settled_form
+from hockeystick.torch.loader import Collate, check_options, examples_of
 from hockeystick.torch.per_sample_module import free_module
-from hockeystick.torch.progress import Progress, RunSettings
 from hockeystick.torch.run import TorchRun
-from hockeystick.torch.run_settings import budget_of, checked_charges, settled, sources
+from hockeystick.torch.run_group import RunGroup, in_group, told_to_other_ranks
+from hockeystick.torch.run_settings import checked_charges, settled, sources
+from hockeystick.torch.sharded_layout import layout_of
 
 __all__ = ["make_private"]
-
-CLIPPINGS: dict[str, Callable[..., Clipping]] = {
-    "per-sample": PerSampleClipping,
-    "ghost": GhostClipping,
-}
 
 
 @explains_foreign_arguments
@@ -61,6 +55,7 @@ def make_private(
     filter: Filter | Individual | None = None,  # noqa: A002 - the word of the interface
     loss: Loss | None = None,
     loader_options: Mapping[str, Any] | None = None,
+    noise_memory: str = "rows",
     rng: RandomSource = None,
 ) -> TorchRun:
     """A run in which the plan draws the batches and the noise: `model, optimizer, loader = run`.
@@ -76,6 +71,11 @@ def make_private(
     max_grad_norm, is divided by the *expected* batch size and given to the optimizer. Whatever
     would be another mechanism than the accounted one raises `PlanMismatch`: batches of another
     loader, further steps, a changed setting, the optimizer's own step.
+
+    Inside an initialised `torch.distributed` group all ranks call it with the same arguments and
+    make one run: each gets its share of every batch, sums are over all ranks, and each adds the
+    noise of its own part of the parameters, once. The model is a plain one (that of the first rank
+    is copied to the others), in `DistributedDataParallel`, or sharded by `fully_shard`.
 
     Parameters
     ----------
@@ -109,15 +109,20 @@ def make_private(
     clipping
         "per-sample", or "ghost": less memory.
     filter
-        Its permit is requested before each batch; when it refuses, the loader ends. It needs
+        Its permit is requested before each batch, in a process group by the first rank; when it
+        refuses, the loader ends. It needs
         Poisson or full batches and independent noise. `Individual` needs `loss` as well, and a pass
         over all data for each step.
     loss
         loss(model, batch), one value for each example, as the loop computes it.
     loader_options
         Further options of PyTorch's loader, such as collate_fn or num_workers.
+    noise_memory
+        "rows", or "replay" for strategies whose inverse has few bands: earlier noise is drawn again
+        instead of being remembered.
     rng
-        One seed for batches and noise; None and "chacha" are secret.
+        One seed for batches and noise; None and "chacha" are secret. In a process group that of the
+        first rank counts.
 
     Returns
     -------
@@ -156,130 +161,57 @@ def make_private(
     (3, 'plan')
     """
     check_options(options := dict(loader_options or {}))
-    if clipping not in CLIPPINGS:
-        raise InvalidParameter("clipping", f"one of {', '.join(CLIPPINGS)}", clipping)
-    if max_grad_norm is None:
-        raise InvalidParameter("max_grad_norm", "given: the clip norm of each gradient", None)
-    max_grad_norm = check.positive("max_grad_norm", max_grad_norm)
-    most = None
-    if physical_batch_size is not None:
-        most = check.positive_integer("physical_batch_size", physical_batch_size)
-    of_batches, of_noise = sources(rng)
-    optimizer = free_optimizer(optimizer)
-    model = free_module(model)
-    parameters = checked_parameters(model, optimizer)
-    form = settled_form(
-        optimizer,
-        examples=examples_of(data),
-        epochs=epochs,
-        given={
-            "plan": plan,
-            "noise_multiplier": noise_multiplier,
-            "epsilon": epsilon,
-            "delta": delta,
-            "batch_size": batch_size,
-            "attribution": attribution,
-            "filter": filter,
-        },
-    )
-    settings, graph = settled(
-        form.plan,
-        data,
-        attribution,
-        noise_multiplier=form.noise_multiplier,
-        max_grad_norm=max_grad_norm,
-        clipping=clipping,
-        rng=rng,
-    )
-    charges = checked_charges(filter, loss, settings)
-    claim = GroupClaim()
-    claim()
-    run = _assembled(
-        Inputs(model, optimizer, data, loss, filter, clipping),
+    group = RunGroup() if in_group() else None
+    with told_to_other_ranks(group):
+        if clipping not in CLIPPINGS:
+            raise InvalidParameter("clipping", f"one of {', '.join(CLIPPINGS)}", clipping)
+        if max_grad_norm is None:
+            raise InvalidParameter("max_grad_norm", "given: the clip norm of each gradient", None)
+        most = None
+        if physical_batch_size is not None:
+            most = check.positive_integer("physical_batch_size", physical_batch_size)
+        of_batches, of_noise = sources(rng)
+        optimizer = free_optimizer(optimizer)
+        wrapper, model = model, free_module(unwrapped(model))
+        parameters = checked_parameters(model, optimizer)
+        form = settled_form(
+            optimizer,
+            examples=examples_of(data),
+            epochs=epochs,
+            given={
+                "plan": plan,
+                "noise_multiplier": noise_multiplier,
+                "epsilon": epsilon,
+                "delta": delta,
+                "batch_size": batch_size,
+                "attribution": attribution,
+                "filter": filter,
+            },
+        )
+        settings, graph = settled(
+            form.plan,
+            data,
+            attribution,
+            noise_multiplier=form.noise_multiplier,
+            max_grad_norm=check.positive("max_grad_norm", max_grad_norm),
+            clipping=clipping,
+            rng=rng,
+        )
+        charges = checked_charges(filter, loss, settings)
+        layout = layout_of(model, parameters, group)
+        check_several_ranks(model, layout, filter)
+    run = assembled(
+        RunInputs(model, wrapper, optimizer, parameters, data, loss, filter),
+        layout,
         form=form,
         settings=settings,
-        batches=BatchSampler(form.plan, examples=graph, rng=of_batches),
-        noise=TorchNoiseStream(
-            form.plan,
-            parameters,
-            noise_multiplier=settings.noise_multiplier,
-            max_grad_norm=settings.max_grad_norm,
-            rng=of_noise,
+        random=RandomParts(
+            BatchSampler(form.plan, examples=graph, rng=of_batches), of_noise, noise_memory
         ),
-        parameters=parameters,
         charges=charges,
-        claim=claim,
         most=most,
         options={**options, "collate_fn": Collate(data, options.get("collate_fn"))},
     )
     if verbose and form.choice is not None:
         sys.stderr.write(f"{form.choice}\n")
     return run
-
-
-@dataclass(frozen=True, eq=False)
-class Inputs:
-    """What the user gave to be run."""
-
-    model: torch.nn.Module
-    optimizer: torch.optim.Optimizer
-    data: Any
-    loss: Loss | None
-    privacy_filter: Filter | Individual | None
-    clipping: str
-
-
-def _assembled(
-    inputs: Inputs,
-    *,
-    form: Form,
-    settings: RunSettings,
-    batches: BatchSampler,
-    noise: TorchNoiseStream,
-    parameters: list[torch.Tensor],
-    charges: dict[str, float],
-    claim: GroupClaim,
-    most: int | None,
-    options: dict[str, Any],
-) -> TorchRun:
-    """The run; everything that can be refused was checked, since the model has hooks from here."""
-    clip = CLIPPINGS[inputs.clipping](inputs.model, clip=settings.max_grad_norm)
-    norms, privacy_filter = None, inputs.privacy_filter
-    if isinstance(privacy_filter, Individual) and inputs.loss is not None:
-        norms = DatasetNorms(
-            clip,
-            parameters,
-            inputs.data,
-            loss=inputs.loss,
-            collate=options["collate_fn"],
-            most=most,
-        )
-    budget = budget_of(privacy_filter, settings, norms, charges)
-    progress = Progress(settings, budget, passes=form.passes)
-    gradients = GradientSums(clip, parameters, progress, claim)
-    wrapped = PlanOptimizer(
-        inputs.optimizer,
-        progress=progress,
-        gradients=gradients,
-        noise=noise,
-        saved=RunCheckpoint(progress, batches),
-        in_parts=most is not None,
-    )
-    clip.model.owner = ref(wrapped)
-    loader = PlanLoader(
-        inputs.data,
-        batches=batches,
-        progress=progress,
-        optimizer=wrapped,
-        most=most,
-        options=options,
-    )
-    return TorchRun(
-        clipping=clip,
-        gradients=gradients,
-        optimizer=wrapped,
-        loader=loader,
-        progress=progress,
-        privacy_filter=privacy_filter,
-        form=form,
-    )

@@ -18,7 +18,7 @@ import torch
 from hockeystick.errors import PlanMismatch
 from hockeystick.torch.clipping import Clipping, backward
 from hockeystick.torch.example_randomness import CONSTANT, LAYOUTS, kept_random_states
-from hockeystick.torch.model_state import ModelState, kept_state, same
+from hockeystick.torch.model_state import ModelState, in_double_precision, kept_state, same
 from hockeystick.torch.per_sample_module import forget_activations, forget_gradients
 from hockeystick.torch.probe_outcomes import (
     PassResult,
@@ -38,11 +38,10 @@ TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-9}
 # How far, relatively, the gradients that Opacus computes may be from those of the losses: rounding
 # in single precision through all layers.
 GRADIENT_ERROR = 2e-3
-# Where rounding is known to be larger: half precision has 8 to 11 bits, and small differences of
-# large numbers lose as many.
+# Where rounding is larger: half precision has 8 to 11 bits, and differences may lose as many.
 WIDE_TOLERANCE = 0.05
-# Rounds with other random numbers, where there are any: the probability that dropout hides an
-# influence in all of them decreases geometrically.
+HALF = {torch.bfloat16, torch.float16}
+# Rounds with other random numbers: that dropout hides an influence in all is geometrically rare.
 ROUNDS = 3
 
 
@@ -50,10 +49,19 @@ class IndependenceProbe:
     """Runs on a few examples of a recorded batch: eight forward and backward passes."""
 
     def __init__(self, clipping: Clipping, parameters: list[torch.Tensor]) -> None:
-        self._clipping, self._parameters = clipping, parameters
+        self._clipping = clipping
         self._module: torch.nn.Module = clipping.model._module
-        wide = all(p.dtype == torch.float64 for p in parameters)
-        self._tolerance = TOLERANCE[torch.float64 if wide else torch.float32]
+        names = {id(p): name for name, p in self._module.named_parameters()}
+        self._names = [names[id(p)] for p in parameters]
+        types = {p.dtype for p in parameters}
+        self._tolerance = TOLERANCE[torch.float64 if types == {torch.float64} else torch.float32]
+        self._half = bool(types & HALF)
+
+    @property
+    def _parameters(self) -> list[torch.Tensor]:
+        """Those that the model has now: of a sharded model that is made whole, the whole ones."""
+        now = dict(self._module.named_parameters())
+        return [now[name] for name in self._names]
 
     def __call__(
         self, probed: ProbeExamples, *, batch: PassResult | None, initial: ModelState, step: int
@@ -65,10 +73,12 @@ class IndependenceProbe:
         """
         with kept_random_states(), kept_state(self._module), torch.enable_grad():
             initial.restore()
+            refusal = None
             try:
-                changes, buffers = self._changes(probed, batch)
-            except PlanMismatch as refusal:
-                changes, buffers = self._in_double_precision(probed, batch, refusal)
+                found = None if self._half else self._changes(probed, batch)
+            except PlanMismatch as error:
+                found, refusal = None, error
+            changes, buffers = found or self._in_double_precision(probed, batch, refusal)
         # Losses that were computed without their gradients leave activations behind.
         forget_activations(self._clipping.model)
         return ProbeReport(
@@ -138,21 +148,21 @@ class IndependenceProbe:
         return changes, frozenset(whole.buffers)
 
     def _in_double_precision(
-        self, probed: ProbeExamples, batch: PassResult | None, refusal: PlanMismatch
+        self, probed: ProbeExamples, batch: PassResult | None, refusal: PlanMismatch | None
     ) -> tuple[list[float], frozenset[str]]:
-        """Once more with everything in double precision, if the model can do that.
+        """With everything in double precision, if the model can do that.
 
-        A small difference of large numbers makes rounding look like an influence. The step itself
-        was in single precision and is compared with a wider tolerance.
+        In half precision, and where large numbers have small differences, rounding looks like an
+        influence. The step itself is compared with a wider tolerance.
         """
-        if self._tolerance != TOLERANCE[torch.float32]:
+        if refusal is not None and self._tolerance != TOLERANCE[torch.float32]:
             raise refusal
         try:
-            with self._widened(probed):
+            with in_double_precision(self._module), self._widened(probed):
                 changes, buffers = self._changes(probed, None)
                 changes.append(self._gradients_in_whole_batch(probed))
-        except PlanMismatch:
-            raise refusal from None
+        except PlanMismatch as error:
+            raise refusal or error from None
         if probed.random_operations or probed.in_reduced_precision:
             self._check_recorded(probed, batch)
         elif batch is not None:
@@ -165,17 +175,12 @@ class IndependenceProbe:
 
     @contextmanager
     def _widened(self, probed: ProbeExamples) -> Iterator[None]:
-        """Model and inputs in double precision; afterwards they are as they were, bit by bit."""
-        kept = [(p, p.data) for p in self._module.parameters()]
-        with kept_state(self._module):
-            probed.dtype, self._tolerance = torch.float64, TOLERANCE[torch.float64]
-            try:
-                self._module.double()
-                yield
-            finally:
-                probed.dtype, self._tolerance = None, TOLERANCE[torch.float32]
-                for parameter, data in kept:
-                    parameter.data = data
+        """Inputs and tolerance of double precision."""
+        probed.dtype, self._tolerance = torch.float64, TOLERANCE[torch.float64]
+        try:
+            yield
+        finally:
+            probed.dtype, self._tolerance = None, TOLERANCE[torch.float32]
 
     def _after_another(self, probed: ProbeExamples, whole: PassResult) -> float:
         """The change of one half when another came before it: the model may keep nothing of it."""
@@ -265,15 +270,14 @@ class IndependenceProbe:
         true = [rows_of(rows) for rows in computed.gradients]
         size = torch.linalg.vector_norm(torch.cat(true, dim=1).nan_to_num(), dim=1)
         size = size.clamp(min=torch.finfo(torch.float32).tiny)
-        names = {id(p): name for name, p in self._module.named_parameters()}
-        for parameter, rows, wanted in zip(self._parameters, whole.gradients, true, strict=True):
+        for name, rows, wanted in zip(self._names, whole.gradients, true, strict=True):
             error = float((torch.linalg.vector_norm(rows_of(rows) - wanted, dim=1) / size).max())
             if not error <= GRADIENT_ERROR:
                 raise PlanMismatch(
                     "The gradients of single examples that Opacus computes for "
-                    f"{names[id(parameter)]} are not those of the examples' losses (wrong by "
-                    f"{error:.2g} of their size); a parameter that is used outside of its own "
-                    "layer, or a hook that changes gradients, is a usual cause."
+                    f"{name} are not those of the examples' losses (wrong by {error:.2g} of their "
+                    "size); a parameter that is used outside of its own layer, or a hook that "
+                    "changes gradients, is a usual cause."
                 )
 
     def _one_by_one(self, losses_of: Callable[[], torch.Tensor]) -> PassResult:

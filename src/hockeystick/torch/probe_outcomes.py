@@ -12,7 +12,14 @@ from torch.utils._pytree import tree_leaves
 
 from hockeystick.torch.replay import ProbeExamples
 
-__all__ = ["PassResult", "ProbeReport", "first_mixing_layer", "relative_change", "rows_of"]
+__all__ = [
+    "PassResult",
+    "ProbeReport",
+    "first_mixing_layer",
+    "joint_report",
+    "relative_change",
+    "rows_of",
+]
 
 # A loss or gradient this much smaller than the largest is compared relative to the largest, because
 # rounding is relative to the terms that cancel in it.
@@ -90,6 +97,17 @@ class ProbeReport:
             "largest_change": self.largest_change,
             "inputs_as_loaded": self.inputs_as_loaded,
         }
+
+
+def joint_report(reports: Sequence[ProbeReport]) -> ProbeReport:
+    """What several ranks found in the same step, each with examples of its own."""
+    return ProbeReport(
+        step=reports[0].step,
+        examples=sum(report.examples for report in reports),
+        largest_change=max(report.largest_change for report in reports),
+        inputs_as_loaded=all(report.inputs_as_loaded for report in reports),
+        changing_buffers=frozenset[str]().union(*(report.changing_buffers for report in reports)),
+    )
 
 
 def first_mixing_layer(module: torch.nn.Module, probed: ProbeExamples, tolerance: float) -> str:

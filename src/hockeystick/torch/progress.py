@@ -34,12 +34,17 @@ class RunSettings:
 
 @dataclass(frozen=True, eq=False)
 class PhysicalBatch:
-    """A physical batch: all examples of a step, or some of them."""
+    """A physical batch: all examples of a step, or some of them.
+
+    Examples beyond the first `counted` are there for a rank that has too few of its own: models are
+    called for them, and they contribute nothing.
+    """
 
     step: int
     indices: torch.Tensor
     first: bool
     last: bool
+    counted: int
 
     @property
     def size(self) -> int:
@@ -54,15 +59,16 @@ class ClipLimit:
     clip: float
     lengths: torch.Tensor | None = None
 
-    def factors(self, norms: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
+    def factors(self, norms: torch.Tensor, batch: PhysicalBatch) -> torch.Tensor:
         """What gradients of these norms are multiplied by: min(1, length / norm).
 
-        A gradient that is not finite contributes nothing.
+        A gradient that is not finite, or of an example that does not count, contributes nothing.
         """
         longest: float | torch.Tensor = self.clip
         if self.lengths is not None:
-            longest = self.lengths[indices].to(device=norms.device, dtype=norms.dtype)
+            longest = self.lengths[batch.indices].to(device=norms.device, dtype=norms.dtype)
         factors = (longest / (norms + SMALLEST_NORM)).clamp(max=1.0)
+        factors[batch.counted :] = 0.0
         return torch.where(torch.isfinite(norms), factors, torch.zeros_like(factors))
 
 

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from torch import nn
 
 from hockeystick._process import SingleUse
 from hockeystick.errors import InvalidParameter, PlanMismatch, shown
-from hockeystick.filters import Filter, Individual
 from hockeystick.plan import Plan
 from hockeystick.torch.clipping import Clipping
 from hockeystick.torch.epochs import Epoch, EpochSplit
 from hockeystick.torch.forms import Form
 from hockeystick.torch.gradient_sums import GradientSums
+from hockeystick.torch.layouts import Layout
 from hockeystick.torch.loader import PlanLoader
 from hockeystick.torch.losses import PrivateCriterion
 from hockeystick.torch.optimizer import PlanOptimizer
 from hockeystick.torch.probe_outcomes import ProbeReport
 from hockeystick.torch.progress import Progress
+from hockeystick.torch.run_group import agreed
+from hockeystick.torch.saved_folders import load_folder, save_folder
 from hockeystick.torch.state_dicts import check_model_state
-from hockeystick.training.filtered import describe_filter
 from hockeystick.training.record import RunRecord, statement, versions_of
 from hockeystick.training.statements import Statement
 
@@ -57,12 +59,13 @@ class TorchRun(SingleUse):
         optimizer: PlanOptimizer,
         loader: PlanLoader,
         progress: Progress,
-        privacy_filter: Filter | Individual | None,
+        filter_description: dict[str, object] | None,
         form: Form,
+        layout: Layout,
     ) -> None:
-        self._form = form
+        self._form, self._layout = form, layout
         self._clipping, self._optimizer, self._loader = clipping, optimizer, loader
-        self._gradients, self._progress, self._filter = gradients, progress, privacy_filter
+        self._gradients, self._progress, self._filter = gradients, progress, filter_description
 
     def __setattr__(self, name: str, value: Any) -> None:
         """RunSettings are fixed when the run is made."""
@@ -215,7 +218,7 @@ class TorchRun(SingleUse):
             noise_multiplier=settings.noise_multiplier,
             max_grad_norm=settings.max_grad_norm,
             taken_steps=self._progress.taken,
-            filter=None if self._filter is None else describe_filter(self._filter),
+            filter=self._filter,
             seeded=settings.seeded,
             probe=None if self._gradients.report is None else self._gradients.report.describe(),
             versions=versions_of("torch", "opacus"),
@@ -252,8 +255,43 @@ class TorchRun(SingleUse):
         state
             What `state_dict()` returned.
         """
+        agreed(self._layout.group, lambda: self._check_parts(state))
+        self._optimizer.load_state_dict(state["optimizer"])
+        self._clipping.model.load_state_dict(state["model"])
+
+    def _check_parts(self, state: Any) -> None:
         if not isinstance(state, Mapping) or set(state) != {"model", "optimizer"}:
             raise PlanMismatch("The state was not saved by a private run.")
         check_model_state(self._clipping.model, state["model"])
-        self._optimizer.load_state_dict(state["optimizer"])
-        self._clipping.model.load_state_dict(state["model"])
+
+    def save(self, folder: str | Path) -> None:
+        """Write the run as of its last whole step to a folder, by PyTorch's distributed checkpoint.
+
+        As secret as the data: only the owner may read the folder. It appears when it is complete,
+        and any number of ranks can continue from it. All ranks call it.
+
+        Parameters
+        ----------
+        folder
+            One that does not exist yet, on a disk that all ranks share.
+        """
+        save_folder(folder, self.state_dict(), self._layout.group)
+
+    def load(self, folder: str | Path) -> None:
+        """Continue from a folder that `save` wrote, also with another number of ranks.
+
+        All ranks call it. Load only folders that you saved: reading one can execute code.
+
+        Parameters
+        ----------
+        folder
+            What was given to `save`.
+
+        Raises
+        ------
+        PlanMismatch
+            As for `load_state_dict`; nothing is changed then.
+        """
+        model: nn.Module = self._clipping.model
+        numbered = [p for group in self._optimizer.param_groups for p in group["params"]]
+        self.load_state_dict(load_folder(folder, model.state_dict(), numbered, self._layout))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from itertools import count
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -16,7 +16,9 @@ from torch.distributed.distributed_c10d import _get_default_store
 
 from hockeystick.errors import HockeystickError, PlanMismatch
 
-__all__ = ["RunGroup", "in_group"]
+__all__ = ["RunGroup", "agreed", "in_group", "told_to_other_ranks"]
+
+T = TypeVar("T")
 
 # How long a rank waits for the others to call make_private, which may choose a plan before.
 PATIENCE = timedelta(minutes=10)
@@ -32,28 +34,55 @@ def in_group() -> bool:
     return dist.is_available() and dist.is_initialized()
 
 
+@contextmanager
+def told_to_other_ranks(group: RunGroup | None) -> Iterator[None]:
+    """If this rank cannot make the run, the others need not wait for it."""
+    try:
+        yield
+    except HockeystickError as error:
+        if group is not None:
+            group.refuse(error)
+        raise
+
+
+def agreed(group: RunGroup | None, work: Callable[[], T]) -> T:
+    """What each rank computes on its own; `PlanMismatch` on all if one of them cannot."""
+    if group is None:
+        return work()
+    found: list[T] = []
+    error: HockeystickError | None = None
+    try:
+        found.append(work())
+    except HockeystickError as refusal:
+        error = refusal
+    reasons = group.of_all(None if error is None else str(error))
+    if error is not None:
+        raise error
+    for rank, reason in enumerate(reasons):
+        if reason is not None:
+            raise PlanMismatch(f"On rank {rank}: {reason}")
+    return found[0]
+
+
 class RunGroup:
     """Communication between the ranks of one run; every method is called by all of them.
 
     A rank that dies closes its connections, and PyTorch raises on the others. That, and a refusal
     that another rank has sent, ends the run here with one sentence.
 
-    Parameters
-    ----------
-    device
-        Where tensors are that are exchanged.
-
     Attributes
     ----------
     rank, size
         The number of this rank, and how many there are.
+    device
+        Where tensors are that are exchanged: that of the parameters.
     """
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self) -> None:
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
-        self._device = device
+        self.device = torch.device("cpu")
         self._store = dist.PrefixStore(f"hockeystick/run {next(_NUMBERS)}", _get_default_store())
-        self._ended: HockeystickError | None = None
+        self._ended: Exception | None = None
 
     @property
     def first(self) -> bool:
@@ -76,19 +105,19 @@ class RunGroup:
             theirs = json.loads(self._wait(str(other), other))
             if "refused" in theirs:
                 raise PlanMismatch(f"Rank {other} makes no run: {theirs['refused']}")
-            for name in mine:
-                if theirs.get(name) != mine[name]:
+            for name, digest in mine.items():
+                if theirs.get(name) != digest:
                     raise PlanMismatch(
                         f"All ranks make one run, but {name} is not the same on rank {self.rank} "
                         f"and rank {other}."
                     )
 
     def refuse(self, error: HockeystickError) -> None:
-        """This rank cannot join: the others need not wait for it."""
+        """The others need not wait: there is no run on this rank."""
         self._store.set(str(self.rank), json.dumps({"refused": str(error)}))
 
-    def end(self, error: HockeystickError, *, tell: bool) -> None:
-        """This rank cannot go on; the others learn why.
+    def end(self, error: Exception, *, tell: bool) -> None:
+        """End the run on this rank; the others learn why.
 
         Parameters
         ----------
@@ -115,7 +144,7 @@ class RunGroup:
             self._stop(PlanMismatch(self._wait("end", None)))
 
     def _failures(self, mine: int) -> int:
-        found = torch.tensor([mine], dtype=torch.int32, device=self._device)
+        found = torch.tensor([mine], dtype=torch.int32, device=self.device)
         dist.all_reduce(found)
         return int(found)
 
@@ -157,7 +186,7 @@ class RunGroup:
 
     def total(self, value: torch.Tensor) -> torch.Tensor:
         """The sum over the ranks."""
-        found = value.to(self._device)
+        found = value.to(self.device)
         with self._exchange():
             dist.all_reduce(found)
         return found.cpu()
@@ -173,6 +202,11 @@ class RunGroup:
             yield
         except RuntimeError as error:
             self.lost(error)
+
+    @staticmethod
+    def is_loss(error: RuntimeError) -> bool:
+        """Whether it is one of PyTorch's communication."""
+        return isinstance(error, dist.DistError) or "gloo" in str(error)
 
     def lost(self, error: BaseException) -> NoReturn:
         """The sentence for an error of PyTorch's communication."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import accumulate
 from typing import Any
@@ -12,10 +12,10 @@ from torch import nn
 from torch.distributed.tensor import DTensor, Shard
 
 from hockeystick.errors import InvalidParameter
-from hockeystick.torch.layouts import Ranges, zero_sum
+from hockeystick.torch.layouts import Layout, Ranges, ReplicatedLayout, WholeLayout, zero_sum
 from hockeystick.torch.run_group import RunGroup
 
-__all__ = ["ShardedLayout", "is_sharded"]
+__all__ = ["ShardedLayout", "is_sharded", "layout_of"]
 
 
 class ShardedLayout:
@@ -26,6 +26,7 @@ class ShardedLayout:
     """
 
     group: RunGroup
+    sharded = True
 
     def __init__(
         self, parameters: list[Any], group: RunGroup, names: dict[torch.Tensor, str]
@@ -38,16 +39,17 @@ class ShardedLayout:
             _range_of(p, start, group) for p, start in zip(parameters, starts, strict=False)
         ]
 
-    def scattered(self, sums: dict[int, torch.Tensor]) -> dict[int, torch.Tensor]:
-        """Of each parameter the sum over the ranks of this rank's rows."""
-        return {number: self._scattered(number, total) for number, total in sums.items()}
-
-    def _scattered(self, number: int, total: torch.Tensor) -> torch.Tensor:
+    def scattered(self, number: int, total: torch.Tensor) -> torch.Tensor:
+        """The sum over the ranks of this rank's rows."""
         parameter, (start, stop) = self._parameters[number], self.ranges[number]
         length = _rows_of_rank(parameter, self.group) * _row_length(parameter)
         everything = zero_sum(length * self.group.size, total.device)
         everything[: len(total)] = total
         return self.group.sum_of_part(everything)[: stop - start]
+
+    def like(self) -> list[torch.Tensor]:
+        """The rows of each parameter."""
+        return [p.to_local() for p in self._parameters]
 
     def zeros(self) -> list[torch.Tensor]:
         """For each parameter's rows."""
@@ -67,27 +69,6 @@ class ShardedLayout:
             for r, p in zip(released, self._parameters, strict=True)
         ]
 
-    def saved(self, memory: torch.Tensor) -> list[torch.Tensor]:
-        """For each parameter its rows of memory, sharded like the parameter."""
-        lengths = [stop - start for start, stop in self.ranges]
-        return [
-            DTensor.from_local(
-                part.reshape(len(memory), *p.to_local().shape).contiguous(),
-                p.device_mesh,
-                [Shard(1)],
-                run_check=False,
-                shape=torch.Size((len(memory), *p.shape)),
-                stride=(p.numel(), *p.stride()),
-            )
-            for part, p in zip(memory.split(lengths, dim=1), self._parameters, strict=True)
-        ]
-
-    def restored(self, saved: Sequence[Any]) -> torch.Tensor:
-        """The rows of this rank, one parameter after the other."""
-        if len(saved) != len(self._parameters):
-            raise ValueError("one tensor for each parameter")
-        return torch.cat([s.to_local().flatten(1) for s in saved], dim=1)
-
     @contextmanager
     def whole(self, model: nn.Module) -> Iterator[None]:
         """All parameters are gathered on every rank, and afterwards sharded again."""
@@ -105,6 +86,17 @@ class ShardedLayout:
                 for group, values in zip(_parameter_groups(part), kept, strict=True):
                     vars(group).update(values)
                 part.reshard()
+
+
+def layout_of(model: nn.Module, parameters: list[torch.Tensor], group: RunGroup | None) -> Layout:
+    """How the ranks of the group hold the parameters; a single process holds all of them."""
+    if group is None:
+        return WholeLayout(parameters)
+    group.device = parameters[0].device
+    if not any(is_sharded(p) for p in parameters):
+        return ReplicatedLayout(parameters, group)
+    names = {p: name for name, p in model.named_parameters()}
+    return ShardedLayout(parameters, group, names)
 
 
 def is_sharded(parameter: torch.Tensor) -> bool:

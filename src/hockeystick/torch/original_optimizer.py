@@ -1,15 +1,17 @@
-"""Learning rates and other settings of the optimizer: when a loop may change them."""
+"""The optimizer that the user gave: what it trains, who may step it, and when settings change."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 
-from hockeystick.errors import PlanMismatch
+from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.torch.progress import Progress
 
-__all__ = ["GroupSettings"]
+__all__ = ["GroupSettings", "StepGuard", "trained_parameters"]
 
 
 class GroupSettings:
@@ -65,3 +67,42 @@ class GroupSettings:
             }
             for group in self._optimizer.param_groups
         ]
+
+
+class StepGuard:
+    """Refuses steps of the original optimizer that the run does not make.
+
+    It does not refer to the run, so that a run that nobody holds any more is known to be gone.
+    """
+
+    def __init__(self, original: torch.optim.Optimizer) -> None:
+        self._open = False
+        self._handle = original.register_step_pre_hook(self._refuse)
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Inside, a step is the run's own."""
+        self._open = True
+        try:
+            yield
+        finally:
+            self._open = False
+
+    def remove(self) -> None:
+        """The optimizer is an ordinary one again."""
+        self._handle.remove()
+
+    def _refuse(self, *_: Any) -> None:
+        if not self._open:
+            raise PlanMismatch(
+                "The optimizer that was given to make_private belongs to the run now; its own "
+                "step() would use gradients without noise."
+            )
+
+
+def trained_parameters(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+    """All parameters of the optimizer that require gradients, in its order."""
+    found = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
+    if not found:
+        raise InvalidParameter("optimizer", "one with trainable parameters", optimizer)
+    return found

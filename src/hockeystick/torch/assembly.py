@@ -1,0 +1,218 @@
+"""From checked settings to a run: everything that loader, model and optimizer share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+from weakref import ref
+
+import torch
+from torch.nn.parallel import DistributedDataParallel
+
+from hockeystick.errors import PlanMismatch
+from hockeystick.filters import Filter, Individual
+from hockeystick.randomness import Key, RandomSource
+from hockeystick.torch.batch_sampler import BatchSampler
+from hockeystick.torch.budgets import DatasetNorms, GroupBudget, Loss
+from hockeystick.torch.checkpoint import RunCheckpoint
+from hockeystick.torch.checks import GroupClaim
+from hockeystick.torch.clipping import Clipping, PerSampleClipping
+from hockeystick.torch.forms import Form
+from hockeystick.torch.ghost import GhostClipping
+from hockeystick.torch.gradient_sums import GradientSums
+from hockeystick.torch.layouts import Layout
+from hockeystick.torch.loader import PlanLoader
+from hockeystick.torch.noise_stream import TorchNoiseStream
+from hockeystick.torch.optimizer import PlanOptimizer
+from hockeystick.torch.progress import Budget, Progress, RunSettings
+from hockeystick.torch.run import TorchRun
+from hockeystick.torch.run_group import RunGroup
+from hockeystick.torch.run_settings import budget_of
+from hockeystick.torch.sharded_layout import is_sharded
+from hockeystick.training.filtered import describe_filter
+
+__all__ = ["CLIPPINGS", "RandomParts", "RunInputs", "assembled"]
+
+
+def _per_sample(model: torch.nn.Module, layout: Layout) -> Clipping:
+    """Of sharded models the gradients of examples are formed one layer at a time."""
+    if layout.sharded:
+        return GhostClipping(model, layout, formed=True)
+    return PerSampleClipping(model)
+
+
+CLIPPINGS: dict[str, Callable[[torch.nn.Module, Layout], Clipping]] = {
+    "per-sample": _per_sample,
+    "ghost": GhostClipping,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class RunInputs:
+    """What the user gave to be run; `wrapper` may be a parallel one around the model."""
+
+    model: torch.nn.Module
+    wrapper: torch.nn.Module
+    optimizer: torch.optim.Optimizer
+    parameters: list[torch.Tensor]
+    data: Any
+    loss: Loss | None
+    privacy_filter: Filter | Individual | None
+
+
+@dataclass(frozen=True, eq=False)
+class RandomParts:
+    """Where batches and noise come from."""
+
+    batches: BatchSampler
+    noise_source: RandomSource
+    noise_memory: str
+
+
+def assembled(
+    inputs: RunInputs,
+    layout: Layout,
+    *,
+    form: Form,
+    settings: RunSettings,
+    random: RandomParts,
+    charges: dict[str, float],
+    most: int | None,
+    options: dict[str, Any],
+) -> TorchRun:
+    """The run; everything that can be refused was checked, since the model has hooks from here."""
+    key = Key.of(random.noise_source)
+    described = None if inputs.privacy_filter is None else describe_filter(inputs.privacy_filter)
+    if layout.group is not None:
+        key, seeded, described = _shared(
+            layout.group, inputs, settings, random, key=key, described=described
+        )
+        settings = replace(settings, seeded=seeded)
+    noise = _noise(
+        form, settings, inputs.parameters, layout, key=key, noise_memory=random.noise_memory
+    )
+    clip = CLIPPINGS[settings.clipping](inputs.model, layout)
+    budget = _budget(inputs, clip, settings, charges=charges, most=most, options=options)
+    if layout.group is not None and described is not None:
+        budget = GroupBudget(budget, layout.group)
+    progress = Progress(settings, budget, passes=form.passes)
+    claim = GroupClaim() if layout.group is None else _nothing
+    gradients = GradientSums(clip, inputs.parameters, progress, claim, layout)
+    wrapped = PlanOptimizer(
+        inputs.optimizer,
+        progress=progress,
+        gradients=gradients,
+        noise=noise,
+        saved=RunCheckpoint(progress, random.batches, layout),
+        layout=layout,
+        in_parts=most is not None,
+    )
+    clip.model.owner = ref(wrapped)
+    _refuse_calls(inputs.wrapper, clip)
+    loader = PlanLoader(
+        inputs.data,
+        batches=random.batches,
+        progress=progress,
+        optimizer=wrapped,
+        most=most,
+        options=options,
+        group=layout.group,
+    )
+    return TorchRun(
+        clipping=clip,
+        gradients=gradients,
+        optimizer=wrapped,
+        loader=loader,
+        progress=progress,
+        filter_description=described,
+        form=form,
+        layout=layout,
+    )
+
+
+def _nothing() -> None:
+    """The run has its process group."""
+
+
+def _shared(
+    group: RunGroup,
+    inputs: RunInputs,
+    settings: RunSettings,
+    random: RandomParts,
+    *,
+    key: Key,
+    described: Any,
+) -> tuple[Key, bool, Any]:
+    """All ranks make the same run, with the batches, the noise and the filter of the first."""
+    facts = {
+        name: value for name, value in vars(settings).items() if name not in ("plan", "seeded")
+    }
+    plan = json.dumps(settings.plan.describe(), sort_keys=True, default=str)
+    shapes = [(tuple(p.shape), str(p.dtype)) for p in inputs.parameters]
+    optimizer = type(inputs.optimizer).__name__
+    facts |= {"plan": plan, "the model": shapes, "the optimizer": optimizer}
+    group.join(facts | {"noise_memory": random.noise_memory})
+    if not any(is_sharded(p) for p in inputs.parameters):
+        group.copy_of_first([*inputs.model.parameters(), *inputs.model.buffers()])
+    random.batches.load_state_dict(group.of_first(random.batches.state_dict()))
+    return group.of_first((key, settings.seeded, described))
+
+
+def _noise(
+    form: Form,
+    settings: RunSettings,
+    parameters: list[torch.Tensor],
+    layout: Layout,
+    *,
+    key: Key,
+    noise_memory: str,
+) -> TorchNoiseStream:
+    """The noise of the coordinates that are held here."""
+    return TorchNoiseStream(
+        form.plan,
+        layout.like(),
+        noise_multiplier=settings.noise_multiplier,
+        max_grad_norm=settings.max_grad_norm,
+        rng=key,
+        noise_memory=noise_memory,
+        coordinates=layout.ranges,
+        dimension=sum(p.numel() for p in parameters),
+    )
+
+
+def _budget(
+    inputs: RunInputs,
+    clip: Clipping,
+    settings: RunSettings,
+    *,
+    charges: dict[str, float],
+    most: int | None,
+    options: dict[str, Any],
+) -> Budget:
+    norms, privacy_filter = None, inputs.privacy_filter
+    if isinstance(privacy_filter, Individual) and inputs.loss is not None:
+        norms = DatasetNorms(
+            clip,
+            inputs.parameters,
+            inputs.data,
+            loss=inputs.loss,
+            collate=options["collate_fn"],
+            most=most,
+        )
+    return budget_of(privacy_filter, settings, norms, charges)
+
+
+def _refuse_calls(wrapper: torch.nn.Module, clip: Clipping) -> None:
+    """A parallel wrapper is not called while the run lasts: it exchanges unclipped gradients."""
+    if isinstance(wrapper, DistributedDataParallel):
+        handle = wrapper.register_forward_pre_hook(_refused_call)
+        clip.model.autograd_grad_sample_hooks.append(handle)
+
+
+def _refused_call(*_: Any) -> None:
+    raise PlanMismatch(
+        "The DistributedDataParallel model that was given to make_private would exchange gradients "
+        "that are not clipped; call run.model in the loop."
+    )

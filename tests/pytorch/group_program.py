@@ -1,0 +1,294 @@
+"""What each rank runs in the tests of process groups: `torchrun group_program.py case...`.
+
+Cases are functions of this file; `tests/pytorch/groups.py` starts them. Each can also be called in
+a single process, so that both are the same code.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.fsdp import fully_shard
+
+import hockeystick as hs
+from hockeystick.errors import HockeystickError
+
+STEPS = 8
+EXAMPLES = 60
+WRAPPERS = {}
+
+
+def rank() -> int:
+    """The number of this rank; 0 in a single process."""
+    return dist.get_rank() if dist.is_initialized() else 0
+
+
+def examples(count=EXAMPLES):
+    """The same on all ranks."""
+    generator = torch.Generator().manual_seed(5)
+    inputs = torch.randn(count, 5, generator=generator)
+    return torch.utils.data.TensorDataset(inputs, torch.randint(3, (count,), generator=generator))
+
+
+def network(wrapping="plain", dtype=torch.float32):
+    """A small network; before the run the ranks of a plain one differ."""
+    torch.manual_seed(rank() if wrapping != "sharded" else 0)
+    model = nn.Sequential(nn.Linear(5, 7), nn.LayerNorm(7), nn.ReLU(), nn.Linear(7, 3)).to(dtype)
+    if wrapping == "ddp" and dist.is_initialized():
+        WRAPPERS[model] = nn.parallel.DistributedDataParallel(model)
+        return WRAPPERS[model]
+    if wrapping == "sharded" and dist.is_initialized():
+        for layer in (model[0], model[3]):
+            fully_shard(layer)
+        fully_shard(model)
+    return model
+
+
+def plan_of(name):
+    """Correlated noise under balls-in-bins, or Poisson batches of which some are empty."""
+    if name == "bsr":
+        strategy = hs.strategies.bsr(STEPS, bands=4)
+        return hs.Plan(sampling=hs.BallsInBins(bins=4), steps=STEPS, strategy=strategy)
+    if name == "bisr":
+        strategy = hs.strategies.bisr(STEPS, bands=3)
+        return hs.Plan(sampling=hs.BallsInBins(bins=4), steps=STEPS, strategy=strategy)
+    return hs.Plan(sampling=hs.Poisson(rate=float(name)), steps=STEPS)
+
+
+def made(wrapping="plain", plan="bsr", dtype=torch.float32, seed=3, adam=False, **options):
+    """A run, not begun."""
+    model = network(wrapping, dtype)
+    optimizer = (
+        torch.optim.AdamW(model.parameters(), lr=0.01)
+        if adam
+        else torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    )
+    settings = {"noise_multiplier": 1.0, "max_grad_norm": 1.0, "rng": seed, **options}
+    run = hs.torch.make_private(model, optimizer, examples(), plan_of(plan), **settings)
+    return run, getattr(model, "module", model)
+
+
+def train(run, until=STEPS, each=lambda: None):
+    """The loop that users write."""
+    criterion = run.loss(nn.CrossEntropyLoss())
+    if run.taken_steps >= until:
+        return
+    for inputs, labels in run.loader:
+        run.optimizer.zero_grad()
+        criterion(run.model(inputs), labels).backward()
+        run.optimizer.step()
+        each()
+        if run.taken_steps == until:
+            return
+
+
+def weights(model):
+    """All parameters, whole, in order."""
+    parts = [getattr(p, "full_tensor", lambda p=p: p)() for p in model.parameters()]
+    return torch.cat([p.detach().double().flatten() for p in parts])
+
+
+def outcome(work):
+    """What a call returned, or its refusal."""
+    try:
+        return {"value": work()}
+    except HockeystickError as error:
+        return {"refused": f"{type(error).__name__}: {error}"}
+
+
+# -- cases ----------------------------------------------------------------------------------------
+
+
+def updates(wrapping, plan, clipping, most, noise_memory="rows"):
+    """Weights after all steps, what was probed, and the size of the remembered noise here."""
+    run, model = made(
+        wrapping,
+        plan,
+        clipping=clipping,
+        physical_batch_size=most,
+        noise_memory=noise_memory,
+    )
+    train(run)
+    memory = run.optimizer._noise.memory
+    return {
+        "weights": weights(model),
+        "probed": (run.record().probe or {"examples": 0})["examples"],
+        "memory": memory.numel(),
+    }
+
+
+def saved(folder, wrapping, plan="bsr", until=3, adam=False):
+    """A folder after some steps; then the run goes on to its end."""
+    run, model = made(wrapping, plan, adam=adam)
+    train(run, until)
+    run.save(folder)
+    train(run)
+    return {"weights": weights(model)}
+
+
+def continued(folder, wrapping, plan="bsr", adam=False):
+    """From the folder to the end, in a run that was made with another seed."""
+    run, model = made(wrapping, plan, seed=99, adam=adam)
+    run.load(folder)
+    taken = run.taken_steps
+    train(run)
+    return {"weights": weights(model), "from": taken, "epsilon": epsilon(run)}
+
+
+def epsilon(run):
+    """The stated one."""
+    return run.statement(delta=1e-3).epsilon
+
+
+def noise_rows(wrapping):
+    """The noise of four steps on a million coordinates, from the gradients of the optimizer.
+
+    Losses do not depend on the parameters, so that nothing else is in them.
+    """
+    model = nn.Linear(1000, 1000, bias=False)
+    if wrapping == "sharded" and dist.is_initialized():
+        fully_shard(model)
+    plan = hs.Plan(sampling=hs.FullBatch(), steps=4, strategy=hs.strategies.bsr(4, bands=3))
+    run = hs.torch.make_private(
+        model,
+        torch.optim.SGD(model.parameters(), lr=0.1),
+        torch.utils.data.TensorDataset(torch.zeros(6, 1000)),
+        plan,
+        noise_multiplier=2.0,
+        max_grad_norm=0.5,
+        rng=11,
+    )
+    criterion = run.loss(lambda outputs: outputs.sum(dim=1))
+    rows = []
+    for (inputs,) in run.loader:
+        run.optimizer.zero_grad()
+        criterion(run.model(inputs)).backward()
+        run.optimizer.step()
+        found = next(model.parameters()).grad
+        rows.append(getattr(found, "full_tensor", lambda found=found: found)().flatten() * 6)
+    return {"rows": torch.stack(rows), "memory": run.optimizer._noise.memory.numel()}
+
+
+def charged(ledger, wrapping, until=STEPS, folder=None):
+    """A run that a filter with a ledger governs: what was spent, and after how many steps."""
+    budget = hs.filters.Renyi(epsilon=3.0, delta=1e-5, order=8.0, ledger=ledger, name="run")
+    run, model = made(wrapping, "0.3", filter=budget, noise_multiplier=1.5)
+    train(run, until)
+    if folder is not None:
+        run.save(folder)
+    found = {"taken": run.taken_steps, "stopped": run.stopped_by, "weights": weights(model)}
+    return {**found, "spent": budget.spent if rank() == 0 else None, "epsilon": epsilon(run)}
+
+
+def continued_charges(ledger, folder, wrapping):
+    """From a folder, with what the ledger remembers."""
+    budget = hs.filters.join(ledger=ledger, name="run")
+    run, model = made(wrapping, "0.3", filter=budget, seed=99, noise_multiplier=1.5)
+    run.load(folder)
+    train(run)
+    found = {"taken": run.taken_steps, "stopped": run.stopped_by, "weights": weights(model)}
+    return {**found, "spent": budget.spent if rank() == 0 else None, "epsilon": epsilon(run)}
+
+
+def other_noise():
+    """The ranks do not agree."""
+    return made(noise_multiplier=1.0 + rank())[0].taken_steps
+
+
+def other_model():
+    """Nor here."""
+    model = nn.Linear(5, 3 + rank())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    settings = {"noise_multiplier": 1.0, "max_grad_norm": 1.0}
+    return hs.torch.make_private(model, optimizer, examples(), plan_of("0.1"), **settings)
+
+
+def one_refuses():
+    """One rank gives something that is refused at once."""
+    return made(max_grad_norm=1.0 - 2 * rank())[0].taken_steps
+
+
+def forgotten_backward():
+    """One rank leaves out the backward pass of the third step."""
+    run, _ = made()
+    criterion = run.loss(nn.CrossEntropyLoss())
+    for step, (inputs, labels) in enumerate(run.loader):
+        losses = criterion(run.model(inputs), labels)
+        if not (rank() == 1 and step == 2):
+            losses.backward()
+        run.optimizer.step()
+
+
+class Centred(nn.Module):
+    """Mixes examples."""
+
+    def forward(self, inputs):
+        """Without their mean."""
+        return inputs - inputs.mean(dim=0)
+
+
+def mixing(wrapping):
+    """The probe refuses it on all ranks."""
+    model = nn.Sequential(nn.Linear(5, 4), Centred(), nn.Linear(4, 3))
+    if wrapping == "sharded":
+        fully_shard(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    settings = {"noise_multiplier": 1.0, "max_grad_norm": 1.0, "rng": 3}
+    run = hs.torch.make_private(model, optimizer, examples(), plan_of("bsr"), **settings)
+    train(run)
+
+
+def individual():
+    """Budgets of single examples need one process."""
+    budgets = hs.filters.Individual.gaussian(mu=1.0, examples=EXAMPLES)
+    return made(plan="0.3", filter=budgets, loss=lambda model, batch: None)
+
+
+def parallel_call():
+    """The wrapper is called instead of the run's model."""
+    run, inner = made("ddp")
+    wrapper = WRAPPERS[inner]
+    inputs, _ = next(iter(run.loader))
+    return wrapper(inputs)
+
+
+def dying(at, wrapping="plain", folder=None):
+    """The last rank is gone after some steps; a folder is saved before."""
+    run, model = made(wrapping)
+
+    def each():
+        if run.taken_steps == at - 1 and folder is not None:
+            run.save(folder)
+        if run.taken_steps == at and rank() == dist.get_world_size() - 1:
+            os._exit(9)
+
+    train(run, each=each)
+    return {"weights": weights(model)}
+
+
+CASES = {name: value for name, value in list(globals().items()) if callable(value)}
+
+
+def main(cases, out):
+    """Each case in turn; what this rank found goes to a file."""
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    found = []
+    for name, *arguments in cases:
+        found.append(outcome(lambda name=name, a=arguments: CASES[name](*a)))
+    torch.save(found, Path(out) / f"rank{rank()}.pt")
+    sys.stdout.flush()
+    # A group of which a rank is gone cannot be ended in the usual way.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]), sys.argv[2])

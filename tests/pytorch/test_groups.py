@@ -1,0 +1,188 @@
+"""Several processes are one run, with the updates, noise and charges of a single process."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import hockeystick as hs
+from pytorch import group_program as program
+from pytorch.groups import ranks_of, torchrun
+
+# Wrapping, plan, clipping, physical batch size, noise memory.
+UPDATES = {
+    2: [
+        ("plain", "bsr", "per-sample", None, "rows"),
+        ("plain", "0.05", "ghost", 1, "rows"),
+        ("ddp", "bsr", "ghost", 3, "rows"),
+        ("sharded", "bsr", "per-sample", 3, "rows"),
+        ("sharded", "bsr", "ghost", None, "rows"),
+        ("sharded", "0.05", "per-sample", None, "rows"),
+        ("sharded", "bisr", "ghost", None, "replay"),
+    ],
+    3: [
+        ("plain", "bsr", "ghost", 2, "rows"),
+        ("ddp", "0.05", "per-sample", None, "rows"),
+        ("sharded", "bsr", "per-sample", None, "rows"),
+        ("sharded", "0.05", "ghost", 1, "rows"),
+    ],
+}
+# What is refused, and what the first and the last rank say.
+REFUSED = {
+    ("other_noise",): ("noise_multiplier is not the same", "noise_multiplier is not the same"),
+    ("other_model",): ("the model is not the same", "the model is not the same"),
+    ("one_refuses",): ("Rank 1 makes no run: max_grad_norm", "max_grad_norm must be"),
+    ("forgotten_backward",): ("Rank 1 has ended the run", "There is no clipped gradient"),
+    ("mixing", "plain"): ("influence each other", "influence each other"),
+    ("mixing", "sharded"): ("influence each other", "influence each other"),
+    ("individual",): ("one budget for all examples", "one budget for all examples"),
+    ("parallel_call",): ("call run.model in the loop", "call run.model in the loop"),
+}
+# Folders: of which ranks, how wrapped, with which optimizer.
+FOLDERS = {"one": (1, "plain", False), "two": (2, "sharded", False), "three": (3, "plain", True)}
+
+
+@pytest.fixture(scope="session")
+def found(tmp_path_factory):
+    """What two and three ranks found, each started once; the value of a case, for each rank.
+
+    Each number of ranks saves a folder, and continues that of another.
+    """
+    base = tmp_path_factory.mktemp("groups")
+    names = {name: str(base / name) for name in FOLDERS}
+    alone = program.saved(names["one"], "plain")
+    cases = {
+        2: [
+            *(["updates", *case] for case in UPDATES[2]),
+            *(list(case) for case in REFUSED),
+            ["noise_rows", "plain"],
+            ["noise_rows", "sharded"],
+            ["charged", str(base / "two.db"), "plain", 2, str(base / "charged")],
+            ["saved", names["two"], "sharded"],
+            ["continued", names["one"], "sharded"],
+        ],
+        3: [
+            *(["updates", *case] for case in UPDATES[3]),
+            ["continued_charges", str(base / "two.db"), str(base / "charged"), "sharded"],
+            ["saved", names["three"], "plain", "bsr", 3, True],
+            ["continued", names["two"], "ddp"],
+        ],
+    }
+    results = {}
+    for ranks, some in cases.items():
+        outcomes = torchrun(ranks, some, base / f"ranks{ranks}")
+        for number, case in enumerate(some):
+            results[ranks, *map(str, case)] = [of_rank[number] for of_rank in outcomes]
+
+    def look_up(ranks, *case):
+        return results[ranks, *map(str, case)]
+
+    look_up.folder, look_up.base, look_up.alone = names, base, alone
+    return look_up
+
+
+@pytest.mark.parametrize(("ranks", "case"), [(n, c) for n, some in UPDATES.items() for c in some])
+def test_updates_are_those_of_one_process(found, ranks, case):
+    """Within 1e-5, on every rank; all ranks together probe, and remember noise, as one."""
+    alone, together = program.updates(*case), found(ranks, "updates", *case)
+    for of_rank in together:
+        assert of_rank["value"]["weights"] == pytest.approx(alone["weights"], abs=1e-5)
+        assert of_rank["value"]["probed"] >= 2
+    assert sum(of_rank["value"]["memory"] for of_rank in together) == alone["memory"]
+
+
+@pytest.mark.parametrize("wrapping", ["plain", "sharded"])
+def test_noise_is_added_once(found, wrapping):
+    """On a million coordinates, C times the rows are independent normals of the right variance."""
+    results = found(2, "noise_rows", wrapping)
+    matrix = hs.strategies.bsr(4, bands=3).to_matrix()
+    rows = matrix @ results[0]["value"]["rows"].double().numpy()
+    size = rows.shape[1]
+    assert size == 10**6
+    for row in rows:
+        # A sum of squares of n normals has the standard deviation sqrt(2 n).
+        assert (row @ row - size) / np.sqrt(2 * size) == pytest.approx(0.0, abs=5.0)
+    for one, other in itertools.combinations(rows, 2):
+        assert one @ other / np.sqrt(size) == pytest.approx(0.0, abs=5.0)
+    for one in rows:
+        # Neither do neighbours, or the parts of two ranks, have anything to do with each other.
+        assert one[1:] @ one[:-1] / np.sqrt(size) == pytest.approx(0.0, abs=5.0)
+        assert one[: size // 2] @ one[size // 2 :] / np.sqrt(size / 2) == pytest.approx(0, abs=5.0)
+    assert torch.equal(results[0]["value"]["rows"], results[1]["value"]["rows"])
+    for of_rank in results:
+        assert of_rank["value"]["memory"] <= 1.1 * 2 * size / 2
+
+
+def test_the_noise_is_that_of_one_process(found):
+    """Bit for bit: it belongs to coordinates, not to ranks."""
+    alone = program.noise_rows("plain")["rows"]
+    for wrapping in ("plain", "sharded"):
+        assert torch.equal(found(2, "noise_rows", wrapping)[0]["value"]["rows"], alone)
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_refusal_ends_the_run_on_all_ranks(found, case):
+    """With one sentence that names the cause."""
+    for of_rank, expected in zip(found(2, *case), REFUSED[case], strict=True):
+        assert expected in of_rank["refused"]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "case"),
+    [(2, ("one", "sharded")), (3, ("two", "ddp"))],
+)
+def test_another_number_of_ranks_continues(found, ranks, case):
+    """From the third step to the weights, and the statement, of an uninterrupted run."""
+    folder, wrapping = case
+    for of_rank in found(ranks, "continued", found.folder[folder], wrapping):
+        assert of_rank["value"]["from"] == 3
+        assert of_rank["value"]["weights"] == pytest.approx(found.alone["weights"], abs=1e-5)
+        assert of_rank["value"]["epsilon"] == program.epsilon(program.made()[0])
+
+
+@pytest.mark.parametrize(("folder", "adam"), [("two", False), ("three", True)])
+def test_one_process_continues(found, folder, adam):
+    """A folder that ranks have saved, with the state of their optimizer."""
+    ranks, wrapping, _ = FOLDERS[folder]
+    options = ["bsr", 3, True] if adam else []
+    whole = found(ranks, "saved", found.folder[folder], wrapping, *options)[0]["value"]["weights"]
+    now = program.continued(found.folder[folder], "plain", adam=adam)
+    assert now["from"] == 3
+    assert now["weights"] == pytest.approx(whole, abs=1e-5)
+
+
+def test_a_folder_is_for_its_owner(found):
+    """Noise and batches follow from it."""
+    for folder in found.folder.values():
+        assert Path(folder).stat().st_mode & 0o077 == 0
+
+
+def test_charges_are_made_once(found, tmp_path):
+    """Two ranks, then three, spend what one process spends, and end at the same step."""
+    alone = program.charged(str(tmp_path / "alone.db"), "plain")
+    assert alone["stopped"] == "filter"
+    first = found(2, "charged", found.base / "two.db", "plain", 2, found.base / "charged")
+    last = found(3, "continued_charges", found.base / "two.db", found.base / "charged", "sharded")
+    assert first[0]["value"]["spent"] < alone["spent"]
+    assert last[0]["value"]["spent"] == pytest.approx(alone["spent"], rel=1e-12)
+    for of_rank in last:
+        assert of_rank["value"]["taken"] == alone["taken"]
+        assert of_rank["value"]["stopped"] == "filter"
+        assert of_rank["value"]["epsilon"] == alone["epsilon"]
+        assert of_rank["value"]["weights"] == pytest.approx(alone["weights"], abs=1e-5)
+
+
+@pytest.mark.parametrize("wrapping", ["plain", "sharded"])
+def test_a_rank_that_dies_ends_the_run(found, tmp_path, wrapping):
+    """With one sentence on the others; the folder that was saved before is continued by one."""
+    folder = tmp_path / "folder"
+    outcomes, output = ranks_of(2, [["dying", 4, wrapping, str(folder)]], tmp_path / "ranks")
+    assert outcomes[1] is None
+    assert "has died or left the run" in outcomes[0][0]["refused"], output[0]
+    now = program.continued(str(folder), "plain")
+    assert now["from"] == 3
+    assert now["weights"] == pytest.approx(found.alone["weights"], abs=1e-5)
