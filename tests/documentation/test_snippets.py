@@ -98,7 +98,7 @@ def test_no_block_is_passed_over():
     Files of extensions do in `test_extending.py`, the two scripts side by side in
     `tests/pytorch/test_same_script.py`.
     """
-    elsewhere = {f'python title="{title}"' for title in ("Hockeystick", "Opacus")}
+    elsewhere = {f'python title="{title}"' for title in ("Hockeystick", "Opacus", "torchrun")}
     for page in PAGES:
         known = [block for block in blocks(page) if block.info in {*TITLES, *elsewhere}]
         files = [b for b in blocks(page) if page == EXTENDING and b.info.endswith('.py"')]

@@ -19,13 +19,25 @@ SECONDS = 400
 def torchrun(ranks, cases, folder):
     """What each rank found in each case: `found[rank][case]`."""
     folder.mkdir()
+    run_torchrun(ranks, [PROGRAM, json.dumps(cases), folder])
+    return [torch.load(folder / f"rank{rank}.pt") for rank in range(ranks)]
+
+
+def run_torchrun(ranks, arguments, folder=None):
+    """The finished process of torchrun, which has to succeed."""
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(ranks)]
-    command += ["--master-port", str(free_port()), str(PROGRAM), json.dumps(cases), str(folder)]
+    command += ["--master-port", str(free_port()), *map(str, arguments)]
     done = subprocess.run(
-        command, env=environment(), capture_output=True, text=True, timeout=SECONDS, check=False
+        command,
+        env=environment(),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    return [torch.load(folder / f"rank{rank}.pt") for rank in range(ranks)]
+    return done
 
 
 def ranks_of(count, cases, folder):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 
 import hockeystick as hs
 from pytorch import group_program as program
-from pytorch.groups import ranks_of, torchrun
+from pytorch.groups import ranks_of, run_torchrun, torchrun
 
 # Wrapping, plan, clipping, physical batch size, noise memory.
 UPDATES = {
@@ -186,3 +187,13 @@ def test_a_rank_that_dies_ends_the_run(found, tmp_path, wrapping):
     now = program.continued(str(folder), "plain")
     assert now["from"] == 3
     assert now["weights"] == pytest.approx(found.alone["weights"], abs=1e-5)
+
+
+def test_the_script_of_the_page(tmp_path):
+    """docs/training.md, as it stands there, with two ranks."""
+    page = (Path(__file__).parents[2] / "docs" / "training.md").read_text()
+    (script,) = re.findall(r'```python title="torchrun"\n(.*?)```', page, re.DOTALL)
+    (tmp_path / "train.py").write_text(script)
+    done = run_torchrun(2, [tmp_path / "train.py"], folder=tmp_path)
+    assert re.search(r"epsilon 2\.\d+ after 10 steps|epsilon 3\.0 after 10 steps", done.stdout)
+    assert (tmp_path / "after-one-epoch" / ".metadata").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -219,11 +220,17 @@ class GradientSums:
     @contextmanager
     def _passes(self) -> Iterator[None]:
         """Passes of a sharded model exchange parameters: one sentence if a rank is gone."""
-        try:
+        group = self._layout.group
+        if group is None or not self._layout.sharded:
             yield
+            return
+        try:
+            with warnings.catch_warnings():
+                # Hooks for gradients of examples make a view of what a layer returns.
+                warnings.filterwarnings("ignore", "FSDP2-wrapped module")
+                yield
         except RuntimeError as error:
-            group = self._layout.group
-            if group is None or not self._layout.sharded or not group.is_loss(error):
+            if not group.is_loss(error):
                 raise
             group.lost(error)
 

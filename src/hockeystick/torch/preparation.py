@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -110,9 +111,8 @@ def make_private(
         "per-sample", or "ghost": less memory.
     filter
         Its permit is requested before each batch, in a process group by the first rank; when it
-        refuses, the loader ends. It needs
-        Poisson or full batches and independent noise. `Individual` needs `loss` as well, and a pass
-        over all data for each step.
+        refuses, the loader ends. It needs Poisson or full batches and independent noise.
+        `Individual` needs `loss` as well, and a pass over all data for each step.
     loss
         loss(model, batch), one value for each example, as the loop computes it.
     loader_options
@@ -174,7 +174,8 @@ def make_private(
         optimizer = free_optimizer(optimizer)
         wrapper, model = model, free_module(unwrapped(model))
         parameters = checked_parameters(model, optimizer)
-        form = settled_form(
+        settle = partial(
+            settled_form,
             optimizer,
             examples=examples_of(data),
             epochs=epochs,
@@ -188,6 +189,7 @@ def make_private(
                 "filter": filter,
             },
         )
+        form = settle() if group is None or plan is not None else group.chosen(settle)
         settings, graph = settled(
             form.plan,
             data,
@@ -212,6 +214,6 @@ def make_private(
         most=most,
         options={**options, "collate_fn": Collate(data, options.get("collate_fn"))},
     )
-    if verbose and form.choice is not None:
+    if verbose and form.choice is not None and (group is None or group.first):
         sys.stderr.write(f"{form.choice}\n")
     return run

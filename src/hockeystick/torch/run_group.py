@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import pickle
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
@@ -112,9 +113,22 @@ class RunGroup:
                         f"and rank {other}."
                     )
 
+    def chosen(self, choose: Callable[[], T]) -> T:
+        """What the first rank chooses before the ranks join: a choice may depend on the time."""
+        if self.first:
+            found = choose()
+            self._store.set("chosen", pickle.dumps([found]))
+            return found
+        given = pickle.loads(self._waited("chosen", 0))
+        if isinstance(given, str):
+            raise PlanMismatch(f"Rank 0 makes no run: {given}")
+        return given[0]
+
     def refuse(self, error: HockeystickError) -> None:
         """The others need not wait: there is no run on this rank."""
         self._store.set(str(self.rank), json.dumps({"refused": str(error)}))
+        if self.first:
+            self._store.set("chosen", pickle.dumps(str(error)))
 
     def end(self, error: Exception, *, tell: bool) -> None:
         """End the run on this rank; the others learn why.
@@ -229,12 +243,16 @@ class RunGroup:
         raise error from cause
 
     def _wait(self, key: str, rank: int | None) -> str:
+        return self._waited(key, rank).decode()
+
+    def _waited(self, key: str, rank: int | None) -> bytes:
         try:
             self._store.wait([key], PATIENCE)
-            return self._store.get(key).decode()
+            found: bytes = self._store.get(key)
+            return found
         except RuntimeError as error:
             if rank is None:
-                return "Another rank has ended the run."
+                return b"Another rank has ended the run."
             raise PlanMismatch(
                 f"Inside a process group all ranks make one run, and rank {rank} has not called "
                 f"make_private within {PATIENCE.total_seconds() / 60:.0f} minutes."
