@@ -18,7 +18,15 @@ from hockeystick.errors import LedgerError
 from hockeystick.ledger import schema
 from hockeystick.ledger.heads import START, Head
 from hockeystick.ledger.locations import Location
-from hockeystick.ledger.schema import ENTRY_VALUES, FORMAT, budgets, chain, entries, individual, ledger
+from hockeystick.ledger.schema import (
+    ENTRY_VALUES,
+    FORMAT,
+    budgets,
+    chain,
+    entries,
+    individual,
+    ledger,
+)
 from hockeystick.ledger.seals import (
     digest_of,
     fingerprint,
@@ -153,14 +161,11 @@ def broken_links(
     row = connection.execute(sa.select(ledger)).one()
     if not intact(ledger, row, where.key):
         yield "where it was last used does not match its checksum"
-    replay, link, position = _Replay(), START, 0
+    replay, link = _Replay(), START
     found = noted is None or noted == Head(0, START)
-    for record in connection.execute(schema.CHAIN):
-        position += 1
+    for position, record in enumerate(connection.execute(schema.CHAIN), start=1):
         given = {"event": record.event, "of": record.budget, "number": record.number}
-        wanted = link_of(
-            where.key, previous=link, position=position, digest=record.digest, **given
-        )
+        wanted = link_of(where.key, previous=link, position=position, digest=record.digest, **given)
         if (record.position, record.link) != (position, wanted):
             yield f"its chain is broken at record {position}, which was edited, removed or moved"
             return
@@ -229,7 +234,7 @@ class _Replay:
 
     def _individual(self, connection: sa.Connection, key: bytes | None) -> Iterator[str]:
         for row in connection.execute(sa.select(individual)):
-            here = (row.steps, digest_of(individual, row._mapping))
+            here = (row.steps, digest_of(individual, dict(row._mapping)))
             if self.individual.pop(row.name, None) != here or not intact(individual, row, key):
                 yield f"the budgets of examples {str(row.name)[:80]!r} are not those in its chain"
         for name in self.individual:

@@ -72,9 +72,11 @@ def _place(connection: sa.Connection, where: Location, version: int) -> str | No
 def _seal_rows(connection: sa.Connection, key: bytes | None) -> None:
     for table in (budgets, entries, individual):
         names = [column.name for column in table.primary_key]
-        change = table.update().where(*(table.c[name] == sa.bindparam(f"of_{name}") for name in names))
+        change = table.update().where(
+            *(table.c[name] == sa.bindparam(f"of_{name}") for name in names)
+        )
         values = [
-            {"checksum": with_checksum(table, row._mapping, key)["checksum"]}
+            {"checksum": with_checksum(table, dict(row._mapping), key)["checksum"]}
             | {f"of_{name}": row._mapping[name] for name in names}
             for row in connection.execute(sa.select(table)).all()
         ]

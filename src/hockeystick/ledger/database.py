@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 import sqlalchemy as sa
@@ -26,6 +25,7 @@ from hockeystick.ledger.store import (
     checked_number,
     from_text,
     must_change,
+    now,
 )
 from hockeystick.ledger.tables import check_server, prepare
 
@@ -85,7 +85,7 @@ class DatabaseStore(Uncopied):
                 "charge": charge,
                 "request": request,
                 "status": RESERVED,
-                "reserved_at": _now(),
+                "reserved_at": now(),
                 "committed_at": None,
                 "host": socket.gethostname(),
                 "pid": os.getpid(),
@@ -102,7 +102,7 @@ class DatabaseStore(Uncopied):
         with self._connections.writing() as connection:
             row = self._entry(connection, number)
             if must_change(number, status=row.status, wanted=COMMITTED):
-                changed = self._mark(connection, row, status=COMMITTED, when=_now())
+                changed = self._mark(connection, row, status=COMMITTED, when=now())
                 self._append(connection, COMMITTED, changed)
         self._own().discard(number)
 
@@ -154,7 +154,7 @@ class DatabaseStore(Uncopied):
             if row is None:
                 self._check_new(connection, must_exist)
                 new = {"name": self.name, "description": description, "budget": self.budget}
-                started = {"spent": 0.0, "reservations": 0, "created": _now()}
+                started = {"spent": 0.0, "reservations": 0, "created": now()}
                 row_of = with_checksum(budgets, {**new, **started}, self._key)
                 connection.execute(schema.ADD_BUDGET, row_of)
                 event = Event(OPENED, digest_of(budgets, row_of), self.name)
@@ -223,9 +223,7 @@ class DatabaseStore(Uncopied):
     def _append(self, connection: sa.Connection, event: str, entry: Mapping[str, Any]) -> None:
         """Record what happened to the entry."""
         record = Event(event, digest_of(entries, entry), self.name, entry["number"])
-        self._records = append(
-            connection, self._connections.where, record, seen=self._records
-        )
+        self._records = append(connection, self._connections.where, record, seen=self._records)
 
     def _whole(self, table: sa.Table, row: Any) -> Any:
         return checked(table, row, where=self._where, key=self._key)
@@ -243,7 +241,3 @@ class DatabaseStore(Uncopied):
     @property
     def _where(self) -> str:
         return self._connections.where.text
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds")

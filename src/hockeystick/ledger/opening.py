@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hockeystick.ledger.keyed import Where
     from hockeystick.ledger.locations import Location
 
-__all__ = ["adopt", "authenticate", "head", "open_store"]
+__all__ = ["adopt", "authenticate", "head", "open_store", "opened"]
 
 
 def open_store(
@@ -83,7 +83,7 @@ def open_store(
     if must_exist is not None:
         boolean("must_exist", must_exist)
     return DatabaseStore(
-        _opened(where, name=name if must_exist else None),
+        opened(where, name=name if must_exist else None),
         name=name,
         budget=budget,
         description=description,
@@ -206,9 +206,7 @@ def head(where: Where) -> Head:
 
 
 @contextmanager
-def _changing(
-    where: Where, *, file_only: bool = True
-) -> Iterator[tuple[sa.Connection, Location]]:
+def _changing(where: Where, *, file_only: bool = True) -> Iterator[tuple[sa.Connection, Location]]:
     """A transaction on a ledger that exists."""
     from hockeystick.ledger.locations import existing
 
@@ -221,7 +219,7 @@ def _changing(
         connections.close()
 
 
-def _opened(where: Where, *, name: str | None) -> Connections:
+def opened(where: Where, *, name: str | None) -> Connections:
     """Connections to a ledger; a file that is not there is made first.
 
     With the name of a budget that has to exist it is not.

@@ -196,9 +196,7 @@ def read_damaged(
     return [record for record in records if record.name == name]
 
 
-def _records(
-    target: Location, connection: sa.Connection, noted: Head | None
-) -> list[BudgetRecord]:
+def _records(target: Location, connection: sa.Connection, noted: Head | None) -> list[BudgetRecord]:
     from hockeystick.ledger.chain import check_key
     from hockeystick.ledger.schema import FORMAT, budgets, entries
     from hockeystick.ledger.tables import damage_of, format_of, rows_of

@@ -177,9 +177,7 @@ LOCK_INDIVIDUAL = (
 UPDATE_INDIVIDUAL = (
     individual.update()
     .where(individual.c.name == sa.bindparam("of"))
-    .values(
-        steps=sa.bindparam("to"), remaining=sa.bindparam("left"), checksum=sa.bindparam("sum")
-    )
+    .values(steps=sa.bindparam("to"), remaining=sa.bindparam("left"), checksum=sa.bindparam("sum"))
 )
 
 # The columns that a checksum is about.

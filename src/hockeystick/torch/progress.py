@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import torch
@@ -12,6 +14,8 @@ from hockeystick.errors import BudgetExceeded, PlanMismatch
 from hockeystick.plan import Plan
 from hockeystick.torch.epochs import EpochSplit
 from hockeystick.torch.replay import RecollatedBatch
+from hockeystick.training.schedules import Schedule, with_step
+from hockeystick.training.statement_fields import RUN_DIGITS
 
 __all__ = ["Budget", "ClipLimit", "PhysicalBatch", "Progress", "RunSettings"]
 
@@ -30,6 +34,7 @@ class RunSettings:
     examples: int
     clipping: str
     seeded: bool
+    run_id: str = field(default_factory=partial(secrets.token_hex, RUN_DIGITS // 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +107,7 @@ class Progress:
         self.budget = budget
         self.passes = EpochSplit(settings.plan.steps, 1) if passes is None else passes
         self.taken = 0
+        self.schedule: Schedule = ()
         self.exhausted = self.closed = False
         self.end_of_pass = self.passes.end(0)
         self._iteration = 0
@@ -196,12 +202,16 @@ class Progress:
 
     def step_done(self) -> None:
         """Noise was added: the step counts from now on, whatever becomes of the update."""
+        assert self._limit is not None
+        noise = self.settings.noise_multiplier
+        self.schedule = with_step(self.schedule, noise, self._limit.clip)
         self._current = self._limit = None
         self.taken += 1
         self.budget.done()
 
-    def continue_from(self, taken: int) -> None:
+    def continue_from(self, taken: int, schedule: Schedule) -> None:
         """A state was restored; passes of the loader that have begun end."""
+        self.schedule = schedule
         self._iteration += 1
         self._current = self._limit = None
         self.taken = taken
