@@ -1,4 +1,4 @@
-"""Whoever edits, removes, adds or exchanges rows of a ledger is noticed; with a key, every forgery."""
+"""Edited, removed, added and exchanged rows of a ledger are noticed; with a key, every forgery."""
 
 from __future__ import annotations
 
@@ -123,15 +123,27 @@ def another(value: object) -> object:
     return value + 1
 
 
-@pytest.mark.slow
+EVERY = [
+    pytest.param(False, marks=pytest.mark.slow, id="a column of each row"),
+    pytest.param(True, marks=pytest.mark.long, id="all columns of each row"),
+]
+
+
+@pytest.mark.parametrize("every_column", EVERY)
 @pytest.mark.parametrize("table", TABLES)
-def test_every_edit_of_one_row(large, table):
-    """Any column of any row of any table, its checksum and its link among them."""
+def test_every_edit_of_one_row(large, table, every_column):
+    """Any column of any row of any table, its checksum and its link among them.
+
+    In the quick form every row of the large tables is edited once, in one column after another.
+    """
     file, missed, tried = large.file, [], 0
-    columns = columns_of(file, table)
-    for row in rows_in(file, table):
+    columns, rows = columns_of(file, table), rows_in(file, table)
+    for row in rows:
         values = file.execute(f"SELECT * FROM {table} WHERE rowid = ?", (row,)).fetchone()
-        for name, value in zip(columns, values, strict=True):
+        chosen = list(zip(columns, values, strict=True))
+        if len(rows) > 10 and not every_column:
+            chosen = [chosen[row % len(columns)]]
+        for name, value in chosen:
             with large.changed():
                 sql = f"UPDATE {table} SET {name} = ? WHERE rowid = ?"
                 file.execute(sql, (another(value), row))
@@ -139,7 +151,7 @@ def test_every_edit_of_one_row(large, table):
                 if not large.noticed():
                     missed.append((row, name))
     assert missed == []
-    assert tried == len(columns) * len(rows_in(file, table)) > 0
+    assert tried >= len(rows) > 0
 
 
 @pytest.mark.slow
@@ -172,8 +184,8 @@ def test_every_exchange_of_two_rows(large, table):
     """Neighbours, and rows far apart: all that they hold changes places, but for their numbers."""
     file = large.file
     rows = rows_in(file, table)
-    key = "position" if table == "hockeystick_chain" else "number"
-    names = [name for name in columns_of(file, table) if name != key]
+    keys = ("position",) if table == "hockeystick_chain" else ("budget", "number")
+    names = [name for name in columns_of(file, table) if name not in keys]
     assignments = ", ".join(f"{name} = ?" for name in names)
     rng = random.Random(5)
     pairs = [*pairwise(rows), *(rng.sample(rows, 2) for _ in range(100))]
@@ -251,7 +263,7 @@ def test_with_a_key_the_same_forgery_is_noticed(keyed, with_key):
             tamper(path, f"UPDATE hockeystick_ledger SET key = '{mark}'")
             assert audit(keyed)[0].problems
         else:
-            with pytest.raises(LedgerError, match="is (not )?authenticated with"):
+            with pytest.raises(LedgerError, match=r"is (not )?authenticated with"):
                 audit(keyed)
         with pytest.raises(LedgerError):
             open_store(keyed, name="first", budget=1e6, description={"unit": "one"})
@@ -323,7 +335,7 @@ def test_keys_have_to_fit(path, keyed, tmp_path):
         with pytest.raises(LedgerError, match="is not authenticated with a key"):
             use(Ledger(path, key=KEY))
     for wrong in (b"short", bytes(32), "no such file", 5, tmp_path):
-        with pytest.raises(InvalidParameter, match="^key must be"):
+        with pytest.raises(InvalidParameter, match=r"^key must be"):
             Ledger(path, key=wrong)
     assert KEY.hex() not in repr(keyed)
     readable = tmp_path / "readable.key"

@@ -82,7 +82,7 @@ def test_a_saved_state_is_for_its_owner(tmp_path):
 def test_a_saved_state_is_on_the_disk(tmp_path, monkeypatch):
     """The file and its name are, before `save` returns."""
     synced = []
-    monkeypatch.setattr("os.fsync", lambda handle: synced.append(handle))
+    monkeypatch.setattr("os.fsync", synced.append)
     Individual.gaussian(examples=3, mu=1.0).save(tmp_path / "state.npz")
     assert len(synced) == 2
 

@@ -62,7 +62,7 @@ def test_every_field_is_listed_once(make):
 
 
 def test_what_is_recomputed_depends_on_it():
-    """Any field that the number is said to follow from changes the verdict, one way or the other."""
+    """A field that the number is said to follow from changes the verdict."""
     worse = {
         "epsilon": 0.01,
         "delta": 1e-9,

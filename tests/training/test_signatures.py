@@ -112,20 +112,19 @@ def leaves(value, path=()):
     if isinstance(value, dict):
         for name, part in value.items():
             yield from leaves(part, (*path, name))
-        yield path, "object"
+        yield path
     elif isinstance(value, list):
         for number, part in enumerate(value):
             yield from leaves(part, (*path, number))
-        yield path, "list"
+        yield path
     else:
-        yield path, "value"
+        yield path
 
 
 def mutated(content, rng):
     """The content with one change somewhere."""
     content = copy.deepcopy(content)
-    path, kind = rng.choice([one for one in leaves(content) if one[0]])
-    *way, last = path
+    *way, last = rng.choice([path for path in leaves(content) if path])
     parent = content
     for part in way:
         parent = parent[part]
@@ -239,10 +238,10 @@ def test_keys_of_other_kinds_are_refused(tmp_path, signed):
     public = new_key_files(tmp_path / "me.pem")
     public.chmod(0o600)
     for wrong in (path, public, b"bytes", tmp_path / "none"):
-        with pytest.raises(InvalidParameter, match="^key must be"):
+        with pytest.raises(InvalidParameter, match=r"^key must be"):
             signed.sign(wrong)
     for wrong in (path, tmp_path / "me.pem", 5):
-        with pytest.raises(InvalidParameter, match="^key must be"):
+        with pytest.raises(InvalidParameter, match=r"^key must be"):
             signed.signature_problem(wrong)
 
 
