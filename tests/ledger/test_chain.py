@@ -248,7 +248,7 @@ def test_without_a_key_a_complete_forgery_is_not_noticed(path):
     assert any("the head that was noted is not in its chain" in line for line in problems)
 
 
-@pytest.mark.parametrize("with_key", [None, OTHER])
+@pytest.mark.parametrize("with_key", [None, OTHER], ids=["no key", "another key"])
 def test_with_a_key_the_same_forgery_is_noticed(keyed, with_key):
     """By every use, whether the forger leaves the mark of the key, takes it away or has another."""
     path = keyed._where
@@ -338,6 +338,9 @@ def test_keys_have_to_fit(path, keyed, tmp_path):
         with pytest.raises(InvalidParameter, match=r"^key must be"):
             Ledger(path, key=wrong)
     assert KEY.hex() not in repr(keyed)
+    with pytest.raises(InvalidParameter) as error:
+        Ledger(path, key=KEY.hex())
+    assert KEY.hex() not in str(error.value)
     readable = tmp_path / "readable.key"
     readable.write_text(KEY.hex())
     readable.chmod(0o644)
@@ -371,11 +374,15 @@ def test_heads(path):
     store.commit(store.reserve(lambda spent: (1.0, {})).number)
     assert head_of(path).records == first.records + 2
     assert audit(path, head=first)[0].problems == audit(path, head=str(first))[0].problems == []
+    assert audit(path, head=f"0:{'0' * 64}")[0].problems == []
     wrong = f"{first.records}:{'0' * 64}"
     assert "was noted" in audit(path, head=wrong)[0].problems[0]
     for text in ("", "5", "x:y", f"-1:{'0' * 64}"):
         with pytest.raises(InvalidParameter, match="head must be"):
             audit(path, head=text)
+    tamper(path, "UPDATE hockeystick_entries SET host = 'x' WHERE number = 2")
+    with pytest.raises(LedgerError, match="damaged"):
+        head_of(path)
 
 
 @pytest.mark.parametrize(
