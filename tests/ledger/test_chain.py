@@ -309,6 +309,40 @@ def test_rows_of_another_moment_with_a_key(keyed, directory):
         store.reserve(lambda spent: (1.0, {}))
 
 
+def test_records_of_two_pasts_with_a_key(keyed, directory):
+    """A record and its row, both sealed with the key, do not fit into another past.
+
+    After an older state was put back the ledger goes on in another way; an entry of the first way,
+    of the same number and charge, is put in the place of that of the second.
+    """
+    path, first = keyed._where, directory / "first.db"
+    before = path.read_bytes()
+
+    def reserved(who: str) -> int:
+        store = open_store(keyed, name="first", budget=1e6, description={"unit": "one"})
+        number = store.reserve(lambda spent: (1.0, {"who": who})).number
+        store.close()
+        return number
+
+    number = reserved("one")
+    shutil.copy(path, first)
+    position = head_of(keyed).records
+    path.write_bytes(before)
+    assert reserved("other") == number
+    reserved("later")
+    assert audit(keyed)[0].problems == []
+    with closing(sqlite3.connect(path, isolation_level=None)) as file:
+        file.execute("ATTACH ? AS first", (str(first),))
+        for table, where in (
+            ("hockeystick_entries", f"budget = 'first' AND number = {number}"),
+            ("hockeystick_chain", f"position = {position}"),
+        ):
+            file.execute(f"DELETE FROM main.{table} WHERE {where}")
+            file.execute(f"INSERT INTO main.{table} SELECT * FROM first.{table} WHERE {where}")
+    problems = audit(keyed)[0].problems
+    assert f"its chain is broken at record {position + 1}" in problems[0]
+
+
 def test_single_values_with_a_key(keyed):
     """Edits that were noticed by digests are noticed by keyed ones; 200 at random."""
     copy, rng = Copy(keyed._where, location(keyed)), random.Random(6)
