@@ -40,6 +40,30 @@ def _state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _commands_made_once() -> Iterator[None]:
+    """Typer reads all signatures again in every call, which takes longer than most commands.
+
+    Commands, schemes and strategies that are registered later make them anew.
+    """
+    import typer
+
+    made, make = {}, typer.main.get_command
+
+    def get_command(app: typer.Typer) -> object:
+        from hockeystick.schemes import SCHEMES
+        from hockeystick.strategies import FACTORIZATIONS
+
+        known = id(app), len(app.registered_commands), *SCHEMES, *FACTORIZATIONS
+        if known not in made:
+            made[known] = make(app)
+        return made[known]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.main.get_command", get_command)
+        yield
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """How many calls the tests in robustness/ made; their reports say so."""
     reports = [one for some in terminalreporter.stats.values() for one in some]
