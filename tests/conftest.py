@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -23,6 +24,15 @@ settings.load_profile("suite")
 # test would depend on which tests ran before it, and on every number in the source.
 if hasattr(providers, "_get_local_constants"):
     providers._get_local_constants = providers.Constants
+
+
+# Objects of collected tests stay; looking through them for garbage is an eighth of collecting them.
+gc.set_threshold(100_000, 50, 100)
+
+
+def pytest_collection_finish() -> None:
+    """What was collected is never garbage."""
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -104,7 +104,14 @@ def test_description(scheme, method):
 @pytest.mark.parametrize(
     "scheme",
     [
-        pytest.param(scheme, id=name, marks=[pytest.mark.slow] if "bins" in name else [])
+        pytest.param(
+            scheme,
+            id=name,
+            marks=[
+                *[pytest.mark.slow] * ("bins" in name),
+                *[pytest.mark.long] * ("uneven" in name),
+            ],
+        )
         for name, scheme in SCHEMES.items()
     ],
 )

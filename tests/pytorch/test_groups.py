@@ -12,7 +12,10 @@ import torch
 
 import hockeystick as hs
 from pytorch import group_program as program
-from pytorch.groups import ranks_of, run_torchrun, torchrun
+from pytorch.groups import ranks_of, run_torchrun
+
+# Processes that import PyTorch; `make test` runs them.
+pytestmark = pytest.mark.slow
 
 # Wrapping, plan, clipping, physical batch size, noise memory.
 UPDATES = {
@@ -45,13 +48,16 @@ REFUSED = {
 }
 # Folders: of which ranks, how wrapped, with which optimizer.
 FOLDERS = {"one": (1, "plain", False), "two": (2, "sharded", False), "three": (3, "plain", True)}
+# How the run is wrapped of which the last of so many ranks dies.
+DYING = {2: "plain", 3: "sharded"}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def found(tmp_path_factory):
     """What two and three ranks found, each started once; the value of a case, for each rank.
 
-    Each number of ranks saves a folder, and continues that of another.
+    Each number of ranks saves a folder, and continues that of another. In the last case a rank
+    dies.
     """
     base = tmp_path_factory.mktemp("groups")
     names = {name: str(base / name) for name in FOLDERS}
@@ -75,9 +81,11 @@ def found(tmp_path_factory):
     }
     results = {}
     for ranks, some in cases.items():
-        outcomes = torchrun(ranks, some, base / f"ranks{ranks}")
+        some.append(["dying", 4, DYING[ranks], str(base / f"dying{ranks}")])
+        outcomes, _ = ranks_of(ranks, some, base / f"ranks{ranks}")
         for number, case in enumerate(some):
-            results[ranks, *map(str, case)] = [of_rank[number] for of_rank in outcomes]
+            found = [dict(enumerate(of_rank)).get(number) for of_rank in outcomes]
+            results[ranks, *map(str, case)] = found
 
     def look_up(ranks, *case):
         return results[ranks, *map(str, case)]
@@ -177,13 +185,14 @@ def test_charges_are_made_once(found, tmp_path):
         assert of_rank["value"]["weights"] == pytest.approx(alone["weights"], abs=1e-5)
 
 
-@pytest.mark.parametrize("wrapping", ["plain", "sharded"])
-def test_a_rank_that_dies_ends_the_run(found, tmp_path, wrapping):
+@pytest.mark.parametrize("ranks", DYING)
+def test_a_rank_that_dies_ends_the_run(found, ranks):
     """With one sentence on the others; the folder that was saved before is continued by one."""
-    folder = tmp_path / "folder"
-    outcomes, output = ranks_of(2, [["dying", 4, wrapping, str(folder)]], tmp_path / "ranks")
-    assert outcomes[1] is None
-    assert "has died or left the run" in outcomes[0][0]["refused"], output[0]
+    folder = found.base / f"dying{ranks}"
+    *others, dead = found(ranks, "dying", 4, DYING[ranks], folder)
+    assert dead is None
+    for of_rank in others:
+        assert "has died or left the run" in of_rank["refused"]
     now = program.continued(str(folder), "plain")
     assert now["from"] == 3
     assert now["weights"] == pytest.approx(found.alone["weights"], abs=1e-5)

@@ -81,7 +81,7 @@ def test_a_little_more_noise_has_the_same_majorants(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", thinned(KERNELS, normal=2))
 def test_epsilon_decreases_steadily(name):
     """Steps of half a per cent of noise, at a coarse budget: no step up, none of five per cent."""
     strategy, bins = KERNELS[name]
