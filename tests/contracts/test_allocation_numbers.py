@@ -123,7 +123,7 @@ def test_decomposition_is_an_independent_computation_of_profile(noise, out_of):
 @pytest.mark.slow
 def test_reduction_comes_close_where_blocks_are_long():
     """Poisson sampling at a rate raised by less than one per cent."""
-    run = plan(out_of=10**5)
+    run = plan(out_of=10**6)
     profile, reduction = (
         hs.account(run, noise_multiplier=1.0, method=method).epsilon(1e-10)
         for method in ("profile", "poisson-reduction")
