@@ -32,8 +32,7 @@ def cuts(count: int) -> list[list[tuple[int, int]]]:
 
 
 @every_strategy
-@pytest.mark.parametrize("count", [2, 3])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("count", "dtype"), [(2, np.float64), (3, np.float32)])
 def test_parts_make_up_the_whole(strategy, count, dtype):
     """However the coordinates are shared out, each has the same noise, bit for bit."""
     key = Key.of(3)
