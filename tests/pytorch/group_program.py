@@ -139,12 +139,12 @@ def continued(folder, wrapping, plan="bsr", adam=False):
     run.load(folder)
     taken = run.taken_steps
     train(run)
-    return {"weights": weights(model), "from": taken, "epsilon": epsilon(run)}
+    return {"weights": weights(model), "from": taken, "epsilon": epsilon(run, method="gaussian")}
 
 
-def epsilon(run):
-    """The stated one, by the method that takes no time."""
-    return run.statement(delta=1e-3, method="gaussian").epsilon
+def epsilon(run, **options):
+    """The stated one."""
+    return run.statement(delta=1e-3, **options).epsilon
 
 
 def noise_rows(wrapping):
