@@ -28,6 +28,7 @@ def outcome(capsys, command, option, value):
     return status, capsys.readouterr().err.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", thinned(["1e-8", "1e-320", "1e-300", "1e-20"], normal=1))
 def test_filters_at_tiny_rates(capsys, value):
     """A rate that small costs next to nothing, which is an answer."""

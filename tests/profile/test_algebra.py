@@ -86,6 +86,7 @@ def test_reverse_twice_is_the_identity(name):
         assert_overlap(profile.reverse().reverse(), profile, epsilon)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize(
     "operation",

@@ -130,6 +130,7 @@ def test_epsilon_argument(name, value):
     check_refused(PROFILES[name].delta_bounds, value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize("direction", ["forward", "reversed"])
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ def private(make=None, source=None, **changes):
     return make_private(net, make(net.parameters()), source or points(), **options)
 
 
+@pytest.mark.slow
 def test_what_is_chosen_is_run_and_stated(capsys):
     """ceil(3 * 70 / 30) steps, one line on standard error, epsilon at most what was asked."""
     run = private()
@@ -72,6 +73,7 @@ def test_it_is_the_best_that_compare_finds():
         assert ("with momentum" in run.choice) == bool(momentum)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [
@@ -128,6 +130,7 @@ def test_one_form_at_a_time(changes):
         private(**changes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -69,6 +69,7 @@ def pictures(examples: int = 15) -> TensorDataset:
     return TensorDataset(points, torch.arange(examples) % 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "dataset"),
     [

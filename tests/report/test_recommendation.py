@@ -84,6 +84,7 @@ def test_the_script_runs_as_printed(name: str) -> None:
     assert hs.training.check_statement(statement).holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["schedule", "file", "constant"])
 def test_the_error_is_that_of_the_script(name: str) -> None:
     """For the same workload, in units of the largest learning rate."""

@@ -72,6 +72,7 @@ def test_a_budget_that_is_too_small_is_noticed():
     assert frequency > 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("strategy", "noise"), [("identity", 2.0), ("bsr", 6.0)])
 def test_the_estimate_is_close_to_the_bound(strategy, noise):
     """Within a few per cent: far less than the factor at which a bound is not evaluated."""

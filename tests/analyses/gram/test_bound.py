@@ -24,6 +24,7 @@ def answers_of(bound, requests):
     return found
 
 
+@pytest.mark.slow
 def test_answers_do_not_depend_on_earlier_requests():
     """In any order, and again: the same value, direction, details and lower bound."""
     requests = [("epsilon", 1e-3), ("delta", 0.5)]
