@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick._validate import positive, positive_integer, storable
+from hockeystick._validate import choice, positive, positive_integer, storable
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import Key, RandomSource
 from hockeystick.strategies.columns import Sensitivity, summed_columns
@@ -18,7 +19,9 @@ from hockeystick.strategies.pieces import Coordinates
 from hockeystick.strategies.recurrence import Recurrence
 from hockeystick.strategies.workloads import Workload
 
-__all__ = ["Strategy", "bands_within"]
+__all__ = ["ARITHMETICS", "Strategy", "bands_within", "rounded_entries"]
+
+ARITHMETICS = ("float", "exact")
 
 
 class Strategy(ABC):
@@ -210,6 +213,8 @@ class Strategy(ABC):
         rng: RandomSource | Key = None,
         noise_memory: str = "rows",
         coordinates: Coordinates | None = None,
+        arithmetic: str = "float",
+        resolution: int | None = None,
     ) -> NoiseStream:
         """The rows of C^-1 Z, one for each step, each of shape `dimension`.
 
@@ -222,7 +227,7 @@ class Strategy(ABC):
         scale
             The standard deviation of Z: noise multiplier times clip norm.
         dtype
-            float16, float32 or float64.
+            float16, float32 or float64; exact rows are int64, whatever it is.
         rng
             What `batches` takes as well: by default the seed is secret, and "chacha" is a
             cryptographic generator. A `Key` that several processes share makes them draw parts of
@@ -233,6 +238,11 @@ class Strategy(ABC):
             the inverse has bands.
         coordinates
             Ranges (start, stop) of the flattened vector that this stream holds; all by default.
+        arithmetic
+            "exact" gives integers in units of the stream's `lattice`, drawn by ChaCha20: an
+            `ExactNoiseStream`, for strategies that are their own `exact()`.
+        resolution
+            With exact arithmetic: the lattice is scale / 2^resolution; 24 by default.
 
         Returns
         -------
@@ -244,16 +254,50 @@ class Strategy(ABC):
         InvalidParameter
             If `dtype` cannot hold noise of this scale.
         """
-        return NoiseStream(
-            self.recurrence,
-            steps=self.steps,
-            dimension=dimension,
-            scale=positive("scale", scale),
-            dtype=dtype,
-            rng=rng,
-            noise_memory=noise_memory,
-            coordinates=coordinates,
+        how: dict[str, Any] = {
+            "steps": self.steps,
+            "dimension": dimension,
+            "scale": positive("scale", scale),
+            "rng": rng,
+            "noise_memory": noise_memory,
+            "coordinates": coordinates,
+        }
+        if choice("arithmetic", arithmetic, ARITHMETICS) == "float":
+            if resolution is not None:
+                raise InvalidParameter("resolution", "left out without exact arithmetic", resolution)
+            return NoiseStream(self.recurrence, dtype=dtype, **how)
+        from hockeystick.strategies.exact_noise import ExactNoiseStream
+
+        inverse = self._inverse_rows()
+        return ExactNoiseStream(self._banded_rows(), inverse, resolution=resolution, **how)
+
+    @abstractmethod
+    def exact(self) -> Strategy:
+        """The strategy with the entries of C rounded to multiples of 2^-20.
+
+        What exact arithmetic runs, and what has to be accounted for it. Some 1e-12 is lost of the
+        error. A strategy whose entries are multiples already is returned as it is.
+
+        Raises
+        ------
+        InvalidParameter
+            If C is not banded, or only its inverse is.
+        """
+
+    def _banded_rows(self) -> FloatArray:
+        """C[t, t], C[t, t - 1], ... for each step, or once for all steps; refused if too many."""
+        allowed = (
+            "one that remembers as many rows of noise as C has bands, for exact arithmetic: "
+            "identity, bsr, band_mf, from_coefficients or from_matrix"
         )
+        raise InvalidParameter("strategy", allowed, self)
+
+    def _inverse_rows(self) -> float:
+        """The largest sum of absolute values in a row of C^-1."""
+        inverse = self.inverse_coefficients
+        if inverse is None:
+            return float(np.abs(self.inverse_matrix()).sum(axis=1).max())
+        return float(np.abs(inverse).sum())
 
     def describe(self) -> dict[str, object]:
         """The factorization's name and parameters, ready for JSON."""
@@ -262,6 +306,12 @@ class Strategy(ABC):
     def __repr__(self) -> str:
         inside = "".join(f", {name}={value!r}" for name, value in self.parameters.items())
         return f"{self.name.replace('-', '_')}({self.steps}{inside})"
+
+
+def rounded_entries(entries: FloatArray) -> FloatArray:
+    """To multiples of 2^-20, which exact arithmetic takes (`integer_recurrence`)."""
+    rounded: FloatArray = np.rint(entries * 2.0**20) / 2.0**20
+    return rounded
 
 
 def bands_within(steps: int, bands: int, *, name: str = "bands") -> tuple[int, int]:

@@ -24,7 +24,7 @@ from hockeystick.strategies.recurrence import (
     MovingAverageRecurrence,
     Recurrence,
 )
-from hockeystick.strategies.strategy import Strategy
+from hockeystick.strategies.strategy import Strategy, rounded_entries
 from hockeystick.strategies.workloads import Workload, as_workload
 
 __all__ = ["Toeplitz", "from_coefficients", "identity"]
@@ -132,6 +132,18 @@ class Toeplitz(Strategy):
         if self.bands <= self.inverse_bands:
             return AutoregressiveRecurrence(self.coefficients)
         return MovingAverageRecurrence(self.inverse_coefficients)
+
+    def exact(self) -> Toeplitz:
+        """The strategy with rounded coefficients."""
+        rounded = rounded_entries(self._banded_rows()[0])
+        if np.array_equal(rounded, self.coefficients):
+            return self
+        return from_coefficients(rounded, self.steps)
+
+    def _banded_rows(self) -> FloatArray:
+        if self._recurrence is None and self.bands <= self.inverse_bands:
+            return self.coefficients[None]
+        return super()._banded_rows()
 
     def _sensitivity(self, separation: int, participations: int) -> Sensitivity:
         """The pattern 0, s, 2s, ... is the worst if c does not increase from c_s on.
