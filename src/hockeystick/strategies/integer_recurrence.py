@@ -17,19 +17,18 @@ from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import InvalidParameter
+from hockeystick.strategies.dyadic import COEFFICIENT_BITS
 
-__all__ = ["COEFFICIENT_BITS", "IntegerRecurrence", "NoiseBounds", "integer_recurrence"]
+__all__ = ["IntegerRecurrence", "NoiseBounds", "integer_recurrence"]
 
 Integers = NDArray[Any]
-# Coefficients are multiples of 2^-20: a strategy loses some 1e-12 of its error by rounding to them,
-# and more digits would be taken from the noise (see NoiseBounds).
-COEFFICIENT_BITS = 20
 # Integers that are summed at a time: 16 kilobytes, half of a first-level cache.
 BLOCK = 2048
-# Sums of integers stay below this, and remembered ones below their type's largest.
-LARGEST_SUM, LARGEST_SHORT = 2.0**62, 2.0**31 - 1
+# Sums in the recursion stay below the first; numbers below the second, so that those in double
+# precision are exact with a sum of data as large; 32 bits hold what is below the third.
+LARGEST_SUM, LARGEST_NUMBER, LARGEST_SHORT = 2.0**62, 2.0**51, 2.0**31 - 1
 # The sums of sizes below are computed in double precision: more than they can be wrong by.
-SAFETY = 1.0 + 2.0**-20
+SAFETY = 1.0 + 2.0**-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,14 +89,14 @@ class NoiseBounds:
 
     @property
     def memory_type(self) -> type[np.signedinteger[Any]]:
-        """The shortest type in which every N fits; `InvalidParameter` if sums do not fit in any."""
+        """The shorter type in which every N fits; `InvalidParameter` if there is none."""
         # NaN and infinity fail the comparison.
-        if not self.total < LARGEST_SUM:
+        if not (self.total < LARGEST_SUM and self.number < LARGEST_NUMBER):
             allowed = (
-                "one whose noise stays below 2^62 lattice units: the inverse of this one grows too "
-                "far for exact arithmetic"
+                "one whose noise stays below 2^51 points of the lattice, for exact arithmetic: the "
+                "inverse of this one grows too far"
             )
-            raise InvalidParameter("strategy", allowed, f"up to {self.total:.3g}")
+            raise InvalidParameter("strategy", allowed, f"up to {self.number:.3g}")
         return np.int32 if self.number <= LARGEST_SHORT else np.int64
 
 

@@ -12,8 +12,9 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick._validate import diagonal_entries, entries, vector
 from hockeystick.errors import InvalidParameter
 from hockeystick.strategies.columns import Sensitivity, certified_sensitivity
+from hockeystick.strategies.dyadic import rounded_entries
 from hockeystick.strategies.recurrence import Recurrence, RowByRowRecurrence
-from hockeystick.strategies.strategy import Strategy, rounded_entries
+from hockeystick.strategies.strategy import Strategy
 from hockeystick.strategies.workloads import Workload, as_workload
 
 __all__ = ["Matrix", "from_matrix"]
@@ -151,8 +152,8 @@ class Matrix(Strategy):
         rounded = rounded_entries(self._matrix)
         return self if np.array_equal(rounded, self._matrix) else from_matrix(rounded)
 
-    def _banded_rows(self) -> FloatArray:
-        return self._entries
+    def _banded_rows(self) -> tuple[FloatArray, float]:
+        return self._entries, float(np.abs(self.inverse_matrix()).sum(axis=1).max())
 
     def _sensitivity(self, separation: int, participations: int) -> Sensitivity:
         """The bound of `participation`; O(n^3) for the Gram matrix, as a matrix product.

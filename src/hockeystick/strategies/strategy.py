@@ -14,14 +14,13 @@ from hockeystick._validate import choice, positive, positive_integer, storable
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import Key, RandomSource
 from hockeystick.strategies.columns import Sensitivity, summed_columns
+from hockeystick.strategies.dyadic import ARITHMETICS, refuse_unbanded
 from hockeystick.strategies.noise import NoiseStream
 from hockeystick.strategies.pieces import Coordinates
 from hockeystick.strategies.recurrence import Recurrence
 from hockeystick.strategies.workloads import Workload
 
-__all__ = ["ARITHMETICS", "Strategy", "bands_within", "rounded_entries"]
-
-ARITHMETICS = ("float", "exact")
+__all__ = ["Strategy", "bands_within"]
 
 
 class Strategy(ABC):
@@ -239,8 +238,7 @@ class Strategy(ABC):
         coordinates
             Ranges (start, stop) of the flattened vector that this stream holds; all by default.
         arithmetic
-            "exact" gives integers in units of the stream's `lattice`, drawn by ChaCha20: an
-            `ExactNoiseStream`, for strategies that are their own `exact()`.
+            "exact": an `ExactNoiseStream`, for strategies that are their own `exact()`.
         resolution
             With exact arithmetic: the lattice is scale / 2^resolution; 24 by default.
 
@@ -268,36 +266,22 @@ class Strategy(ABC):
             return NoiseStream(self.recurrence, dtype=dtype, **how)
         from hockeystick.strategies.exact_noise import ExactNoiseStream
 
-        inverse = self._inverse_rows()
-        return ExactNoiseStream(self._banded_rows(), inverse, resolution=resolution, **how)
+        return ExactNoiseStream(*self._banded_rows(), resolution=resolution, **how)
 
-    @abstractmethod
     def exact(self) -> Strategy:
-        """The strategy with the entries of C rounded to multiples of 2^-20.
+        """The strategy with the entries of C rounded to multiples of 2^-20: itself, if they are.
 
-        What exact arithmetic runs, and what has to be accounted for it. Some 1e-12 is lost of the
-        error. A strategy whose entries are multiples already is returned as it is.
-
-        Raises
-        ------
-        InvalidParameter
-            If C is not banded, or only its inverse is.
+        What exact arithmetic runs, and what has to be accounted for it. `InvalidParameter` if C is
+        not banded, or only its inverse is. The error grows by some 1e-12 of itself.
         """
+        refuse_unbanded(self)
 
-    def _banded_rows(self) -> FloatArray:
-        """C[t, t], C[t, t - 1], ... for each step, or once for all steps; refused if too many."""
-        allowed = (
-            "one that remembers as many rows of noise as C has bands, for exact arithmetic: "
-            "identity, bsr, band_mf, from_coefficients or from_matrix"
-        )
-        raise InvalidParameter("strategy", allowed, self)
+    def _banded_rows(self) -> tuple[FloatArray, float]:
+        """C[t, t], C[t, t - 1], ... for each step or once for all; the norm of C^-1, by rows.
 
-    def _inverse_rows(self) -> float:
-        """The largest sum of absolute values in a row of C^-1."""
-        inverse = self.inverse_coefficients
-        if inverse is None:
-            return float(np.abs(self.inverse_matrix()).sum(axis=1).max())
-        return float(np.abs(inverse).sum())
+        That is the largest sum of absolute values in a row.
+        """
+        refuse_unbanded(self)
 
     def describe(self) -> dict[str, object]:
         """The factorization's name and parameters, ready for JSON."""
@@ -306,12 +290,6 @@ class Strategy(ABC):
     def __repr__(self) -> str:
         inside = "".join(f", {name}={value!r}" for name, value in self.parameters.items())
         return f"{self.name.replace('-', '_')}({self.steps}{inside})"
-
-
-def rounded_entries(entries: FloatArray) -> FloatArray:
-    """To multiples of 2^-20, which exact arithmetic takes (`integer_recurrence`)."""
-    rounded: FloatArray = np.rint(entries * 2.0**20) / 2.0**20
-    return rounded
 
 
 def bands_within(steps: int, bands: int, *, name: str = "bands") -> tuple[int, int]:

@@ -19,12 +19,13 @@ from hockeystick.strategies.columns import (
     toeplitz_gram,
     toeplitz_summed_columns,
 )
+from hockeystick.strategies.dyadic import refuse_unbanded, rounded_entries
 from hockeystick.strategies.recurrence import (
     AutoregressiveRecurrence,
     MovingAverageRecurrence,
     Recurrence,
 )
-from hockeystick.strategies.strategy import Strategy, rounded_entries
+from hockeystick.strategies.strategy import Strategy
 from hockeystick.strategies.workloads import Workload, as_workload
 
 __all__ = ["Toeplitz", "from_coefficients", "identity"]
@@ -135,15 +136,15 @@ class Toeplitz(Strategy):
 
     def exact(self) -> Toeplitz:
         """The strategy with rounded coefficients."""
-        rounded = rounded_entries(self._banded_rows()[0])
+        rounded = rounded_entries(self._banded_rows()[0][0])
         if np.array_equal(rounded, self.coefficients):
             return self
         return from_coefficients(rounded, self.steps)
 
-    def _banded_rows(self) -> FloatArray:
-        if self._recurrence is None and self.bands <= self.inverse_bands:
-            return self.coefficients[None]
-        return super()._banded_rows()
+    def _banded_rows(self) -> tuple[FloatArray, float]:
+        if self._recurrence is not None or self.bands > self.inverse_bands:
+            refuse_unbanded(self)
+        return self.coefficients[None], float(np.abs(self.inverse_coefficients).sum())
 
     def _sensitivity(self, separation: int, participations: int) -> Sensitivity:
         """The pattern 0, s, 2s, ... is the worst if c does not increase from c_s on.

@@ -17,6 +17,7 @@ from hockeystick.guarantee import Guarantee
 from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.plan import Plan
 from hockeystick.profile import DEFAULT_ACCURACY
+from hockeystick.strategies.dyadic import ARITHMETICS
 from hockeystick.training.filtered import filter_guarantee, rate_for_filters
 from hockeystick.training.plan_object import require_gaussian, sampling_object, strategy_object
 from hockeystick.training.statement_fields import plain
@@ -73,6 +74,8 @@ class RunRecord:
         as secret as the data.
     probe
         What the independence probe found, or None if none was run.
+    arithmetic
+        "float", or "exact" if the guarantee holds to the last bit (docs/exact.md).
     versions
         Those of the software that ran.
 
@@ -94,6 +97,7 @@ class RunRecord:
     filter: Mapping[str, object] | None = None
     seeded: bool = False
     probe: Mapping[str, object] | None = None
+    arithmetic: str = "float"
     versions: Mapping[str, str] = field(default_factory=versions_of)
 
     def __post_init__(self) -> None:
@@ -103,6 +107,7 @@ class RunRecord:
             object.__setattr__(self, name, check.positive(name, getattr(self, name)))
         object.__setattr__(self, "taken_steps", _steps_within(self.taken_steps, self.plan.steps))
         object.__setattr__(self, "seeded", check.boolean("seeded", self.seeded))
+        check.choice("arithmetic", self.arithmetic, ARITHMETICS)
 
     @property
     def planned_steps(self) -> int:
