@@ -14,6 +14,7 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.threads import in_threads
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import CRYPTOGRAPHIC, Key, RandomSource
+from hockeystick.strategies.dyadic import MOST_NUMBERS
 from hockeystick.strategies.integer_recurrence import (
     IntegerRecurrence,
     NoiseBounds,
@@ -21,27 +22,17 @@ from hockeystick.strategies.integer_recurrence import (
 )
 from hockeystick.strategies.noise import NoiseStream
 from hockeystick.strategies.pieces import Coordinates, Group
-from hockeystick.strategies.rounded_normals import DISTANCE, LARGEST, fill_rounded
+from hockeystick.strategies.rounded_normals import LARGEST, fill_rounded
 
-__all__ = ["RESOLUTION", "ExactNoiseStream", "total_variation"]
+__all__ = ["RESOLUTION", "ExactNoiseStream"]
 
 # Lattice points in a standard deviation of Z, as a power of two. Rounding 2^20 coordinates moves a
 # vector by at most 2^-15 of it, and noise of common strategies fits into 32 bits.
 RESOLUTION, MOST_RESOLUTION = 24, 40
-# Beyond, the lattice could leave the normal numbers.
-LEAST_SCALE, MOST_SCALE = 2.0**-900, 2.0**900
-# Numbers that a stream draws, at most, and steps, which have 48 bits of a nonce.
-MOST_NUMBERS, MOST_STEPS = 2.0**64, 2**48
-
-
-def total_variation(numbers: float = MOST_NUMBERS) -> float:
-    """How far, in total variation, a stream of so many numbers is from its law, at most.
-
-    A union bound over the numbers, each within 2^-188 of its law (`rounded_normals`); 2^-124 for
-    the 2^64 numbers to which streams are limited. What is true with probability at most p for the
-    law is true with at most p plus this for the stream.
-    """
-    return numbers * DISTANCE
+# Beyond, squares of gradients and of the lattice could leave the normal numbers.
+LEAST_SCALE, MOST_SCALE = 2.0**-400, 2.0**400
+# Steps have 48 bits of a nonce.
+MOST_STEPS = 2**48
 
 
 class ExactNoiseStream(NoiseStream):
@@ -118,7 +109,7 @@ class ExactNoiseStream(NoiseStream):
 
     def _checked(self, dtype: npt.DTypeLike, scale: float) -> tuple[np.dtype[Any], float]:
         if not LEAST_SCALE <= scale <= MOST_SCALE:
-            raise InvalidParameter("scale", "in [2^-900, 2^900] for exact arithmetic", scale)
+            raise InvalidParameter("scale", "in [2^-400, 2^400] for exact arithmetic", scale)
         return np.dtype(dtype), scale
 
     def _memory_type(self) -> npt.DTypeLike:

@@ -11,10 +11,11 @@ Uniform numbers are compared digit by digit, as far as it takes. The first digit
 decide more than 99 of 100 draws. 64 digits, with rho in floating point to 2^-44, decide nearly all
 others, and integers of 256 digits (`undecided`) what is left.
 
-Every number has the law of round(2^bits X) up to a total variation of `DISTANCE`: 2 Q(16) =
-2^-188.98 is cut off, a threshold is wrong by at most 2^-244, and a comparison that 190 digits do
-not decide, with a probability below 2^-187, is taken as a refusal. Beyond that the words of
-ChaCha20 have to be random.
+Every number has the law of round(2^bits X) up to a total variation of 2^-188: 2 Q(16) < 2^-188.99
+is cut off; the weights of cells are wrong by less than 2^-244 in all; and a comparison that 192
+digits of the place do not decide, with a probability below 2^-194, is taken as a refusal. Refusing
+one draw in a hundred multiplies the last two by less than 1.02. Beyond that the words of ChaCha20
+have to be random.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ from hockeystick.strategies.undecided import (
     exact_draw,
 )
 
-__all__ = ["DISTANCE", "LARGEST", "fill_rounded"]
+__all__ = ["LARGEST", "fill_rounded"]
 
-# The total variation between a drawn number and its law, and the largest |X|: see above.
-DISTANCE, LARGEST = 2.0**-185, float(CELLS >> WIDTH_BITS)
+# No |X| is larger: see above.
+LARGEST = float(CELLS >> WIDTH_BITS)
 # Digits of the first word: cell, sign, 11 of the threshold, 9 of the acceptance.
 THRESHOLD_DIGITS, ACCEPT_DIGITS = 11, 9
 THRESHOLD_MASK, ACCEPT_MASK = 2**THRESHOLD_DIGITS - 1, 2**ACCEPT_DIGITS - 1

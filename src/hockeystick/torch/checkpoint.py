@@ -123,8 +123,12 @@ class RunCheckpoint:
 
 
 def _described(settings: RunSettings) -> dict[str, Any]:
-    """The settings as plain values; `seeded` may differ, it says nothing about the plan."""
-    values = {name: value for name, value in vars(settings).items() if name != "seeded"}
+    """The settings as plain values; `seeded` may differ, it says nothing about the plan.
+
+    The arithmetic is part of the noise's own description.
+    """
+    left_out = ("seeded", "arithmetic")
+    values = {name: value for name, value in vars(settings).items() if name not in left_out}
     values["plan"] = json.dumps(settings.plan.describe(), sort_keys=True, default=str)
     return values
 

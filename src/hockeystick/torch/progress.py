@@ -12,6 +12,7 @@ from hockeystick.errors import BudgetExceeded, PlanMismatch
 from hockeystick.plan import Plan
 from hockeystick.torch.epochs import EpochSplit
 from hockeystick.torch.replay import RecollatedBatch
+from hockeystick.training.sum_lattice import SumLattice
 
 __all__ = ["Budget", "ClipLimit", "PhysicalBatch", "Progress", "RunSettings"]
 
@@ -30,6 +31,7 @@ class RunSettings:
     examples: int
     clipping: str
     seeded: bool
+    arithmetic: str = "float"
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +60,15 @@ class ClipLimit:
 
     clip: float
     lengths: torch.Tensor | None = None
+
+    def before_rounding(self, lattice: SumLattice | None) -> ClipLimit:
+        """The limit for gradients that are rounded to the lattice afterwards."""
+        if lattice is None:
+            return self
+        lengths = self.lengths
+        if lengths is not None:
+            lengths = torch.from_numpy(lattice.shortened(lengths.numpy()))
+        return ClipLimit(float(lattice.shortened(self.clip)), lengths)
 
     def factors(self, norms: torch.Tensor, batch: PhysicalBatch) -> torch.Tensor:
         """What gradients of these norms are multiplied by: min(1, length / norm).
@@ -96,10 +107,16 @@ class Progress:
     """
 
     def __init__(
-        self, settings: RunSettings, budget: Budget, *, passes: EpochSplit | None = None
+        self,
+        settings: RunSettings,
+        budget: Budget,
+        *,
+        passes: EpochSplit | None = None,
+        lattice: SumLattice | None = None,
     ) -> None:
         self.settings = settings
         self.budget = budget
+        self.lattice = lattice
         self.passes = EpochSplit(settings.plan.steps, 1) if passes is None else passes
         self.taken = 0
         self.exhausted = self.closed = False
@@ -167,7 +184,8 @@ class Progress:
             )
         if physical_batch.first:
             try:
-                self._limit = self.budget.permit(physical_batch.step)
+                permitted = self.budget.permit(physical_batch.step)
+                self._limit = permitted.before_rounding(self.lattice)
             except BudgetExceeded:
                 self.exhausted = True
                 return False

@@ -196,6 +196,11 @@ class TorchRun(SingleUse):
         return self._progress.settings.max_grad_norm
 
     @property
+    def arithmetic(self) -> str:
+        """"float", or "exact": the guarantee holds to the last bit."""
+        return self._progress.settings.arithmetic
+
+    @property
     def delta(self) -> float | None:
         """The delta for which plan and noise were chosen; None if they were given."""
         return self._form.delta
@@ -221,6 +226,7 @@ class TorchRun(SingleUse):
             filter=self._filter,
             seeded=settings.seeded,
             probe=None if self._gradients.report is None else self._gradients.report.describe(),
+            arithmetic=settings.arithmetic,
             versions=versions_of("torch", "opacus"),
         )
 

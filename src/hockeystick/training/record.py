@@ -18,6 +18,7 @@ from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.plan import Plan
 from hockeystick.profile import DEFAULT_ACCURACY
 from hockeystick.strategies.dyadic import ARITHMETICS
+from hockeystick.training.exact_claims import answer_of
 from hockeystick.training.filtered import filter_guarantee, rate_for_filters
 from hockeystick.training.plan_object import require_gaussian, sampling_object, strategy_object
 from hockeystick.training.statement_fields import plain
@@ -183,7 +184,7 @@ def statement(
     else:
         _check_about(guarantee, record)
     return Statement(
-        **claim_of(guarantee, delta=delta),
+        **claim_of(guarantee, delta=delta, exact_runs=record.arithmetic == "exact"),
         priced_for=PLAN if record.filter is None else FILTER,
         scheme=plain(sampling_object(record.plan.sampling)),
         strategy=plain(strategy_object(record.plan.strategy)),
@@ -198,9 +199,9 @@ def statement(
     )
 
 
-def claim_of(guarantee: Guarantee, *, delta: float) -> dict[str, Any]:
+def claim_of(guarantee: Guarantee, *, delta: float, exact_runs: int = 0) -> dict[str, Any]:
     """The fields of a statement that follow from the guarantee alone."""
-    answer = guarantee.answer(delta=delta)
+    answer = answer_of(guarantee, delta=delta, exact_runs=exact_runs)
     if not math.isfinite(answer.value):
         allowed = "a delta at which there is a finite epsilon"
         raise InvalidParameter("delta", allowed, delta)
