@@ -272,15 +272,12 @@ class Strategy(ABC):
         """The strategy with the entries of C rounded to multiples of 2^-20: itself, if they are.
 
         What exact arithmetic runs, and what has to be accounted for it. `InvalidParameter` if C is
-        not banded, or only its inverse is. The error grows by some 1e-12 of itself.
+        not banded, or only its inverse is.
         """
         refuse_unbanded(self)
 
     def _banded_rows(self) -> tuple[FloatArray, float]:
-        """C[t, t], C[t, t - 1], ... for each step or once for all; the norm of C^-1, by rows.
-
-        That is the largest sum of absolute values in a row.
-        """
+        """C[t, t], C[t, t - 1], ... of each step or of all; the largest absolute row sum of C^-1."""
         refuse_unbanded(self)
 
     def describe(self) -> dict[str, object]:

@@ -31,9 +31,7 @@ __all__ = ["TorchRun"]
 
 
 class TorchRun(SingleUse):
-    """A private run in PyTorch, made by `make_private`; `model, optimizer, loader = run`.
-
-    The model's `_module` is the one that was given, trained in place.
+    """A private run, made by `make_private`; the model's `_module` is the one that was given.
 
     Attributes
     ----------
@@ -42,10 +40,9 @@ class TorchRun(SingleUse):
     plan, noise_multiplier, max_grad_norm, expected_batch_size
         What is run, given or chosen.
     delta, choice
-        The delta that was asked for, and one line about what was chosen and why; both are None if
-        the plan was given.
+        The delta that was asked for, and what was chosen and why; None if the plan was given.
     taken_steps, finished, stopped_by
-        How far the run is, whether another step may follow, and what ended it.
+        How far it is, whether another step may follow, what ended it.
     """
 
     what = "The private run"
@@ -97,9 +94,9 @@ class TorchRun(SingleUse):
     def epochs(self) -> Iterator[Epoch]:
         """The epochs that are left: `for epoch in run.epochs(): for batch in epoch: ...`.
 
-        Those of `epochs=` if `make_private` was given it, otherwise passes in which as many
-        examples are expected as there are. Each takes all steps up to its end: what a break left of
-        one is taken in the next. They end with the run, also if a filter ends it.
+        Those of `epochs=`, otherwise passes in which as many examples are expected as there are.
+        Each takes all steps up to its end: what a break left of one is taken in the next. They end
+        with the run, also if a filter ends it.
 
         Returns
         -------
@@ -197,7 +194,7 @@ class TorchRun(SingleUse):
 
     @property
     def arithmetic(self) -> str:
-        """"float", or "exact": the guarantee holds to the last bit."""
+        """What was given to make_private: "float" or "exact"."""
         return self._progress.settings.arithmetic
 
     @property
