@@ -84,7 +84,7 @@ def test_files_are_read_back(tmp_path):
     one = statement(record(), delta=DELTA).save(tmp_path / "one.json")
     assert load_statement(joint) == true()
     assert load_statement(one) == statement(record(), delta=DELTA)
-    assert json.loads(one.read_text())["format"] == "hockeystick privacy statement 2"
+    assert json.loads(one.read_text())["format"] == "hockeystick privacy statement 3"
     with pytest.raises(hs.errors.InvalidParameter, match="format"):
         Statement.load(joint)
     with pytest.raises(hs.errors.InvalidParameter, match="format"):

@@ -87,10 +87,9 @@ def assembled(
     key = Key.of(random.noise_source)
     described = None if inputs.privacy_filter is None else describe_filter(inputs.privacy_filter)
     if layout.group is not None:
-        key, seeded, described = _shared(
+        key, settings, described = _shared(
             layout.group, inputs, settings, random, key=key, described=described
         )
-        settings = replace(settings, seeded=seeded)
     lattice = _lattice(settings, inputs.parameters)
     noise = _noise(
         settings,
@@ -151,11 +150,10 @@ def _shared(
     *,
     key: Key,
     described: Any,
-) -> tuple[Key, bool, Any]:
+) -> tuple[Key, RunSettings, Any]:
     """All ranks make the same run, with the batches, the noise and the filter of the first."""
-    facts = {
-        name: value for name, value in vars(settings).items() if name not in ("plan", "seeded")
-    }
+    own = ("plan", "seeded", "run_id")
+    facts = {name: value for name, value in vars(settings).items() if name not in own}
     plan = json.dumps(settings.plan.describe(), sort_keys=True, default=str)
     shapes = [(tuple(p.shape), str(p.dtype)) for p in inputs.parameters]
     optimizer = type(inputs.optimizer).__name__
@@ -164,7 +162,9 @@ def _shared(
     if not any(is_sharded(p) for p in inputs.parameters):
         group.copy_of_first([*inputs.model.parameters(), *inputs.model.buffers()])
     random.batches.load_state_dict(group.of_first(random.batches.state_dict()))
-    return group.of_first((key, settings.seeded, described))
+    told = (key, settings.seeded, settings.run_id, described)
+    key, seeded, run_id, described = group.of_first(told)
+    return key, replace(settings, seeded=seeded, run_id=run_id), described
 
 
 def _lattice(settings: RunSettings, parameters: list[torch.Tensor]) -> SumLattice | None:

@@ -13,6 +13,7 @@ from hockeystick.errors import InvalidParameter, PlanMismatch, shown
 from hockeystick.plan import Plan
 from hockeystick.torch.clipping import Clipping
 from hockeystick.torch.epochs import Epoch, EpochSplit
+from hockeystick.torch.fingerprints import fingerprint
 from hockeystick.torch.forms import Form
 from hockeystick.torch.gradient_sums import GradientSums
 from hockeystick.torch.layouts import Layout
@@ -94,9 +95,8 @@ class TorchRun(SingleUse):
     def epochs(self) -> Iterator[Epoch]:
         """The epochs that are left: `for epoch in run.epochs(): for batch in epoch: ...`.
 
-        Those of `epochs=`, otherwise passes in which as many examples are expected as there are.
-        Each takes all steps up to its end: what a break left of one is taken in the next. They end
-        with the run, also if a filter ends it.
+        Those of `epochs=` if it was given, otherwise passes in which as many examples are expected
+        as there are. What a break left of one is taken in the next. They end with the run.
 
         Returns
         -------
@@ -118,8 +118,8 @@ class TorchRun(SingleUse):
     def close(self) -> None:
         """End the run for good: a further step raises `PlanMismatch`.
 
-        The model and the original optimizer are ordinary ones again, for another run or anything
-        else; `record` and `statement` stay. A run whose steps are all taken closes by itself.
+        Model and original optimizer are ordinary ones again; `record` and `statement` stay. A run
+        whose steps are all taken closes by itself.
         """
         self._optimizer.close()
 
@@ -225,10 +225,13 @@ class TorchRun(SingleUse):
             probe=None if self._gradients.report is None else self._gradients.report.describe(),
             arithmetic=settings.arithmetic,
             versions=versions_of("torch", "opacus"),
+            examples=settings.examples,
+            run_id=settings.run_id,
+            taken_schedule=self._progress.schedule,
         )
 
     def statement(self, *, delta: float | None = None, **options: Any) -> Statement:
-        """The privacy statement of the run.
+        """The privacy statement of the run, with the fingerprint of the model as it is now.
 
         Parameters
         ----------
@@ -240,6 +243,7 @@ class TorchRun(SingleUse):
         delta = self.delta if delta is None else delta
         if delta is None:
             raise InvalidParameter("delta", "in (0, 1): the run was made without one", delta)
+        options.setdefault("parameters", fingerprint(self._clipping.model._module))
         return statement(self.record(), delta=delta, **options)
 
     def state_dict(self) -> dict[str, Any]:
@@ -270,8 +274,7 @@ class TorchRun(SingleUse):
     def save(self, folder: str | Path) -> None:
         """Write the run as of its last whole step to a folder, by PyTorch's distributed checkpoint.
 
-        As secret as the data: only the owner may read the folder. It appears when it is complete,
-        and any number of ranks can continue from it. All ranks call it.
+        As secret as the data, and its owner's alone. It appears when complete. All ranks call it.
 
         Parameters
         ----------

@@ -52,8 +52,11 @@ class ClippingRule(Protocol):
     def filter_description(self) -> dict[str, object] | None:
         """The filter as plain values, if there is one."""
 
-    def permit(self) -> Summing:
-        """How to sum the next batch; `BudgetExceeded`, with nothing drawn, if it may not run."""
+    def permit(self) -> tuple[Summing, float]:
+        """How to sum the next batch, and its clip norm, which may be stated.
+
+        `BudgetExceeded`, with nothing drawn, if it may not run.
+        """
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,8 @@ class _FixedClipping:
     lattice: SumLattice | None
     filter_description: dict[str, object] | None = None
 
-    def permit(self) -> Summing:
-        return partial(_sum_of_batch, clip=self.clip, lattice=self.lattice)
+    def permit(self) -> tuple[Summing, float]:
+        return partial(_sum_of_batch, clip=self.clip, lattice=self.lattice), self.clip
 
 
 @dataclass(frozen=True)
@@ -79,11 +82,11 @@ class _FilteredClipping:
     lattice: SumLattice | None
     filter_description: dict[str, object] | None
 
-    def permit(self) -> Summing:
+    def permit(self) -> tuple[Summing, float]:
         permit = self.filter.request(rate=self.rate, noise_multiplier=self.noise_multiplier)
         permit.commit()
         clip = self.clip * permit.clip_scale
-        return partial(_sum_of_batch, clip=clip, lattice=self.lattice)
+        return partial(_sum_of_batch, clip=clip, lattice=self.lattice), clip
 
 
 @dataclass(frozen=True)
@@ -101,8 +104,8 @@ class _IndividualClipping:
     lattice: SumLattice | None
     filter_description: dict[str, object] | None
 
-    def permit(self) -> Summing:
-        return self._sum
+    def permit(self) -> tuple[Summing, float]:
+        return self._sum, self.clip
 
     def _sum(self, batch: Indices, gradients: Gradients) -> FloatArray:
         rows = gradients(np.arange(self.budgets.examples))

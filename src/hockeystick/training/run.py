@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from functools import partial
 from typing import Any
 
@@ -30,13 +31,15 @@ from hockeystick.training.gradients import (
 )
 from hockeystick.training.plan_object import require_gaussian
 from hockeystick.training.record import RunRecord, statement
+from hockeystick.training.schedules import Schedule, with_step
+from hockeystick.training.statement_fields import RUN_DIGITS
 from hockeystick.training.statements import Statement
 from hockeystick.training.sum_lattice import SumLattice
 
 __all__ = ["PrivateRun"]
 
 # The attributes that change from step to step.
-COUNTERS = ("_taken", "_intact", "_probe")
+COUNTERS = ("_taken", "_intact", "_probe", "_schedule")
 
 
 class PrivateRun(SingleUse):
@@ -124,12 +127,12 @@ class PrivateRun(SingleUse):
             account(plan, noise_multiplier=self._noise_multiplier)
         size: Any = plan.sampling.expected_batch_size(examples)  # type: ignore[arg-type]
         self._expected_batch_size = float(size)
-        count = examples.examples if isinstance(examples, Attribution) else examples
-        self._lattice = self._settled_lattice(count)
+        self._examples = examples.examples if isinstance(examples, Attribution) else examples
+        self._lattice = self._settled_lattice(self._examples)
         self._clipping = clipping_rule(
             filter,
             plan,
-            examples=count,
+            examples=self._examples,
             noise_multiplier=self._noise_multiplier,
             max_grad_norm=self._max_grad_norm,
             lattice=self._lattice,
@@ -149,6 +152,8 @@ class PrivateRun(SingleUse):
         self._taken = 0
         self._intact = True
         self._probe: dict[str, object] | None = None
+        self._run_id = secrets.token_hex(RUN_DIGITS // 2)
+        self._schedule: Schedule = ()
 
     def _settled_lattice(self, examples: int) -> SumLattice | None:
         """Where sums are with exact arithmetic."""
@@ -230,7 +235,7 @@ class PrivateRun(SingleUse):
         self._check_open()
         self._intact = False
         try:
-            sum_of = self._clipping.permit()
+            sum_of, clip = self._clipping.permit()
         except BudgetExceeded:
             # Nothing was drawn: the run is as it was.
             self._intact = True
@@ -244,6 +249,7 @@ class PrivateRun(SingleUse):
         if self._lattice is not None:
             noisy *= self._lattice.spacing
         self._taken += 1
+        self._schedule = with_step(self._schedule, self._noise_multiplier, clip)
         self._intact = True
         return noisy / self._expected_batch_size
 
@@ -257,6 +263,9 @@ class PrivateRun(SingleUse):
             filter=self._clipping.filter_description,
             seeded=self._seeded or self._noise.seeded,
             probe=self._probe,
+            examples=self._examples,
+            run_id=self._run_id,
+            taken_schedule=self._schedule,
             arithmetic=self._arithmetic,
         )
 
