@@ -15,9 +15,8 @@ from scipy import stats
 import hockeystick as hs
 
 COUNTS = [10**5, pytest.param(10**7, marks=pytest.mark.long, id="10^7")]
-# Where the attacks are compared: the accounted delta is below 1e-3 there, for correlated noise, with
-# which an example may take part in every step, below 0.15.
-EPSILON = 9.0
+# Where the attacks are compared: less than one in 300 is accounted there.
+EPSILON = 14.0
 WHITE = hs.Plan(sampling=hs.FullBatch(), steps=1)
 CORRELATED = hs.Plan(
     sampling=hs.FullBatch(), steps=4, strategy=hs.strategies.bsr(4, bands=3)
@@ -90,7 +89,7 @@ def test_the_attack_succeeds_against_floats(name, count):
     """More than 0.2, at an epsilon where next to nothing is accounted."""
     plan, absent, present, dtype, event = ATTACKS[name]
     accounted = hs.account(plan, noise_multiplier=1.0).delta(EPSILON)
-    assert accounted < (0.15 if plan is CORRELATED else 1e-3)
+    assert accounted < 1 / 300
     seen = event(released(plan, absent, count, "float", dtype))
     other = event(released(plan, present, count, "float", dtype, seed=2))
     assert separation(seen, other) > 0.2

@@ -46,6 +46,7 @@ def paragraph(statement: Statement) -> str:
             _claim("Training", statement),
             _known(statement),
             _course(statement),
+            *_exact([statement]),
             ABOUT_ONE_RUN,
             *_secret([statement]),
             _software([statement]),
@@ -62,11 +63,21 @@ def joint_paragraph(statement: JointStatement) -> str:
             _claim(f"Training in {len(runs)} runs on the same data, taken together,", statement),
             _known(statement),
             *described,
+            *_exact(runs),
             ABOUT_SEVERAL_RUNS,
             *_secret(runs),
             _software(runs),
         )
     )
+
+
+def _exact(runs: Sequence[Statement]) -> Iterator[str]:
+    """Where not all runs are exact, nothing is said about the others."""
+    if all(run.arithmetic == "exact" for run in runs):
+        yield (
+            "Clipped gradients were rounded to a lattice and added up exactly, and noise was drawn "
+            "as integers, so that the bound holds to the last bit."
+        )
 
 
 def _claim(what: str, statement: Statement | JointStatement) -> str:
