@@ -78,7 +78,7 @@ def is_secret(rng: RandomSource) -> bool:
 
 
 def cryptographic_if_secret(rng: RandomSource) -> RandomSource:
-    """"chacha" in the place of None, where the extra `crypto` is installed."""
+    """In the place of None: "chacha" where the extra `crypto` is installed."""
     if rng is None and importlib.util.find_spec("randomgen") is not None:
         return CRYPTOGRAPHIC
     return rng

@@ -1,5 +1,7 @@
 """ChaCha20 against the test vectors of RFC 8439."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 

@@ -1,5 +1,7 @@
 """Runs with exact arithmetic in PyTorch: integers on a lattice, whatever clips and adds them."""
 
+from __future__ import annotations
+
 import copy
 from fractions import Fraction
 

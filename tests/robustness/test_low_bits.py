@@ -1,10 +1,12 @@
-"""Attacks on the low bits of what is released: they succeed against floats, not against exact noise.
+"""Attacks on the low bits of what is released: they succeed against floats, not exact noise.
 
 The data is 0 or 1 in one coordinate, the noise multiplier 1. With data 1, a release that is small
 has noise near -1, whose bits below the last one of 1/2 are zero in floating point; with data 0 they
 are not. 2^-24 is the last binary place of single-precision numbers between 1/2 and 1, and 2^-53 of
 double-precision ones. Coordinates are independent repetitions.
 """
+
+from __future__ import annotations
 
 import math
 
@@ -18,13 +20,11 @@ COUNTS = [10**5, pytest.param(10**7, marks=pytest.mark.long, id="10^7")]
 # Where the attacks are compared: less than one in 300 is accounted there.
 EPSILON = 14.0
 WHITE = hs.Plan(sampling=hs.FullBatch(), steps=1)
-CORRELATED = hs.Plan(
-    sampling=hs.FullBatch(), steps=4, strategy=hs.strategies.bsr(4, bands=3)
-)
+CORRELATED = hs.Plan(sampling=hs.FullBatch(), steps=4, strategy=hs.strategies.bsr(4, bands=3))
 SEVERAL = hs.Plan(sampling=hs.FullBatch(), steps=4)
 
 
-def released(plan, data, count, arithmetic, dtype=np.float32, seed=1):
+def released(plan, data, count, arithmetic, *, dtype, seed=1):
     """Data plus noise for each step: in floats, or integers times the lattice."""
     noise = plan.noise(count, scale=1.0, dtype=dtype, rng=seed, arithmetic=arithmetic)
     rows = []
@@ -90,8 +90,8 @@ def test_the_attack_succeeds_against_floats(name, count):
     plan, absent, present, dtype, event = ATTACKS[name]
     accounted = hs.account(plan, noise_multiplier=1.0).delta(EPSILON)
     assert accounted < 1 / 300
-    seen = event(released(plan, absent, count, "float", dtype))
-    other = event(released(plan, present, count, "float", dtype, seed=2))
+    seen = event(released(plan, absent, count, "float", dtype=dtype))
+    other = event(released(plan, present, count, "float", dtype=dtype, seed=2))
     assert separation(seen, other) > 0.2
 
 
@@ -101,8 +101,8 @@ def test_the_attack_fails_against_exact_noise(name, count):
     """The same event, and every residue of the lowest bits, is within the accounted delta."""
     plan, absent, present, dtype, event = ATTACKS[name]
     accounted = hs.account(plan, noise_multiplier=1.0).delta(EPSILON)
-    without = released(plan, absent, count, "exact", dtype)
-    with_it = released(plan, present, count, "exact", dtype, seed=2)
+    without = released(plan, absent, count, "exact", dtype=dtype)
+    with_it = released(plan, present, count, "exact", dtype=dtype, seed=2)
     for first, second in ((without, with_it), (with_it, without)):
         assert separation(event(first), event(second)) <= accounted
         small = [np.abs(y[-1]) < 0.5 for y in (first, second)]

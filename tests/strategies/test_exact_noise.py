@@ -1,5 +1,7 @@
 """Exact noise streams: integers, whose sum with the data is a function of C G + Z."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 
@@ -185,9 +187,7 @@ def test_exact_plans_are_close_and_stay():
 def test_parts_are_those_of_the_whole():
     """Coordinates in two pieces, drawn by another stream with the same key."""
     held = [(100, 1100), (262_000, 262_500)]
-    whole, part = (
-        stream(S.bsr(9, bands=4), 300_000, coordinates=where) for where in (None, held)
-    )
+    whole, part = (stream(S.bsr(9, bands=4), 300_000, coordinates=where) for where in (None, held))
     for _ in range(3):
         row = next(whole)
         np.testing.assert_array_equal(

@@ -1,5 +1,7 @@
 """Rounded normal integers: the law, the tables and the digits that decide."""
 
+from __future__ import annotations
+
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -48,9 +50,7 @@ def chi_square(numbers, bits):
     return stats.chisquare(found, expected * found.sum() / expected.sum()).pvalue
 
 
-@pytest.mark.parametrize(
-    "count", [10**6, pytest.param(10**8, marks=pytest.mark.long, id="10^8")]
-)
+@pytest.mark.parametrize("count", [10**6, pytest.param(10**8, marks=pytest.mark.long, id="10^8")])
 @pytest.mark.parametrize("bits", SCALES)
 def test_the_law_is_that_of_a_rounded_normal(bits, count):
     """Chi-square over cells of a 64th of the standard deviation; low digits are uniform."""

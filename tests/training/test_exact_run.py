@@ -1,5 +1,7 @@
 """Private runs with exact arithmetic: sums on a lattice, within the clip norm, and their claims."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 
 import numpy as np
@@ -51,9 +53,9 @@ def test_no_example_is_longer_than_the_clip_norm(dimension, clip, noise):
         assert (points == np.rint(points)).all()
         assert squared_points(points) <= longest
     # The noise is not less than what is accounted for that length.
-    assert Fraction(lattice.spacing) * 2**lattice.resolution >= Fraction(noise) * Fraction(
-        clip
-    ) * (1 - Fraction(1, 2**50))
+    assert Fraction(lattice.spacing) * 2**lattice.resolution >= Fraction(noise) * Fraction(clip) * (
+        1 - Fraction(1, 2**50)
+    )
     shortened = lattice.shortened(clip)
     assert clip * (1 - 2.0**-9) < shortened < clip
 

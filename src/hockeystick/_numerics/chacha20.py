@@ -1,4 +1,4 @@
-"""ChaCha20: the cryptographic keystream of RFC 8439, many blocks at a time.
+"""ChaCha20: the cryptographic keystream of RFC 8439 [NirLangley18], many blocks at a time.
 
 A block of 16 words of 32 bits follows from a key of 256 bits and four words that say where it is.
 Nobody who does not know the key can tell the words from random ones, as far as is known: blocks of

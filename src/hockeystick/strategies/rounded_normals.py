@@ -4,12 +4,12 @@
 the density at its lower end. It is drawn by the alias method, with thresholds of 256 bits. The
 place u in the cell is uniform, and (i, u) is accepted with probability
 rho = exp(-(2 i u + u^2) / 2^15), the density over that at the lower end: rejection sampling, so
-that an accepted |X| = (i + u) / 128 has the normal density [Karney16 is the same idea, digit by
-digit]. Rounding takes the first binary digits of u.
+that an accepted |X| = (i + u) / 128 has the normal density. Rounding takes the first binary digits
+of u.
 
-Uniform numbers are compared digit by digit, as far as it takes. The first digits, with tables,
-decide more than 99 of 100 draws. 64 digits, with rho in floating point to 2^-44, decide nearly all
-others, and integers of 256 digits (`undecided`) what is left.
+Uniform numbers are compared digit by digit, as far as it takes [Karney16]. The first digits, with
+tables, decide more than 99 of 100 draws. 64 digits, with rho in floating point to 2^-44, decide
+nearly all others, and integers of 256 digits (`undecided`) what is left.
 
 Every number has the law of round(2^bits X) up to a total variation of 2^-188: 2 Q(16) < 2^-188.99
 is cut off; the weights of cells are wrong by less than 2^-244 in all; and a comparison that 192

@@ -262,7 +262,9 @@ class Strategy(ABC):
         }
         if choice("arithmetic", arithmetic, ARITHMETICS) == "float":
             if resolution is not None:
-                raise InvalidParameter("resolution", "left out without exact arithmetic", resolution)
+                raise InvalidParameter(
+                    "resolution", "left out without exact arithmetic", resolution
+                )
             return NoiseStream(self.recurrence, dtype=dtype, **how)
         from hockeystick.strategies.exact_noise import ExactNoiseStream
 
@@ -277,7 +279,7 @@ class Strategy(ABC):
         refuse_unbanded(self)
 
     def _banded_rows(self) -> tuple[FloatArray, float]:
-        """C[t, t], C[t, t - 1], ... of each step or of all; the largest absolute row sum of C^-1."""
+        """C[t, t], C[t, t - 1], ... of each step or of all; the largest row of |C^-1|, summed."""
         refuse_unbanded(self)
 
     def describe(self) -> dict[str, object]:

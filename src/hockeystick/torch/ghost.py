@@ -60,9 +60,7 @@ class GhostModule(PerSampleModule):
         for call in calls:
             by_layer.setdefault(call.layer, []).append(call)
         return [
-            layer_gradients(
-                some, self._sampler(layer), formed=self._formed, spacing=self._spacing
-            )
+            layer_gradients(some, self._sampler(layer), formed=self._formed, spacing=self._spacing)
             for layer, some in by_layer.items()
         ]
 

@@ -188,9 +188,7 @@ def _with_rounding(norms: torch.Tensor, total: torch.Tensor, positions: int) -> 
 class _Formed:
     """Any other layer: its per-example gradients are formed, and formed again for the sum."""
 
-    def __init__(
-        self, calls: Sequence[LayerCall], sampler: Sampler, spacing: float | None
-    ) -> None:
+    def __init__(self, calls: Sequence[LayerCall], sampler: Sampler, spacing: float | None) -> None:
         self._calls, self._sampler, self._spacing = calls, sampler, spacing
         self._measured: OfParameters = {}
 

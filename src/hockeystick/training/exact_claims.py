@@ -1,9 +1,9 @@
 """What exact runs claim: the distance of the noise from its law is part of delta.
 
 A run whose noise is within a total variation of tau of its law is (epsilon, delta')-DP with
-delta' = delta + (1 + e^epsilon) tau, if it is (epsilon, delta)-DP with noise of that law: every event
-moves by at most tau with either data set. tau is 2^-124 for a run (`TOTAL_VARIATION`), so a share of
-2^-40 of delta is set aside for it, and a delta for which that is not enough is refused.
+delta' = delta + (1 + e^epsilon) tau, if it is (epsilon, delta)-DP with noise of that law: every
+event moves by at most tau with either data set. tau is 2^-124 for a run (`TOTAL_VARIATION`), so a
+share of 2^-40 of delta is set aside for it, and a delta for which that is too little is refused.
 """
 
 from __future__ import annotations

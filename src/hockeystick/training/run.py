@@ -173,7 +173,7 @@ class PrivateRun(SingleUse):
 
     @property
     def arithmetic(self) -> str:
-        """"float" or "exact"."""
+        """How sums and noise are computed: "float" or "exact"."""
         return self._arithmetic
 
     @property

@@ -56,12 +56,10 @@ class SumLattice:
     def of(
         cls, *, noise_multiplier: float, max_grad_norm: float, dimension: int, examples: int
     ) -> SumLattice:
-        """For batches of at most so many examples; `InvalidParameter` if sums would not be exact."""
+        """For batches of at most so many examples; `InvalidParameter` if sums could be inexact."""
         width = noise_multiplier * math.sqrt(dimension)
         resolution = max(RESOLUTION, math.ceil(math.log2(width)) + SHARE - 1)
-        lattice = cls(
-            noise_multiplier * max_grad_norm * 2.0**-resolution, resolution, dimension
-        )
+        lattice = cls(noise_multiplier * max_grad_norm * 2.0**-resolution, resolution, dimension)
         most = examples * (max_grad_norm / lattice.spacing + 1.0)
         if not most < MOST:
             allowed = f"fewer than {MOST / most * examples:.2g} for exact sums"
