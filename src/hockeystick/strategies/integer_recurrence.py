@@ -145,7 +145,7 @@ def integer_step(row: Integers, memory: Integers, a: NDArray[np.int64], step: in
 
 
 @njit(cache=True, nogil=True)
-def _floor_quotient(number: int, divisor: int, inverse: float) -> int:
+def _floor_quotient(number: int, divisor: int, inverse: float) -> Any:
     """floor(number / divisor): an estimate in floating point, corrected in integers."""
     quotient = np.int64(math.floor(number * inverse))
     rest = number - quotient * divisor

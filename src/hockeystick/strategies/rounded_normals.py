@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -164,12 +164,12 @@ def _quick(
     shift: int,
     pending: NDArray[np.int32],
     tables: _Tables,
-) -> int:
+) -> Any:
     """Fill the numbers that first digits decide; the places of the others are `pending`."""
     heads, aliases, surely = tables.heads, tables.aliases, tables.surely
     first, second, third = digits[0], digits[1], digits[-1]
     narrow = len(digits) == 2
-    count = 0
+    count: Any = 0
     for k in range(numbers.size):
         word = first[k]
         column = word >> np.uint32(32 - CELL_BITS)
@@ -199,7 +199,7 @@ def _longer(
     shift: int,
     margin: float,
     tables: _Tables,
-) -> tuple[int, int]:
+) -> tuple[int, Any]:
     """Whether 64 digits of everything accept a draw, refuse it or leave it open; the number."""
     column = first >> np.uint32(32 - CELL_BITS)
     digits = np.uint64((first >> np.uint32(ACCEPT_DIGITS)) & np.uint32(THRESHOLD_MASK))

@@ -48,7 +48,7 @@ def chosen(
     tried = candidates(run, quick=True)
     if momentum is None:
         tried = [one for one in tried if one.strategy is None]
-    asked = {"epsilon": epsilon, "delta": delta_left(delta) if exact else delta}
+    asked: dict[str, Any] = {"epsilon": epsilon, "delta": delta_left(delta) if exact else delta}
     found = _proven(compare_run(run, tried, **asked))
     best, *others = _exact(found, **asked) if exact else found
     return Choice(
