@@ -134,7 +134,7 @@ def test_statements_say_which(arithmetic):
     stated = run.statement(delta=1e-5)
     assert stated.arithmetic == arithmetic
     assert hs.training.check_statement(stated).holds
-    assert ("to the last bit" in stated.paragraph()) == (arithmetic == "exact")
+    assert ("computed in integers" in stated.paragraph()) == (arithmetic == "exact")
 
 
 def test_a_strategy_that_is_not_exact_is_noticed():

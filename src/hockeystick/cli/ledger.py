@@ -116,6 +116,8 @@ def show(
         print_json({"ledger": [budget_object(record, last=shown) for record in records]})
         return
     print_budgets(records)
+    if name is None:
+        _print_individual(where, key_file)
     for record in records[: min(shown, 1)]:
         print_entries(record, last=last)
 
@@ -145,6 +147,7 @@ def audit(
         print_json({"audits": [audit_object(one) for one in audits]})
     else:
         print_audits(audits)
+        _print_individual(where, key_file)
     _fail_if([problem for one in audits for problem in one.problems])
 
 
@@ -210,6 +213,14 @@ def adopt(where: Where, *, key_file: KeyFile = None) -> None:
         for record in read_ledger(_with_key(where, key_file))
     )
     typer.echo(f"{where} is the ledger in use now ({spent or 'no budgets'})")
+
+
+def _print_individual(where: str, key_file: Path | None) -> None:
+    """Which budgets of single examples there are; what they have spent is not shown."""
+    from hockeystick.ledger.individual import charged_steps
+
+    for name, steps in charged_steps(_with_key(where, key_file)):
+        typer.echo(f"{printable(name)}: budgets of single examples, {steps:,} steps charged")
 
 
 def _fail_if(problems: Sequence[str]) -> None:

@@ -16,10 +16,10 @@ import sqlalchemy as sa
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import LedgerError
 from hockeystick.ledger import schema
-from hockeystick.ledger.chain import CHARGED, INDIVIDUAL, Event, append
-from hockeystick.ledger.connections import Connections
+from hockeystick.ledger.chain import CHARGED, INDIVIDUAL, Event, append, check_key
+from hockeystick.ledger.connections import Connections, reading_only
 from hockeystick.ledger.keyed import Where
-from hockeystick.ledger.locations import Location
+from hockeystick.ledger.locations import Location, existing
 from hockeystick.ledger.names import (
     checked_text,
     refuse_difference,
@@ -31,9 +31,9 @@ from hockeystick.ledger.opening import opened
 from hockeystick.ledger.schema import individual
 from hockeystick.ledger.seals import checked, digest_of, with_checksum
 from hockeystick.ledger.store import as_text, from_text, now
-from hockeystick.ledger.tables import check_server, prepare
+from hockeystick.ledger.tables import check_server, format_of, prepare
 
-__all__ = ["IndividualStore"]
+__all__ = ["IndividualStore", "charged_steps"]
 
 # Of what is kept: 64-bit numbers, the same bytes on every machine.
 KEPT = np.dtype("<f8")
@@ -137,3 +137,16 @@ class IndividualStore:
     @property
     def _where(self) -> Location:
         return self._connections.where
+
+
+def charged_steps(where: Where) -> list[tuple[str, int]]:
+    """The names of the budgets of examples in a ledger with their steps: what may be shown."""
+    target = existing(where)
+    with reading_only(target) as connection:
+        if format_of(connection, target) != schema.FORMAT:
+            return []
+        check_key(connection, target, version=schema.FORMAT)
+        found = connection.execute(
+            sa.select(individual.c.name, individual.c.steps).order_by(individual.c.name)
+        )
+        return [(str(name), int(steps)) for name, steps in found]

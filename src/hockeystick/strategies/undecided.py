@@ -1,6 +1,6 @@
 """Rounded normal numbers in integers of any length: the tables, and what short numbers leave open.
 
-`exact_draw` is the whole method of `rounded_normals` for a single number: also its slow twin.
+`exact_draw` is the whole method of `rounded_normals` for a single number, and its reference.
 """
 
 from __future__ import annotations

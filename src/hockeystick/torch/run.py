@@ -68,10 +68,8 @@ class TorchRun(SingleUse):
     def __setattr__(self, name: str, value: Any) -> None:
         """RunSettings are fixed when the run is made."""
         if not name.startswith("_"):
-            raise PlanMismatch(
-                f"{name} cannot be set during a private run, got {shown(value)}: what was "
-                "accounted stays."
-            )
+            fixed = f"{name} cannot be set during a private run, got {shown(value)}"
+            raise PlanMismatch(f"{fixed}: what was accounted stays.")
         object.__setattr__(self, name, value)
 
     @property
@@ -95,8 +93,8 @@ class TorchRun(SingleUse):
     def epochs(self) -> Iterator[Epoch]:
         """The epochs that are left: `for epoch in run.epochs(): for batch in epoch: ...`.
 
-        Those of `epochs=` if it was given, otherwise passes in which as many examples are expected
-        as there are. What a break left of one is taken in the next. They end with the run.
+        Without `epochs=` passes in which as many examples are expected as there are. What a break
+        left of one is taken in the next.
 
         Returns
         -------
@@ -298,6 +296,5 @@ class TorchRun(SingleUse):
         PlanMismatch
             As for `load_state_dict`; nothing is changed then.
         """
-        model: nn.Module = self._clipping.model
         numbered = [p for group in self._optimizer.param_groups for p in group["params"]]
-        self.load_state_dict(load_folder(folder, model.state_dict(), numbered, self._layout))
+        self.load_state_dict(load_folder(folder, self.model.state_dict(), numbered, self._layout))

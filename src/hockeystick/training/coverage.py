@@ -15,7 +15,7 @@ __all__ = ["Coverage", "coverage_of", "unexpected"]
 
 # From these the number is recomputed; a larger epsilon, or a weaker kind, holds as well.
 CLAIM = ("epsilon", "delta", "adjacency", "unit", "kind", "method", "accuracy")
-PRICED = ("priced_for", "scheme", "strategy", "noise_multiplier", "planned_steps", "filter")
+RUN = ("priced_for", "scheme", "strategy", "noise_multiplier", "planned_steps", "filter")
 # The number of a filter does not depend on these.
 NOT_OF_A_FILTER = ("scheme", "strategy", "noise_multiplier", "planned_steps")
 # These must fit each other.
@@ -53,7 +53,7 @@ def coverage_of(
 ) -> Coverage:
     """What a check of the statement covers."""
     names = [one.name for one in fields(statement) if one.name != "signature"]
-    recomputed, fitting = {*CLAIM, *PRICED, "runs"}, set(FITTING)
+    recomputed, fitting = {*CLAIM, *RUN, "runs"}, set(FITTING)
     if isinstance(statement, Statement) and statement.filter is not None:
         fitting |= set(NOT_OF_A_FILTER)
     if isinstance(statement, Statement) and statement.probe is None:

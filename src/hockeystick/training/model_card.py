@@ -46,7 +46,6 @@ def paragraph(statement: Statement) -> str:
             _claim("Training", statement),
             _known(statement),
             _course(statement),
-            *_exact([statement]),
             ABOUT_ONE_RUN,
             *_secret([statement]),
             _software([statement]),
@@ -63,21 +62,11 @@ def joint_paragraph(statement: JointStatement) -> str:
             _claim(f"Training in {len(runs)} runs on the same data, taken together,", statement),
             _known(statement),
             *described,
-            *_exact(runs),
             ABOUT_SEVERAL_RUNS,
             *_secret(runs),
             _software(runs),
         )
     )
-
-
-def _exact(runs: Sequence[Statement]) -> Iterator[str]:
-    """Where not all runs are exact, nothing is said about the others."""
-    if all(run.arithmetic == "exact" for run in runs):
-        yield (
-            "Clipped gradients were rounded to a lattice and added up exactly, and noise was drawn "
-            "as integers, so that the bound holds to the last bit."
-        )
 
 
 def _claim(what: str, statement: Statement | JointStatement) -> str:
@@ -96,7 +85,23 @@ def _known(statement: Statement | JointStatement) -> str:
 
 def _course(statement: Statement) -> str:
     """What was run, what was probed and how it ended."""
-    return " ".join((_run(statement), _independence(statement), _end(statement)))
+    parts = (_run(statement), _independence(statement), _end(statement), *_facts(statement))
+    return " ".join(parts)
+
+
+def _facts(statement: Statement) -> Iterator[str]:
+    """What tells this run, its data and its model from others, as far as it is stated."""
+    if statement.arithmetic == "exact":
+        yield "Sums and noise were computed in integers, from the exact law of the noise."
+    known = {
+        "examples": None if statement.examples is None else f"{statement.examples:,}",
+        "data set": statement.dataset,
+        "SHA-256 of the parameters": statement.parameters,
+        "run": statement.run_id,
+    }
+    stated = ", ".join(f"{name} {value}" for name, value in known.items() if value is not None)
+    if stated:
+        yield f"Identified by: {stated}."
 
 
 def _run(statement: Statement) -> str:

@@ -16,7 +16,7 @@ from hockeystick.filters.individual.rules import (
     step_charges,
 )
 from hockeystick.filters.individual.spending import IndividualStep, checked_norms
-from hockeystick.filters.individual.state import ChargedExamples, Kept
+from hockeystick.filters.individual.state import ChargedExamples, KeptIn
 from hockeystick.filters.registry import described_name, parameters_of, require_registered
 from hockeystick.filters.renyi.conversion import budget_at_order
 from hockeystick.filters.renyi.filter import checked_order
@@ -74,7 +74,7 @@ class Individual(ChargedExamples):
         delta: float,
         order: float | None = None,
         expected: Expected | None = None,
-        **kept: Unpack[Kept],
+        **kept: Unpack[KeptIn],
     ) -> Individual:
         """(epsilon, delta)-DP at one Renyi order that is fixed in advance; any rate. Proven.
 
@@ -102,7 +102,7 @@ class Individual(ChargedExamples):
 
     @classmethod
     def gaussian(
-        cls, *, examples: int, mu: float, expected: Expected | None = None, **kept: Unpack[Kept]
+        cls, *, examples: int, mu: float, expected: Expected | None = None, **kept: Unpack[KeptIn]
     ) -> Individual:
         """mu-GDP for full batches; smaller rates are charged like rate 1. Proven.
 
@@ -119,7 +119,7 @@ class Individual(ChargedExamples):
         mu: float,
         regime: RegimeName = "small",
         expected: Expected | None = None,
-        **kept: Unpack[Kept],
+        **kept: Unpack[KeptIn],
     ) -> Individual:
         """About mu-GDP for small or large sampling rates. Asymptotic: it under-reports.
 

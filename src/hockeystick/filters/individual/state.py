@@ -22,10 +22,10 @@ from hockeystick.ledger.store import checked_budget
 if TYPE_CHECKING:
     from hockeystick.ledger.individual import IndividualStore
 
-__all__ = ["ChargedExamples", "Kept"]
+__all__ = ["ChargedExamples", "KeptIn"]
 
 
-class Kept(TypedDict, total=False):
+class KeptIn(TypedDict, total=False):
     """Where budgets are kept."""
 
     ledger: Where | None
