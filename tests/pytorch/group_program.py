@@ -124,6 +124,35 @@ def updates(wrapping, plan, clipping, most, noise_memory="rows"):
     }
 
 
+def exact_updates(wrapping, plan, clipping):
+    """Weights after all steps with exact arithmetic.
+
+    Losses are linear: gradients of single examples are the inputs, whatever they are computed with.
+    """
+    torch.manual_seed(0)
+    model = nn.Linear(5, 30, bias=False)
+    if wrapping == "sharded" and dist.is_initialized():
+        fully_shard(model)
+    run = hs.torch.make_private(
+        model,
+        torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9),
+        examples(),
+        plan_of(plan),
+        noise_multiplier=1.0,
+        max_grad_norm=7.0,
+        rng=3,
+        clipping=clipping,
+        arithmetic="exact",
+    )
+    criterion = run.loss(lambda outputs, _: outputs.sum(dim=1))
+    for inputs, labels in run.loader:
+        run.optimizer.zero_grad()
+        criterion(run.model(inputs), labels).backward()
+        run.optimizer.step()
+    memory = run.optimizer._noise.memory
+    return {"weights": weights(model), "memory": memory.numel(), "type": str(memory.dtype)}
+
+
 def saved(folder, wrapping, plan="bsr", until=3, adam=False):
     """A folder after some steps; then the run goes on to its end."""
     run, model = made(wrapping, plan, adam=adam)

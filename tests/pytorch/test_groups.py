@@ -35,6 +35,11 @@ UPDATES = {
         ("sharded", "0.05", "ghost", 1, "rows"),
     ],
 }
+# Wrapping, plan, clipping, with exact arithmetic.
+EXACT = {
+    2: [("plain", "bsr", "per-sample"), ("sharded", "bsr", "ghost")],
+    3: [("plain", "0.05", "ghost"), ("sharded", "bsr", "per-sample")],
+}
 # What is refused, and what the first and the last rank say.
 REFUSED = {
     ("other_noise",): ("noise_multiplier is not the same", "noise_multiplier is not the same"),
@@ -65,6 +70,7 @@ def found(tmp_path_factory):
     cases = {
         2: [
             *(["updates", *case] for case in UPDATES[2]),
+            *(["exact_updates", *case] for case in EXACT[2]),
             *(list(case) for case in REFUSED),
             ["noise_rows", "plain"],
             ["noise_rows", "sharded"],
@@ -74,6 +80,7 @@ def found(tmp_path_factory):
         ],
         3: [
             *(["updates", *case] for case in UPDATES[3]),
+            *(["exact_updates", *case] for case in EXACT[3]),
             ["continued_charges", str(base / "two.db"), str(base / "charged"), "sharded"],
             ["saved", names["three"], "plain", "bsr", 3, True],
             ["continued", names["two"], "ddp"],
@@ -101,6 +108,16 @@ def test_updates_are_those_of_one_process(found, ranks, case):
     for of_rank in together:
         assert of_rank["value"]["weights"] == pytest.approx(alone["weights"], abs=1e-5)
         assert of_rank["value"]["probed"] >= 2
+    assert sum(of_rank["value"]["memory"] for of_rank in together) == alone["memory"]
+
+
+@pytest.mark.parametrize(("ranks", "case"), [(n, c) for n, some in EXACT.items() for c in some])
+def test_exact_updates_are_those_of_one_process_bit_for_bit(found, ranks, case):
+    """Sums of integers do not depend on who adds them."""
+    alone, together = program.exact_updates(*case), found(ranks, "exact_updates", *case)
+    for of_rank in together:
+        assert torch.equal(of_rank["value"]["weights"], alone["weights"])
+        assert of_rank["value"]["type"] == "torch.int32"
     assert sum(of_rank["value"]["memory"] for of_rank in together) == alone["memory"]
 
 
