@@ -32,18 +32,19 @@ from hockeystick.torch.run_group import RunGroup
 from hockeystick.torch.run_settings import budget_of
 from hockeystick.torch.sharded_layout import is_sharded
 from hockeystick.training.filtered import describe_filter
+from hockeystick.training.sum_lattice import SumLattice
 
 __all__ = ["CLIPPINGS", "RandomParts", "RunInputs", "assembled"]
 
 
-def _per_sample(model: torch.nn.Module, layout: Layout) -> Clipping:
+def _per_sample(model: torch.nn.Module, layout: Layout, *, spacing: float | None) -> Clipping:
     """Of sharded models the gradients of examples are formed one layer at a time."""
     if layout.sharded:
-        return GhostClipping(model, layout, formed=True)
-    return PerSampleClipping(model)
+        return GhostClipping(model, layout, formed=True, spacing=spacing)
+    return PerSampleClipping(model, spacing=spacing)
 
 
-CLIPPINGS: dict[str, Callable[[torch.nn.Module, Layout], Clipping]] = {
+CLIPPINGS: dict[str, Callable[..., Clipping]] = {
     "per-sample": _per_sample,
     "ghost": GhostClipping,
 }
@@ -89,14 +90,20 @@ def assembled(
         key, settings, described = _shared(
             layout.group, inputs, settings, random, key=key, described=described
         )
+    lattice = _lattice(settings, inputs.parameters)
     noise = _noise(
-        form, settings, inputs.parameters, layout, key=key, noise_memory=random.noise_memory
+        settings,
+        inputs.parameters,
+        layout,
+        key=key,
+        noise_memory=random.noise_memory,
+        resolution=None if lattice is None else lattice.resolution,
     )
-    clip = CLIPPINGS[settings.clipping](inputs.model, layout)
+    clip = CLIPPINGS[settings.clipping](inputs.model, layout, spacing=noise.lattice)
     budget = _budget(inputs, clip, settings, charges=charges, most=most, options=options)
     if layout.group is not None and described is not None:
         budget = GroupBudget(budget, layout.group)
-    progress = Progress(settings, budget, passes=form.passes)
+    progress = Progress(settings, budget, passes=form.passes, lattice=lattice)
     claim = GroupClaim() if layout.group is None else _nothing
     gradients = GradientSums(clip, inputs.parameters, progress, claim, layout)
     wrapped = PlanOptimizer(
@@ -160,18 +167,30 @@ def _shared(
     return key, replace(settings, seeded=seeded, run_id=run_id), described
 
 
+def _lattice(settings: RunSettings, parameters: list[torch.Tensor]) -> SumLattice | None:
+    """Where sums are with exact arithmetic."""
+    if settings.arithmetic == "float":
+        return None
+    return SumLattice.of(
+        noise_multiplier=settings.noise_multiplier,
+        max_grad_norm=settings.max_grad_norm,
+        dimension=sum(p.numel() for p in parameters),
+        examples=settings.examples,
+    )
+
+
 def _noise(
-    form: Form,
     settings: RunSettings,
     parameters: list[torch.Tensor],
     layout: Layout,
     *,
     key: Key,
     noise_memory: str,
+    resolution: int | None,
 ) -> TorchNoiseStream:
     """The noise of the coordinates that are held here."""
     return TorchNoiseStream(
-        form.plan,
+        settings.plan,
         layout.like(),
         noise_multiplier=settings.noise_multiplier,
         max_grad_norm=settings.max_grad_norm,
@@ -179,6 +198,8 @@ def _noise(
         noise_memory=noise_memory,
         coordinates=layout.ranges,
         dimension=sum(p.numel() for p in parameters),
+        arithmetic=settings.arithmetic,
+        resolution=resolution,
     )
 
 

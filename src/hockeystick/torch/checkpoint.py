@@ -132,8 +132,11 @@ class RunCheckpoint:
 
 
 def _described(settings: RunSettings) -> dict[str, Any]:
-    """The settings as plain values; `seeded` and `run_id` say nothing about the plan."""
-    other = ("seeded", "run_id")
+    """The settings as plain values; `seeded` and `run_id` say nothing about the plan.
+
+    The arithmetic is part of the noise's own description.
+    """
+    other = ("seeded", "run_id", "arithmetic")
     values = {name: value for name, value in vars(settings).items() if name not in other}
     values["plan"] = json.dumps(settings.plan.describe(), sort_keys=True, default=str)
     return values

@@ -32,9 +32,7 @@ __all__ = ["TorchRun"]
 
 
 class TorchRun(SingleUse):
-    """A private run in PyTorch, made by `make_private`; `model, optimizer, loader = run`.
-
-    The model's `_module` is the one that was given, trained in place.
+    """A private run, made by `make_private`; the model's `_module` is the one that was given.
 
     Attributes
     ----------
@@ -43,10 +41,9 @@ class TorchRun(SingleUse):
     plan, noise_multiplier, max_grad_norm, expected_batch_size
         What is run, given or chosen.
     delta, choice
-        The delta that was asked for, and one line about what was chosen and why; both are None if
-        the plan was given.
+        The delta that was asked for, and what was chosen and why; None if the plan was given.
     taken_steps, finished, stopped_by
-        How far the run is, whether another step may follow, and what ended it.
+        How far it is, whether another step may follow, what ended it.
     """
 
     what = "The private run"
@@ -71,10 +68,8 @@ class TorchRun(SingleUse):
     def __setattr__(self, name: str, value: Any) -> None:
         """RunSettings are fixed when the run is made."""
         if not name.startswith("_"):
-            raise PlanMismatch(
-                f"{name} cannot be set during a private run, got {shown(value)}: what was "
-                "accounted stays."
-            )
+            fixed = f"{name} cannot be set during a private run, got {shown(value)}"
+            raise PlanMismatch(f"{fixed}: what was accounted stays.")
         object.__setattr__(self, name, value)
 
     @property
@@ -98,8 +93,8 @@ class TorchRun(SingleUse):
     def epochs(self) -> Iterator[Epoch]:
         """The epochs that are left: `for epoch in run.epochs(): for batch in epoch: ...`.
 
-        Those of `epochs=` if it was given, otherwise passes in which as many examples are expected
-        as there are. What a break left of one is taken in the next. They end with the run.
+        Without `epochs=` passes in which as many examples are expected as there are. What a break
+        left of one is taken in the next.
 
         Returns
         -------
@@ -196,6 +191,11 @@ class TorchRun(SingleUse):
         return self._progress.settings.max_grad_norm
 
     @property
+    def arithmetic(self) -> str:
+        """What was given to make_private: "float" or "exact"."""
+        return self._progress.settings.arithmetic
+
+    @property
     def delta(self) -> float | None:
         """The delta for which plan and noise were chosen; None if they were given."""
         return self._form.delta
@@ -221,6 +221,7 @@ class TorchRun(SingleUse):
             filter=self._filter,
             seeded=settings.seeded,
             probe=None if self._gradients.report is None else self._gradients.report.describe(),
+            arithmetic=settings.arithmetic,
             versions=versions_of("torch", "opacus"),
             examples=settings.examples,
             run_id=settings.run_id,
@@ -295,6 +296,5 @@ class TorchRun(SingleUse):
         PlanMismatch
             As for `load_state_dict`; nothing is changed then.
         """
-        model: nn.Module = self._clipping.model
         numbered = [p for group in self._optimizer.param_groups for p in group["params"]]
-        self.load_state_dict(load_folder(folder, model.state_dict(), numbered, self._layout))
+        self.load_state_dict(load_folder(folder, self.model.state_dict(), numbered, self._layout))

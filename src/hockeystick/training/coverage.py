@@ -19,7 +19,7 @@ RUN = ("priced_for", "scheme", "strategy", "noise_multiplier", "planned_steps", 
 # The number of a filter does not depend on these.
 NOT_OF_A_FILTER = ("scheme", "strategy", "noise_multiplier", "planned_steps")
 # These must fit each other.
-FITTING = ("max_grad_norm", "taken_steps", "taken_schedule", "probe")
+FITTING = ("max_grad_norm", "taken_steps", "taken_schedule", "probe", "arithmetic")
 
 
 @dataclass(frozen=True)

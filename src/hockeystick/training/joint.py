@@ -160,7 +160,11 @@ def joint_statement(
         raise InvalidParameter("records", allowed, given)
     delta = check.small_probability("delta", delta)
     return JointStatement(
-        **claim_of(joint_guarantee(given, accuracy=accuracy), delta=delta),
+        **claim_of(
+            joint_guarantee(given, accuracy=accuracy),
+            delta=delta,
+            exact_runs=sum(one.arithmetic == "exact" for one in given),
+        ),
         runs=tuple(statement(one, delta=delta, accuracy=accuracy) for one in given),
     )
 

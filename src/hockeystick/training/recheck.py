@@ -13,6 +13,7 @@ from hockeystick.guarantee import ADJACENCY, KINDS, Answer, Guarantee, Kind
 from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.montecarlo.verify import verify
 from hockeystick.training.coverage import Coverage, coverage_of, unexpected
+from hockeystick.training.exact_claims import answer_of
 from hockeystick.training.joint import JointStatement, joint_guarantee
 from hockeystick.training.plan_object import digest_of, mislabelled
 from hockeystick.training.record import RunRecord, guarantee_of
@@ -152,9 +153,13 @@ def _compared(
     statement: Statement | JointStatement, guarantee: Guarantee, problems: list[str]
 ) -> _Recomputed:
     """With the differences from the recomputed guarantee."""
-    answer = guarantee.answer(delta=statement.delta)
+    answer = answer_of(guarantee, delta=statement.delta, exact_runs=_exact_runs(statement))
     problems = [*problems, *_differences(statement, guarantee, answer)]
     return _Recomputed(float(answer.value), answer.kind, answer.method, tuple(problems))
+
+
+def _exact_runs(statement: Statement | JointStatement) -> int:
+    return sum(run.arithmetic == "exact" for run in statement.runs)
 
 
 def _record(statement: Statement) -> RunRecord:
@@ -180,7 +185,7 @@ def _guarantee(statement: Statement, record: RunRecord) -> Guarantee:
     if statement.method in METHODS and statement.filter is None:
         named = guarantee_of(record, method=statement.method, accuracy=statement.accuracy)
         try:
-            named.epsilon(statement.delta)
+            answer_of(named, delta=statement.delta, exact_runs=_exact_runs(statement))
         except PrecisionError:
             # An analysis that misses its accuracy still decides where another one reaches it.
             pass
@@ -200,6 +205,8 @@ def _contradictions(statement: Statement) -> Iterator[str]:
     if mislabelled(statement.strategy, strategy):
         name = statement.strategy.get("factorization")
         yield f"the strategy is called {name!r}, but its numbers are others"
+    if statement.arithmetic == "exact" and strategy.exact() is not strategy:
+        yield "the arithmetic is 'exact', but the strategy has entries that are not"
     yield from _impossible_probe(statement)
     yield from _impossible_schedule(statement)
 

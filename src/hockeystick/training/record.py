@@ -17,6 +17,7 @@ from hockeystick.guarantee import Guarantee
 from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.plan import Plan
 from hockeystick.profile import DEFAULT_ACCURACY
+from hockeystick.training.exact_claims import answer_of
 from hockeystick.training.filtered import filter_guarantee, rate_for_filters
 from hockeystick.training.fingerprints import fingerprint
 from hockeystick.training.plan_object import require_gaussian, sampling_object, strategy_object
@@ -83,7 +84,7 @@ class RunRecord:
     taken_schedule
         The steps that were taken: [steps, noise multiplier, clip norm] in their order, or None.
     arithmetic
-        "float", or "exact" for noise and sums in integers.
+        "float", or "exact" for noise and sums in integers (docs/exact.md).
 
     Examples
     --------
@@ -199,7 +200,7 @@ def statement(
     else:
         _check_about(guarantee, record)
     return Statement(
-        **claim_of(guarantee, delta=delta),
+        **claim_of(guarantee, delta=delta, exact_runs=record.arithmetic == "exact"),
         priced_for=PLAN if record.filter is None else FILTER,
         scheme=plain(sampling_object(record.plan.sampling)),
         strategy=plain(strategy_object(record.plan.strategy)),
@@ -220,9 +221,9 @@ def statement(
     )
 
 
-def claim_of(guarantee: Guarantee, *, delta: float) -> dict[str, Any]:
+def claim_of(guarantee: Guarantee, *, delta: float, exact_runs: int = 0) -> dict[str, Any]:
     """The fields of a statement that follow from the guarantee alone."""
-    answer = guarantee.answer(delta=delta)
+    answer = answer_of(guarantee, delta=delta, exact_runs=exact_runs)
     if not math.isfinite(answer.value):
         allowed = "a delta at which there is a finite epsilon"
         raise InvalidParameter("delta", allowed, delta)

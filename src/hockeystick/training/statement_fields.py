@@ -11,10 +11,10 @@ from hockeystick import _validate as check
 from hockeystick._text import strict_json
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import KINDS
+from hockeystick.strategies.dyadic import ARITHMETICS
 from hockeystick.training.signatures import checked_signature
 
 __all__ = [
-    "ARITHMETICS",
     "FIELDS",
     "JOINT_FIELDS",
     "Check",
@@ -28,8 +28,6 @@ __all__ = [
     "read_object",
 ]
 
-# How sums and noise are computed: in floating point, or in integers from the exact law.
-ARITHMETICS = ("float", "exact")
 # Characters of a SHA-256 digest and of a run's number, hexadecimal.
 DIGEST_DIGITS, RUN_DIGITS = 64, 32
 # Of a fingerprint, which may be a digest, a name or an address.
