@@ -6,6 +6,7 @@ from hockeystick.errors import LedgerError
 from hockeystick.ledger.auditing import BudgetAudit, OpenEntry, Realised, audit
 from hockeystick.ledger.opening import adopt, open_store
 from hockeystick.ledger.records import BudgetRecord, EntryRecord, read_ledger
+from hockeystick.ledger.spending import Spending, spending_of
 from hockeystick.ledger.store import Entry, MemoryStore, Store
 
 __all__ = [
@@ -17,9 +18,11 @@ __all__ = [
     "MemoryStore",
     "OpenEntry",
     "Realised",
+    "Spending",
     "Store",
     "adopt",
     "audit",
     "open_store",
     "read_ledger",
+    "spending_of",
 ]
