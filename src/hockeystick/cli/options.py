@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
+import numpy.typing as npt
 import typer
 
 from hockeystick.accounting.account import DEFAULT_BUDGET
 from hockeystick.accounting.candidates import steps_for
 from hockeystick.cli.files import read_attribution
+from hockeystick.cli.gather import spelled_out
 from hockeystick.cli.parameters import further_options
+from hockeystick.cli.schedules import rates_from
 from hockeystick.errors import InvalidParameter
 from hockeystick.montecarlo.settings import Execution, MonteCarlo
+from hockeystick.report.optimizer_setting import OptimizerSetting
 from hockeystick.report.progress import Update
 from hockeystick.schemes import SCHEMES, Attribution
 from hockeystick.strategies import FACTORIZATIONS
@@ -29,9 +34,9 @@ __all__ = [
     "Epochs",
     "Epsilon",
     "Json",
-    "LearningRateSchedule",
-    "Momentum",
     "NoiseMultiplier",
+    "Optimizer",
+    "OptimizerOptions",
     "OutputOptions",
     "PlanOptions",
     "Steps",
@@ -61,6 +66,14 @@ Momentum = Annotated[
     float | None,
     typer.Option(
         help="Heavy-ball momentum of SGD, for which strategies are optimised.", rich_help_panel=RUN
+    ),
+]
+Optimizer = Annotated[
+    str,
+    typer.Option(
+        help="sgd, or one that rescales gradients (adam, adamw, adagrad, rmsprop, other): what "
+        "noise does to those has no formula, and only independent noise is compared.",
+        rich_help_panel=RUN,
     ),
 ]
 LearningRateSchedule = Annotated[
@@ -94,9 +107,30 @@ Baselines = Annotated[
 ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class OptimizerOptions:
+    """What SGD does with the gradients, for which strategies are optimised."""
+
+    momentum: Momentum = None
+    learning_rate_schedule: LearningRateSchedule = None
+
+    def given(self) -> dict[str, float | str]:
+        """What is not left out."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    def rates(self, *, steps: int) -> str | npt.NDArray[np.float64] | None:
+        """The name of a schedule, the rates in the file, or None."""
+        schedule = self.learning_rate_schedule
+        return None if schedule is None else rates_from(schedule, steps=steps)
+
+    def setting(self, name: str = "sgd") -> OptimizerSetting:
+        """The same with the optimizer's name, as they were spelled."""
+        return OptimizerSetting(self.momentum or 0.0, self.learning_rate_schedule, name)
+
+
 def _further_options() -> list[Parameter]:
     """Parameters of schemes and strategies that `PlanOptions` does not spell out."""
-    return further_options([one.name for one in fields(PlanOptions)], panel=RUN)
+    return further_options([one.name for one in spelled_out(PlanOptions)], panel=RUN)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,8 +176,7 @@ class PlanOptions:
             rich_help_panel=RUN,
         ),
     ] = "identity"
-    momentum: Momentum = None
-    learning_rate_schedule: LearningRateSchedule = None
+    optimizer: OptimizerOptions = OptimizerOptions()
     further: dict[str, Any] = field(default_factory=dict, metadata={"spread": _further_options})
     """The parameters of schemes and strategies, by name."""
 

@@ -39,10 +39,14 @@ def chosen(
     gradients: SGD, with its momentum. Every other one gets independent noise.
     """
     momentum = linear_momentum(optimizer)
-    run = RunSize(examples=examples, batch_size=batch_size, epochs=epochs, momentum=momentum or 0.0)
+    run = RunSize(
+        examples=examples,
+        batch_size=batch_size,
+        epochs=epochs,
+        momentum=momentum or 0.0,
+        optimizer="other" if momentum is None else "sgd",
+    )
     tried = candidates(run, quick=True)
-    if momentum is None:
-        tried = [one for one in tried if one.strategy is None]
     best, *others = _proven(compare_run(run, tried, epsilon=epsilon, delta=delta))
     return Choice(
         plan=best.plan,
