@@ -135,11 +135,12 @@ def refused(call):
 
 def page_of(message):
     """The page that a sentence ends with, if it exists, anchor included."""
-    found = re.search(r"See (docs/[\w-]+\.md)(?:#([\w-]+))?\.$", message)
+    found = re.search(r"See `hockeystick docs ([\w-]+)(?:#([\w-]+))?`\.$", message)
     assert found, message
-    assert (ROOT / found[1]).is_file(), message
-    assert found[2] is None or found[2] in anchors(ROOT / found[1]), message
-    return found[1]
+    page = f"docs/{found[1]}.md"
+    assert (ROOT / page).is_file(), message
+    assert found[2] is None or found[2] in anchors(ROOT / page), message
+    return page
 
 
 @pytest.mark.parametrize("case", REFUSALS)

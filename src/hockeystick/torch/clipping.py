@@ -129,7 +129,7 @@ def refuse_counts(found: Mapping[str, int], physical_batch: PhysicalBatch) -> No
         f"The gradients of {name} are of {found[name]} examples, but the batch has {size}: its "
         "layer was given something that is computed once for all examples, such as positions; give "
         "it a row for each example, as in positions.expand(len(tokens), -1), or freeze it before "
-        "make_private by requires_grad_(False) (docs/training.md)."
+        "make_private by requires_grad_(False) (`hockeystick docs training`)."
     )
 
 
