@@ -129,9 +129,7 @@ class UnknownParameter(InvalidParameter, TypeError):
         super().__init__(name, f"left out of {caller}: {instead}", value, page=page)
         self.caller, self.instead = caller, instead
         stop = "" if instead.endswith("?") else "."
-        self.args = (
-            f"{caller} has no parameter {name}: {instead}{stop}{see(page)}",
-        )
+        self.args = (f"{caller} has no parameter {name}: {instead}{stop}{see(page)}",)
 
     def __reduce__(self) -> tuple[Any, ...]:
         options = {"caller": self.caller, "instead": self.instead, "page": self.page}

@@ -13,7 +13,7 @@ import hockeystick as hs
 from documentation.pages import ROOT, anchors
 from hockeystick._foreign import FOREIGN
 from hockeystick.cli.main import main
-from hockeystick.errors import HockeystickError, InvalidParameter, UnknownParameter
+from hockeystick.errors import HockeystickError, InvalidParameter, UnknownParameter, see
 
 POISSON = hs.Poisson(rate=0.1)
 PLAN = hs.Plan(sampling=POISSON, steps=5)
@@ -240,7 +240,7 @@ def test_signatures_stay():
 def test_pages_of_the_table():
     """Every name of the table leads to a page that exists."""
     for found in FOREIGN.values():
-        page_of(f"See {found.page}.")
+        page_of(see(found.page))
 
 
 OPTIONS = (

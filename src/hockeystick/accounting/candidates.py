@@ -19,7 +19,15 @@ from hockeystick.schemes.batches import batch_size_within
 from hockeystick.strategies import Strategy, identity, iterates
 from hockeystick.strategies.workloads import Workload
 
-__all__ = ["ONE_OF_THEM", "OPTIMIZERS", "RunSize", "candidates", "plan_of", "steps_for", "users_with"]
+__all__ = [
+    "ONE_OF_THEM",
+    "OPTIMIZERS",
+    "RunSize",
+    "candidates",
+    "plan_of",
+    "steps_for",
+    "users_with",
+]
 
 # What is not a whole number of steps by less than this, relatively, is one: rounding of decimals.
 ROUNDING = 1e-9

@@ -18,6 +18,7 @@ from hockeystick.cli.comparison_output import (
 )
 from hockeystick.cli.gather import gathered
 from hockeystick.cli.options import (
+    NOTHING_SAID,
     OUTPUT,
     QUESTION,
     RUN,
@@ -50,7 +51,7 @@ class ComparisonOptions:
     steps: Steps = None
     epochs: Epochs = None
     optimizer: Optimizer = "sgd"
-    of_sgd: OptimizerOptions = OptimizerOptions()
+    of_sgd: OptimizerOptions = NOTHING_SAID
     examples_per_user: Annotated[
         int | None,
         typer.Option(help="Protect users who have so many examples each.", rich_help_panel=RUN),

@@ -26,6 +26,7 @@ from hockeystick.schemes import SCHEMES, Attribution
 from hockeystick.strategies import FACTORIZATIONS
 
 __all__ = [
+    "NOTHING_SAID",
     "AccountingOptions",
     "Baselines",
     "Delta",
@@ -128,6 +129,9 @@ class OptimizerOptions:
         return OptimizerSetting(self.momentum or 0.0, self.learning_rate_schedule, name)
 
 
+NOTHING_SAID = OptimizerOptions()
+
+
 def _further_options() -> list[Parameter]:
     """Parameters of schemes and strategies that `PlanOptions` does not spell out."""
     return further_options([one.name for one in spelled_out(PlanOptions)], panel=RUN)
@@ -176,7 +180,7 @@ class PlanOptions:
             rich_help_panel=RUN,
         ),
     ] = "identity"
-    optimizer: OptimizerOptions = OptimizerOptions()
+    optimizer: OptimizerOptions = NOTHING_SAID
     further: dict[str, Any] = field(default_factory=dict, metadata={"spread": _further_options})
     """The parameters of schemes and strategies, by name."""
 

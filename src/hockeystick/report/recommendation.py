@@ -93,8 +93,8 @@ class Recommendation:
         return (
             f"{text}. Less of it need not mean better accuracy: correlated noise is larger in "
             "every single step before it cancels, and on a small task 4 to 43 % less error gave "
-            "no better accuracy (`hockeystick docs training`, digits). Try both on data that are public or "
-            "accounted for."
+            "no better accuracy (`hockeystick docs training`, digits). Try both on data that are "
+            "public or accounted for."
         )
 
     @property

@@ -129,9 +129,9 @@ class ChangeDetector:
         for tensor, version in self._parameters.items():
             if now.get(tensor) != version:
                 raise PlanMismatch(
-                    f"The parameter {self._name(tensor)} was changed by something else than the run's optimizer; "
-                    "updates that the run does not make are not accounted (a projection belongs "
-                    "into optimizer.register_step_post_hook)."
+                    f"The parameter {self._name(tensor)} was changed by something else than the "
+                    "run's optimizer; updates that the run does not make are not accounted (a "
+                    "projection belongs into optimizer.register_step_post_hook)."
                 )
         if not self._buffers:
             return
@@ -139,10 +139,9 @@ class ChangeDetector:
         for tensor, version in self._buffers.items():
             if buffers.get(tensor) != version:
                 raise PlanMismatch(
-                    f"The buffer {self._name(tensor)} was changed during the run; what a buffer keeps of a batch "
-                    "would leave the run without noise."
+                    f"The buffer {self._name(tensor)} was changed during the run; what a buffer "
+                    "keeps of a batch would leave the run without noise."
                 )
-
 
     def _name(self, identity: int) -> str:
         """Of a tensor that was there when changes were first detected."""

@@ -223,7 +223,7 @@ def forget_gradients(model: nn.Module) -> None:
     """Drop the gradients on the model's parameters, of the sum and of examples."""
     for parameter in tensors_of(model, "_parameters"):
         parameter.grad = None
-        parameter.grad_sample = None  # type: ignore[attr-defined]
+        parameter.grad_sample = None
 
 
 def forget_activations(model: torch.nn.Module) -> None:
@@ -234,6 +234,6 @@ def forget_activations(model: torch.nn.Module) -> None:
         if "max_batch_len" in layer.__dict__:
             del layer.max_batch_len
     for parameter in tensors_of(model, "_parameters"):
-        parameter._forward_counter = 0  # type: ignore[attr-defined]
+        parameter._forward_counter = 0
         if hasattr(parameter, "_current_grad_sample"):
             del parameter._current_grad_sample

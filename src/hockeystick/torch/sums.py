@@ -23,8 +23,8 @@ __all__ = ["per_example_norms", "squared_norms", "weighted_sum"]
 
 # Numbers that are copied to double precision at a time on other devices than the CPU (128 MB).
 COPIED = 2**24
-# Below this many numbers a second thread costs more than it gains. There are at most as many threads
-# as PyTorch may use.
+# Below this many numbers a second thread costs more than it gains. There are at most as many as
+# PyTorch may use.
 WORTH_A_THREAD = 2**18
 # Columns whose sums (16 kB) stay in a first-level cache.
 BLOCK = 2048
