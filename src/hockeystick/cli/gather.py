@@ -105,7 +105,7 @@ def taken_from(options: dict[str, Any], group: type[Group]) -> Group:
         given = {one.name: options.pop(one.name) for one in parameters if one.name in options}
         inner = _hints_of(group)[field.name]  # type: ignore[arg-type]  # classes are hashable
         if is_dataclass(inner):
-            values[field.name] = taken_from(given, inner)
+            values[field.name] = taken_from(given, inner)  # type: ignore[arg-type]  # a class
         else:
             values.update({field.name: given} if _stands_for_several(field) else given)
     return group(**values)
