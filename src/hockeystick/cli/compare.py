@@ -17,19 +17,17 @@ from hockeystick.cli.comparison_output import (
     result_line,
 )
 from hockeystick.cli.gather import gathered
+from hockeystick.cli.optimizer_options import NOTHING_SAID, Optimizer, OptimizerOptions
 from hockeystick.cli.options import (
-    NOTHING_SAID,
     OUTPUT,
     QUESTION,
-    RUN,
     Delta,
     Epochs,
     Epsilon,
     Json,
-    Optimizer,
-    OptimizerOptions,
     Steps,
 )
+from hockeystick.cli.parameters import RUN
 from hockeystick.report.comparison_report import comparison_report
 from hockeystick.report.figure import check_figure_file, save_figure
 from hockeystick.report.numbers import count_text

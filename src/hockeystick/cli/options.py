@@ -8,25 +8,21 @@ from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
-import numpy.typing as npt
 import typer
 
 from hockeystick.accounting.account import DEFAULT_BUDGET
 from hockeystick.accounting.candidates import steps_for
 from hockeystick.cli.files import read_attribution
 from hockeystick.cli.gather import spelled_out
-from hockeystick.cli.parameters import further_options
-from hockeystick.cli.schedules import rates_from
+from hockeystick.cli.optimizer_options import NOTHING_SAID, OptimizerOptions
+from hockeystick.cli.parameters import RUN, further_options
 from hockeystick.errors import InvalidParameter
 from hockeystick.montecarlo.settings import Execution, MonteCarlo
-from hockeystick.report.optimizer_setting import OptimizerSetting
 from hockeystick.report.progress import Update
 from hockeystick.schemes import SCHEMES, Attribution
 from hockeystick.strategies import FACTORIZATIONS
 
 __all__ = [
-    "NOTHING_SAID",
     "AccountingOptions",
     "Baselines",
     "Delta",
@@ -36,14 +32,12 @@ __all__ = [
     "Epsilon",
     "Json",
     "NoiseMultiplier",
-    "Optimizer",
-    "OptimizerOptions",
     "OutputOptions",
     "PlanOptions",
     "Steps",
 ]
 
-RUN, QUESTION, DRAWS, OUTPUT = "The run", "The question", "Draws", "Output"
+QUESTION, DRAWS, OUTPUT = "The question", "Draws", "Output"
 
 NoiseMultiplier = Annotated[
     float,
@@ -60,29 +54,6 @@ Epochs = Annotated[
     float | None,
     typer.Option(
         help="Passes over the data in the place of --steps, with --examples and --batch-size.",
-        rich_help_panel=RUN,
-    ),
-]
-Momentum = Annotated[
-    float | None,
-    typer.Option(
-        help="Heavy-ball momentum of SGD, for which strategies are optimised.", rich_help_panel=RUN
-    ),
-]
-Optimizer = Annotated[
-    str,
-    typer.Option(
-        help="sgd, or one that rescales gradients (adam, adamw, adagrad, rmsprop, other): what "
-        "noise does to those has no formula, and only independent noise is compared.",
-        rich_help_panel=RUN,
-    ),
-]
-LearningRateSchedule = Annotated[
-    str | None,
-    typer.Option(
-        help="Learning rates for which strategies are optimised: constant, cosine, linear, or a "
-        "file with one number for each step.",
-        metavar="NAME|FILE",
         rich_help_panel=RUN,
     ),
 ]
@@ -106,30 +77,6 @@ Baselines = Annotated[
         rich_help_panel=QUESTION,
     ),
 ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class OptimizerOptions:
-    """What SGD does with the gradients, for which strategies are optimised."""
-
-    momentum: Momentum = None
-    learning_rate_schedule: LearningRateSchedule = None
-
-    def given(self) -> dict[str, float | str]:
-        """What is not left out."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
-
-    def rates(self, *, steps: int) -> str | npt.NDArray[np.float64] | None:
-        """The name of a schedule, the rates in the file, or None."""
-        schedule = self.learning_rate_schedule
-        return None if schedule is None else rates_from(schedule, steps=steps)
-
-    def setting(self, name: str = "sgd") -> OptimizerSetting:
-        """The same with the optimizer's name, as they were spelled."""
-        return OptimizerSetting(self.momentum or 0.0, self.learning_rate_schedule, name)
-
-
-NOTHING_SAID = OptimizerOptions()
 
 
 def _further_options() -> list[Parameter]:

@@ -59,7 +59,7 @@ class Levy(Filter):
     block
         Steps of one request. The default, 1, suits training, where every step is a request, and is
         within about 2 % of the steps for longer blocks; a process for long blocks makes single
-        steps dear.
+        steps expensive.
     process
         Skips the design: the process of an earlier filter, for instance.
     ledger
