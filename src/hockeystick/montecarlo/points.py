@@ -11,10 +11,10 @@ from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.errors import InvalidParameter
 from hockeystick.montecarlo.concentration import upper_edge
 from hockeystick.montecarlo.drawing import Drawer, open_drawer
-from hockeystick.montecarlo.draws import Job, Payoff
+from hockeystick.montecarlo.draws import ROUNDING, Job, Payoff
 from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.montecarlo.trials import tightest_run
-from hockeystick.montecarlo.verifier import ROUNDING, Claim
+from hockeystick.montecarlo.verifier import Claim
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
 from hockeystick.profile.resolution import BOTH, Direction

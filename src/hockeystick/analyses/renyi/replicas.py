@@ -34,8 +34,8 @@ from hockeystick.errors import PrecisionError
 from hockeystick.plan import Plan
 from hockeystick.schemes import Renewal
 from hockeystick.schemes.pairs import needs_gaussian, too_many_steps
+from hockeystick.schemes.simulation import Replicas
 from hockeystick.schemes.simulation.replicas import (
-    Replicas,
     ReplicaSource,
     column_products,
     number_of_states,
@@ -241,10 +241,10 @@ class ReplicaMoments:
             )
         walk = MinSepWalk(self._renewal.rate, pulls, self._renewal.warm_start)
         log = replica_moments(walk, LARGEST_REPLICAS, self._budget).log
-        source = ReplicaSource(self._strategy, self._renewal, self._noise)
+        source = ReplicaSource(self._strategy, self._renewal)
         first = int(np.flatnonzero(np.isinf(log))[0]) if np.isinf(log).any() else log.size
         for order in range(first, min(first + FURTHER_ORDERS, log.size)):
-            log[order] = source.log_largest(Replicas(order, self._followed(order)))
+            log[order] = source.log_largest(Replicas(order, self._followed(order), self._noise))
             if math.isinf(log[order]):
                 break
         return log

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hockeystick.schemes.simulation.tuples import Replicas, TupleSource
 from hockeystick.schemes.simulation.run import (
     Drawn,
     Proposal,
@@ -15,8 +16,10 @@ from hockeystick.schemes.simulation.run import (
 __all__ = [
     "Drawn",
     "Proposal",
+    "Replicas",
     "Runner",
     "Simulation",
+    "TupleSource",
     "missing_simulation",
     "runs_of",
     "simulation_remark",

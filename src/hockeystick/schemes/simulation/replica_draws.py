@@ -108,8 +108,11 @@ def draw_tuples(
     times: IntArray,
     number: IntArray,
     logs: FloatArray,
+    attractions: FloatArray,
 ) -> None:
     """Rows of steps in which replicas join, how many do, and log of true over table weight.
+
+    `attractions` are the true attractions of all pairs of a tuple.
 
     `largest[d]` are the pulls of the tables, pulls[t, d] the true ones. The first steps have the
     values `first`, and `odds` of joining relative to those of the other steps. While more steps are
@@ -123,7 +126,7 @@ def draw_tuples(
     last, inside = np.empty(order, np.int64), np.empty(order, np.bool_)
     for d in range(number.size):
         last[:], inside[:] = NEVER, False
-        s, log, count, size = 0, 0.0, 0, 0
+        s, log, count, size, attraction = 0, 0.0, 0, 0, 0.0
         for t in range(steps):
             begin, end, left = starts[s], starts[s + 1], steps - 1 - t
             if t < odds.size:
@@ -137,8 +140,8 @@ def draw_tuples(
                 for i in range(size):
                     log -= k * largest[t - last[followed[i]]]
                 log -= largest[0] * (k * (k - 1) / 2) + charges[move]
-                log += _join(rng, t, k, inside, last, pulls, joining)
-                if log == -np.inf:
+                attraction += _join(rng, t, k, inside, last, pulls, joining)
+                if attraction == -np.inf:
                     break
                 for i in range(k):
                     last[joining[i]] = t
@@ -159,4 +162,4 @@ def draw_tuples(
                 log -= misses[min(last[label] + separation - 1, steps - 1)] - misses[t]
             if left + 1 == tables.shape[0]:
                 log += math.log(tables[left, s] / settled[s])
-        number[d], logs[d] = count, log
+        number[d], logs[d], attractions[d] = count, log + attraction, attraction

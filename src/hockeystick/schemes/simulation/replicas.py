@@ -1,23 +1,13 @@
-"""Draws with a proven bound on their payoffs: tuples of replicas that attract each other.
+"""Tuples of replicas of a renewal process with at most as many bands as the separation.
 
-For an integer order a the a-th power of LR = sum over x of p(x) L_x is a sum over a-tuples of
-trajectories, and E_Q[LR^a f] = sum over tuples of w * E[f(y)], y drawn around the *sum* of their
-means, w = p(x_1) ... p(x_a) e^(sum over pairs <C x_j, C x_k>/s^2). With f = LR^(1-a) (1 - g/LR)+
-this is delta of the remove direction, g = e^epsilon. If tuples are drawn with probability u/Z,
-u >= w pointwise with the known total Z, the payoff
+A table holds the total weight from each state of the replicas, by the number of steps left; moves
+are drawn in proportion to their weight and the value of the state they lead to. Values settle, so
+that one vector serves all but the first and the last steps. A warm start is a cold one in which the
+first separation - 1 steps are joined less often: whoever has not yet joined any may still have to
+rest, and whoever has rests for all of them.
 
-    Z (w/u) LR^(1-a) (1 - g/LR)+   lies in   [0, M],   M = Z g^(1-a) (a-1)^(a-1) / a^a,
-
-because LR^(1-a) (1 - g/LR) is largest at LR = g a/(a-1). M is the bound on delta that the moment of
-order a gives, and the mean of the payoffs is delta itself (mathematics.md, "Draws of replicas").
-
-Tuples are drawn for renewal processes with at most as many bands as the separation. A table holds
-the total weight from each state of the replicas, by the number of steps left; moves are drawn in
-proportion to their weight and the value of the state they lead to. Values settle, so that one
-vector serves all but the first and the last steps. A warm start is a cold one in which the first
-separation - 1 steps are joined less often: whoever has not yet joined any may still have to rest,
-and whoever has rests for all of them. u exceeds w in two ways, and w/u is computed for every draw:
-inner products are the largest of any step, and replicas beyond `resting` are let go early
+In the terms of tuples.py, u exceeds w in two ways, and w/u is computed for every draw: inner
+products are the largest of any step, and replicas beyond `resting` are let go early
 (replica_tables.py).
 
 Rounding: all terms are positive. Weights of moves are raised by what their exponents may have lost;
@@ -30,7 +20,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,40 +27,27 @@ from numpy.typing import NDArray
 from hockeystick._numerics.law import FloatArray
 from hockeystick.schemes.capabilities import Renewal
 from hockeystick.schemes.simulation.columns import Trajectories
+from hockeystick.schemes.simulation.tuples import Replicas, TupleDraws
 from hockeystick.strategies import Strategy
 
-__all__ = [
-    "ReplicaProgramme",
-    "ReplicaSource",
-    "Replicas",
-    "column_products",
-    "first_rates",
-    "number_of_states",
-]
+__all__ = ["ReplicaProgramme", "ReplicaSource", "column_products", "first_rates", "number_of_states"]
 
 # What the logarithm of a payoff may lose to floating point and to values that are not quite
-# settled: twice 1e-7 for the latter (`TOLERANCE`), and 1e-12 for each of a million steps.
-SLACK = 2e-6
+# settled: twice 1e-5 for the latter (`TOLERANCE`), and 1e-12 for each of a million steps.
+SLACK = 3e-5
 # Values count as settled when they grow within e^(TOLERANCE / steps) of each other, or nearly as
 # close as sums of a few dozen products can be.
-TOLERANCE, FINEST = 1e-7, 1e-14
+TOLERANCE, FINEST = 1e-5, 1e-13
 # Steps back until values have settled, in separations; 10 to 20 are typical.
-MOST_ROUNDS = 400
+MOST_ROUNDS = 60
 # Numbers in tables (64 megabytes); tables for more steps than some separations gain nothing.
-TABLE_NUMBERS, TABLE_ROUNDS = 2**23, 4
-# States of a programme: with more, the tables of a separation of steps do not fit.
-MOST_STATES = 2**20
+TABLE_NUMBERS, TABLE_ROUNDS = 2**23, 3
+# States of a programme: a table for each of 128 steps fits, and takes a tenth of a second.
+MOST_STATES = 2**16
 # Values below this, relative to that of the state in which all may join, are not told apart.
 SMALLEST = 1e-250
 
 IntArray = NDArray[np.int64]
-
-
-class Replicas(NamedTuple):
-    """Draws of tuples of this order, in which at most `resting` replicas are followed."""
-
-    order: int
-    resting: int
 
 
 def number_of_states(resting: int, separation: int) -> int:
@@ -81,18 +57,24 @@ def number_of_states(resting: int, separation: int) -> int:
 
 @dataclass(frozen=True)
 class ReplicaSource:
-    """Where programmes for one run at one noise come from."""
+    """The programmes of a renewal process with at most as many bands as the separation."""
 
     strategy: Strategy
     renewal: Renewal
-    noise_multiplier: float
+
+    def replicas(self, order: int, noise_multiplier: float) -> Replicas | None:
+        """As many replicas are followed as the states allow."""
+        for resting in range(order, 0, -1):
+            if number_of_states(resting, self.renewal.separation) <= MOST_STATES:
+                return Replicas(order, resting, noise_multiplier)
+        return None
 
     def log_largest(self, replicas: Replicas) -> float:
-        """log of the bound Z w/u on the weights; infinite if there is none in floating point."""
+        """From the tables, which are not kept."""
         return _log_largest(self, replicas)
 
     def programme(self, replicas: Replicas) -> ReplicaProgramme | None:
-        """Ready to draw; None if floating point does not suffice."""
+        """With its tables."""
         return _programme(self, replicas)
 
 
@@ -128,13 +110,13 @@ class ReplicaProgramme:
         """log of a bound on the weights."""
         return self.log_total + self.log_excess + SLACK
 
-    def draw(self, draws: int, rng: np.random.Generator) -> tuple[Trajectories, FloatArray]:
-        """The steps of all replicas together with their numbers, and log Z w/u of each tuple."""
+    def draw(self, draws: int, rng: np.random.Generator) -> TupleDraws:
+        """Step by step; a tuple that the tables allow and the process does not has weight 0."""
         from hockeystick.schemes.simulation.replica_draws import draw_tuples
 
         where = np.zeros((draws, self.pulls.shape[0]), dtype=np.int64)
         times, number = np.zeros_like(where), np.zeros(draws, dtype=np.int64)
-        logs, moves = np.empty(draws), self.moves
+        logs, attractions, moves = np.empty(draws), np.empty(draws), self.moves
         rest = self.pulls.shape[0] - self.rates.size
         draw_tuples(
             rng,
@@ -154,8 +136,10 @@ class ReplicaProgramme:
             times,
             number,
             logs,
+            attractions,
         )
-        return Trajectories(where, times, number), logs + (self.log_total + SLACK)
+        trajectories = Trajectories(where, times, number)
+        return TupleDraws(trajectories, logs + (self.log_total + SLACK), attractions)
 
 
 # The bounds of some hundred orders and noises; two programmes, each with its tables.
@@ -184,7 +168,7 @@ def _build(
     rate, separation, _ = source.renewal
     with np.errstate(all="ignore"):
         products = _products(source.strategy, separation)
-        pulls = products / source.noise_multiplier / source.noise_multiplier
+        pulls = products / replicas.noise_multiplier / replicas.noise_multiplier
     steps = pulls.shape[0]
     largest: FloatArray = pulls.max(axis=0)
     if not (rate < 1 and np.isfinite(largest).all()):
@@ -269,7 +253,7 @@ def _odds(rate: FloatArray | float) -> FloatArray | float:
 def _moves(replicas: Replicas, rate: float, largest: FloatArray) -> _Moves:
     from hockeystick.schemes.simulation.replica_tables import fill_moves, row_starts
 
-    order, most = replicas
+    order, most, _ = replicas
     ages = largest.size - 1
     ways = _ways(most + ages + 1)
     starts = row_starts(order, most, ages, number_of_states(most, ages + 1))
