@@ -87,21 +87,19 @@ def noise_by_bounds(
 
     With far too much noise the best order is large; there a bound that is small enough will do.
     """
-    noise, power = min(start, most), REPLICAS.power
+    noise, low, high, near = min(start, most), 0.0, math.inf, 2
     wanted = math.log(REPLICAS.ratio * aim)
-    enough = wanted - math.log(REPLICAS.far)
-    before: tuple[float, float] | None = None
-    near = 2
     for _ in range(REPLICAS.most_noises):
-        bounds = best_replicas(source, noise, epsilon, enough=enough, near=near)
+        bounds = best_replicas(
+            source, noise, epsilon, enough=wanted - math.log(REPLICAS.far), near=near
+        )
         known, near = (bounds[0][0], bounds[0][1].order) if bounds else (math.inf, 2)
         distance = wanted - known
         if abs(distance) <= math.log(REPLICAS.close) or (noise >= most and distance < 0):
             break
-        exact = enough < known < math.inf
-        if before is not None and exact and noise != before[0]:
-            power = min((known - before[1]) / math.log(noise / before[0]), -1.0)
-        before = (noise, known) if exact else before
-        step = min(max(distance / power, -REPLICAS.longest_step), REPLICAS.longest_step)
+        low, high = (low, noise) if distance > 0 else (noise, high)
+        step = min(max(distance / REPLICAS.power, -REPLICAS.longest_step), REPLICAS.longest_step)
         noise = min(noise * math.exp(step), most)
+        if not low < noise < high:
+            noise = math.sqrt(low * high)
     return noise

@@ -68,14 +68,19 @@ def row_starts(order: int, most: int, ages: int, states: int) -> IntArray:
 
 
 @njit(cache=True, nogil=True)
-def _let_go(n: IntArray, over: int, each: FloatArray) -> float:
-    """Take the oldest out of a state; the sum of their charges by age."""
+def _let_go(n: IntArray, over: int, others: int, most_pull: FloatArray, log_miss: float) -> float:
+    """Take the `over` oldest out of a state; the sum of their charges.
+
+    `others` are neither followed nor let go here. Those let go who are older than another one rest
+    no longer than it and may join while it still would.
+    """
     total, i = 0.0, n.size - 1
     while over > 0:
         if n[i] > 0:
+            total += others * most_pull[i + 1] - (n.size - i) * log_miss
             n[i] -= 1
             over -= 1
-            total += each[i]
+            others += 1
         else:
             i -= 1
     return total
@@ -99,15 +104,15 @@ def fill_moves(
     pair that joins together, pulls[d] for one that joins d steps apart. A replica of age d that is
     let go would have been excluded for another r - d + 1 steps, in which it now misses each with
     1 - rate; and it would have attracted those who may join until then. Those still followed are
-    younger and rest longer, so that these are order - most - over others at most, and each joins
-    once at most. The charge is the logarithm of what makes up for both.
+    younger and rest longer, so that these are the others at most, and older ones that are let go
+    with it; each joins once at most. The charge is the logarithm of what makes up for both.
     """
     ages = pulls.size - 1
     log_rate, log_miss = math.log(rate), math.log1p(-rate)
     most_pull = np.zeros(ages + 2)
     for d in range(ages, 0, -1):
         most_pull[d] = max(most_pull[d + 1], pulls[d])
-    n, following, each = np.zeros(ages, np.int64), np.zeros(ages, np.int64), np.zeros(ages)
+    n, following = np.zeros(ages, np.int64), np.zeros(ages, np.int64)
     for s in range(starts.size - 1):
         resting, gain = n.sum(), 0.0
         for i in range(ages):
@@ -120,10 +125,8 @@ def fill_moves(
                 following[0] = k
                 over = following.sum() - most
                 if over > 0:
-                    for i in range(ages):
-                        others = order - most - over
-                        each[i] = others * most_pull[i + 1] - (ages - i) * log_miss
-                    charge = _let_go(following, over, each)
+                    others = order - most - over
+                    charge = _let_go(following, over, others, most_pull, log_miss)
             ways_to = (
                 math.lgamma(eligible + 1.0) - math.lgamma(k + 1.0) - math.lgamma(eligible - k + 1.0)
             )

@@ -12,7 +12,7 @@ products are the largest of any step, and replicas beyond `resting` are let go e
 
 Rounding: all terms are positive. Weights of moves are raised by what their exponents may have lost;
 T v <= e^h v entry by entry makes Z an upper bound; what is left is in `SLACK`, by which the
-logarithm of every payoff and of M is raised.
+logarithm of every payoff is raised, and that of M twice.
 """
 
 from __future__ import annotations
@@ -107,8 +107,8 @@ class ReplicaProgramme:
 
     @property
     def log_largest(self) -> float:
-        """log of a bound on the weights."""
-        return self.log_total + self.log_excess + SLACK
+        """log of a bound on the weights, which are rounded themselves."""
+        return self.log_total + self.log_excess + 2 * SLACK
 
     def draw(self, draws: int, rng: np.random.Generator) -> TupleDraws:
         """Step by step; a tuple that the tables allow and the process does not has weight 0."""
