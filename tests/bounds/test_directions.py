@@ -64,7 +64,7 @@ def test_the_line_of_the_proof(slope, epsilon):
 
 
 def test_convexity_is_needed():
-    """A concave function of a normal variable is the other way round: the proof uses its premise."""
+    """For a concave function of a normal variable it is the other way round."""
     z, epsilon = np.linspace(-9, 9, 20_001), 0.5
     mass = np.exp(-z * z / 2)
     mass /= mass.sum()

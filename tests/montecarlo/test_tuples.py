@@ -1,4 +1,4 @@
-"""Draws of tuples of replicas: unbiased at any delta, payoffs within their bound, tests that hold."""
+"""Draws of tuples of replicas: unbiased at any delta, and payoffs within their bound."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ from hockeystick.plan import Plan
 
 __all__ = ["VerifiedNoise", "planned_tests", "verified_noise"]
 
-# Times 1/delta: some minutes for thousands of steps at delta = 1e-5. Draws of tuples of replicas, at
-# any delta: half a per cent of noise or less, some seconds for thousands of steps.
+# Times 1/delta: some minutes for thousands of steps at delta = 1e-5. Draws of tuples of replicas,
+# at any delta: half a per cent of noise or less, some seconds for thousands of steps.
 DEFAULT_DRAWS, TUPLE_DRAWS = 100, 100_000
 
 
@@ -157,7 +157,7 @@ def _candidates(
         if found is not None:
             noise, curves = found
 
-            def known(noise: float, number: int) -> list[Pilot]:
+            def known(noise: float, _number: int) -> list[Pilot]:
                 return [curve.pilot(noise) for curve in curves]
 
             near_order = max(curve.order for curve in curves)

@@ -64,7 +64,7 @@ class TupleCurve(NamedTuple):
 
     def delta(self, noise: float) -> float:
         """The estimate."""
-        return self.level * (noise / self.centre) ** self.power
+        return self.level * math.exp(self.power * math.log(noise / self.centre))
 
     def pilot(self, noise: float) -> Pilot:
         """What draws at a noise would be like; their bound is that noise's own."""

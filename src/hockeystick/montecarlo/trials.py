@@ -7,10 +7,10 @@ so that a run whose delta is below the bound passes.
 
 Four ways to test one run, of which the cheapest is taken: draws of tuples of replicas, whose
 payoffs have a proven bound close to delta, in a sequential trial (sequential.py); draws from the
-run itself; draws from a proposal with a proven bound on the payoff; or draws from any good proposal with payoffs capped,
-together with draws that test what exceeds the cap (draws.py). In the last one the allowed delta is
-split between the two trials; a run above it is above the share of one of them, so the chances of
-passing wrongly do not add up.
+run itself; draws from a proposal with a proven bound on the payoff; or draws from any good proposal
+with payoffs capped, together with draws that test what exceeds the cap (draws.py). In the last one
+the allowed delta is split between the two trials; a run above it is above the share of one of them,
+so the chances of passing wrongly do not add up.
 """
 
 from __future__ import annotations

@@ -60,24 +60,21 @@ def enumerated(strategy, renewal, order):
 
 
 CASES = [
-    pytest.param(steps, bands, separation, warm, order, resting, id=f"{separation}-{order}-{case}")
-    for case, (steps, bands, separation, warm, order, resting) in enumerate(
-        [
-            (4, 2, 2, True, 2, 2),
-            (4, 2, 2, False, 3, 3),
-            (4, 3, 3, True, 3, 3),
-            (4, 3, 3, True, 3, 1),
-            (4, 2, 3, False, 4, 2),
-            (4, 3, 4, True, 4, 2),
-            (4, 1, 1, False, 3, 3),
-        ]
-    )
+    # Steps, bands, separation, warm start, order, replicas that are followed.
+    (4, 2, 2, True, 2, 2),
+    (4, 2, 2, False, 3, 3),
+    (4, 3, 3, True, 3, 3),
+    (4, 3, 3, True, 3, 1),
+    (4, 2, 3, False, 4, 2),
+    (4, 3, 4, True, 4, 2),
+    (4, 1, 1, False, 3, 3),
 ]
 
 
-@pytest.mark.parametrize(("steps", "bands", "separation", "warm", "order", "resting"), CASES)
-def test_tuples_have_their_weights(steps, bands, separation, warm, order, resting):
+@pytest.mark.parametrize("case", CASES)
+def test_tuples_have_their_weights(case):
     """By sum of participations, against enumeration; also where replicas are let go."""
+    steps, bands, separation, warm, order, resting = case
     strategy = strategies.bsr(steps, bands=bands)
     renewal = Renewal(0.3, separation, warm)
     programme = ReplicaSource(strategy, renewal).programme(Replicas(order, resting, NOISE))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hockeystick.schemes.simulation.tuples import Replicas, TupleSource
 from hockeystick.schemes.simulation.run import (
     Drawn,
     Proposal,
@@ -12,6 +11,7 @@ from hockeystick.schemes.simulation.run import (
     runs_of,
     simulation_remark,
 )
+from hockeystick.schemes.simulation.tuples import Replicas, TupleSource
 
 __all__ = [
     "Drawn",

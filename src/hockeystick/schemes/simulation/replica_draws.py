@@ -52,7 +52,7 @@ def _settled_move(u: float, begin: int, end: int, cumulative: FloatArray) -> int
 @njit(cache=True, nogil=True)
 def _drop_oldest(followed: IntArray, size: int, inside: NDArray[np.bool_]) -> int:
     """Take the first of the followed replicas out; its label."""
-    label = followed[0]
+    label = int(followed[0])
     inside[label] = False
     for i in range(1, size):
         followed[i - 1] = followed[i]
@@ -86,7 +86,44 @@ def _join(
     for j in range(last.size):
         if t - last[j] < separation:
             attraction += k * pulls[t, t - last[j]]
-    return attraction + pulls[t, 0] * (k * (k - 1) / 2)
+    return float(attraction + pulls[t, 0] * (k * (k - 1) / 2))
+
+
+@njit(cache=True, nogil=True)
+def _table_attraction(
+    t: int, k: int, followed: IntArray, size: int, last: IntArray, largest: FloatArray
+) -> float:
+    """What the table gives for k that join: with each other, and with those that are followed."""
+    total = largest[0] * (k * (k - 1) / 2)
+    for i in range(size):
+        total += k * largest[t - last[followed[i]]]
+    return float(total)
+
+
+@njit(cache=True, nogil=True)
+def _no_longer_followed(
+    t: int,
+    separation: int,
+    room: int,
+    followed: IntArray,
+    size: int,
+    last: IntArray,
+    inside: NDArray[np.bool_],
+    misses: FloatArray,
+) -> tuple[int, float]:
+    """Those who have rested, and those who are let go for lack of room, after step t.
+
+    How many are followed, and what the table has those miss that still rest.
+    """
+    while size > 0 and t + 1 - last[followed[0]] >= separation:
+        _drop_oldest(followed, size, inside)
+        size -= 1
+    missed = 0.0
+    while size > room:
+        label = _drop_oldest(followed, size, inside)
+        size -= 1
+        missed += misses[min(last[label] + separation - 1, misses.size - 1)] - misses[t]
+    return size, missed
 
 
 @njit(cache=True, nogil=True)
@@ -137,29 +174,21 @@ def draw_tuples(
                 k = _drawn_move(rng.random(), begin, end, weights, targets, tables[left], 1.0)
             move = begin + k
             if k > 0:
-                for i in range(size):
-                    log -= k * largest[t - last[followed[i]]]
-                log -= largest[0] * (k * (k - 1) / 2) + charges[move]
+                log -= charges[move] + _table_attraction(t, k, followed, size, last, largest)
                 attraction += _join(rng, t, k, inside, last, pulls, joining)
                 if attraction == -np.inf:
                     break
-                for i in range(k):
-                    last[joining[i]] = t
-                    if separation > 1:
-                        followed[size] = joining[i]
-                        inside[joining[i]] = True
-                        size += 1
+                for label in joining[:k]:
+                    last[label], followed[size], inside[label] = t, label, True
+                    size += 1
                 where[d, count], times[d, count] = t, k
                 count += 1
             s = targets[move]
-            while size > 0 and t + 1 - last[followed[0]] >= separation:
-                _drop_oldest(followed, size, inside)
-                size -= 1
-            while size > order - (starts[s + 1] - starts[s] - 1):
-                label = _drop_oldest(followed, size, inside)
-                size -= 1
-                # While it still rests the table has it miss every step.
-                log -= misses[min(last[label] + separation - 1, steps - 1)] - misses[t]
+            room = order - (starts[s + 1] - starts[s] - 1)
+            size, missed = _no_longer_followed(
+                t, separation, room, followed, size, last, inside, misses
+            )
+            log -= missed
             if left + 1 == tables.shape[0]:
                 log += math.log(tables[left, s] / settled[s])
         number[d], logs[d], attractions[d] = count, log + attraction, attraction

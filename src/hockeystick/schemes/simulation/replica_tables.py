@@ -134,9 +134,7 @@ def fill_moves(
             pairs = k * gain + pulls[0] * (k * (k - 1) / 2)
             largest = pairs + charge + 3 * math.lgamma(eligible + 1.0) - chance + 4
             move = starts[s] + k
-            weights[move] = math.exp(
-                ways_to + chance + pairs + charge + WEIGHT_ROUNDING * largest
-            )
+            weights[move] = math.exp(ways_to + chance + pairs + charge + WEIGHT_ROUNDING * largest)
             targets[move] = _number_of(following, most, ways)
             charges[move] = charge
         _advance(n, most - resting)
@@ -237,7 +235,7 @@ def settled_values(
 def cumulative_moves(
     starts: IntArray, weights: FloatArray, targets: NDArray[np.int32], value: FloatArray
 ) -> FloatArray:
-    """For every state the cumulative probabilities of its moves, in proportion to weight * value."""
+    """For every state the cumulative probabilities of its moves, as weight * value."""
     cumulative = np.empty(weights.size)
     for s in range(value.size):
         total = 0.0

@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,13 @@ from hockeystick.schemes.simulation.columns import Trajectories
 from hockeystick.schemes.simulation.tuples import Replicas, TupleDraws
 from hockeystick.strategies import Strategy
 
-__all__ = ["ReplicaProgramme", "ReplicaSource", "column_products", "first_rates", "number_of_states"]
+__all__ = [
+    "ReplicaProgramme",
+    "ReplicaSource",
+    "column_products",
+    "first_rates",
+    "number_of_states",
+]
 
 # What the logarithm of a payoff may lose to floating point and to values that are not quite
 # settled: twice 1e-5 for the latter (`TOLERANCE`), and 1e-12 for each of a million steps.
@@ -80,7 +87,7 @@ class ReplicaSource:
 
 @dataclass(frozen=True, eq=False)
 class _Moves:
-    """The moves of all states, and v with T v <= e^growth v."""
+    """The moves of all states."""
 
     starts: IntArray
     weights: FloatArray
@@ -127,7 +134,7 @@ class ReplicaProgramme:
             self.cumulative,
             self.tables,
             self.first,
-            _odds(self.rates) / _odds(self.rate),
+            self.rates / (1 - self.rates) * (1 - self.rate) / self.rate,
             self.settled,
             self.largest,
             self.pulls,
@@ -154,59 +161,63 @@ def _programme(source: ReplicaSource, replicas: Replicas) -> ReplicaProgramme | 
     return _build(source, replicas, cumulative=True)
 
 
+class _Values(NamedTuple):
+    """Values by steps left, one that serves the middle of the run, log Z, and log of w/u at most."""
+
+    tables: FloatArray
+    settled: FloatArray
+    log_total: float
+    log_excess: float
+
+
+def _values(moves: _Moves, steps: int, separation: int) -> _Values | None:
+    """Of the steps after the first ones; None if they are beyond floating point."""
+    from hockeystick.schemes.simulation.replica_tables import settled_values, values_by_steps_left
+
+    states = moves.starts.size - 1
+    kept = min(steps, max(1, TABLE_NUMBERS // states), TABLE_ROUNDS * separation + 8)
+    tables = np.empty((kept + 1, states))
+    log_total = values_by_steps_left(moves.starts, moves.weights, moves.targets, tables)
+    settled, log_excess = tables[kept], 0.0
+    if kept < steps:
+        tolerance, rounds = max(TOLERANCE / steps, FINEST), MOST_ROUNDS * separation
+        settled, low, high = settled_values(
+            moves.starts, moves.weights, moves.targets, tables[kept], tolerance, rounds
+        )
+        if not (settled.min() > SMALLEST and (high - low) * steps <= 2 * TOLERANCE):
+            return None
+        log_total += (steps - kept) * high
+        log_excess = float(np.log((tables[kept] / settled).max()))
+    if not (math.isfinite(log_total) and tables.min() > SMALLEST):
+        return None
+    return _Values(tables, settled, log_total, log_excess)
+
+
 def _build(
     source: ReplicaSource, replicas: Replicas, *, cumulative: bool
 ) -> ReplicaProgramme | None:
     """The tables; without `cumulative` for the bound alone."""
-    from hockeystick.schemes.simulation.replica_tables import (
-        cumulative_moves,
-        first_values,
-        settled_values,
-        values_by_steps_left,
-    )
+    from hockeystick.schemes.simulation.replica_tables import cumulative_moves, first_values
 
     rate, separation, _ = source.renewal
     with np.errstate(all="ignore"):
         products = _products(source.strategy, separation)
         pulls = products / replicas.noise_multiplier / replicas.noise_multiplier
-    steps = pulls.shape[0]
-    largest: FloatArray = pulls.max(axis=0)
+    steps, largest = pulls.shape[0], pulls.max(axis=0)
     if not (rate < 1 and np.isfinite(largest).all()):
         return None
     moves = _moves(replicas, rate, largest)
-    states = moves.starts.size - 1
     if not np.isfinite(moves.weights).all():
         return None
     rates = first_rates(source.renewal, steps)
-    rest = steps - rates.size
-    kept = min(rest, max(1, TABLE_NUMBERS // states), TABLE_ROUNDS * separation + 8)
-    tables = np.empty((kept + 1, states))
-    log_total = values_by_steps_left(moves.starts, moves.weights, moves.targets, tables)
-    settled, log_joint = tables[kept], 0.0
-    if kept < rest:
-        settled, low, high = settled_values(
-            moves.starts,
-            moves.weights,
-            moves.targets,
-            tables[kept],
-            max(TOLERANCE / steps, FINEST),
-            MOST_ROUNDS * separation,
-        )
-        if not (settled.min() > SMALLEST and (high - low) * steps <= 2 * TOLERANCE):
-            return None
-        log_total += (rest - kept) * high
-        log_joint = float(np.log((tables[kept] / settled).max()))
-    first = np.empty((rates.size + 1, states))
-    first[-1] = settled
-    log_total += first_values(
-        moves.starts,
-        moves.weights,
-        moves.targets,
-        rates / rate,
-        (1 - rates) / (1 - rate),
-        first,
-    )
-    if not (math.isfinite(log_total) and min(tables.min(), first.min()) > SMALLEST):
+    values = _values(moves, steps - rates.size, separation)
+    if values is None:
+        return None
+    arrays = (moves.starts, moves.weights, moves.targets)
+    first = np.empty((rates.size + 1, values.settled.size))
+    first[-1] = values.settled
+    log_first = first_values(*arrays, rates / rate, (1 - rates) / (1 - rate), first)
+    if not (math.isfinite(log_first) and first.min() > SMALLEST):
         return None
     none = np.empty((0, 0))
     return ReplicaProgramme(
@@ -215,15 +226,13 @@ def _build(
         pulls,
         largest,
         rate,
-        tables if cumulative else none,
+        values.tables if cumulative else none,
         first if cumulative else none,
         rates,
-        settled,
-        cumulative_moves(moves.starts, moves.weights, moves.targets, settled)
-        if cumulative
-        else none,
-        log_total,
-        log_joint,
+        values.settled,
+        cumulative_moves(*arrays, values.settled) if cumulative else none,
+        values.log_total + log_first,
+        values.log_excess,
     )
 
 
@@ -244,10 +253,6 @@ def first_rates(renewal: Renewal, steps: int) -> FloatArray:
         eligible = (1 - rate) * eligible + rate
         waiting -= rate
     return rates
-
-
-def _odds(rate: FloatArray | float) -> FloatArray | float:
-    return rate / (1 - rate)
 
 
 def _moves(replicas: Replicas, rate: float, largest: FloatArray) -> _Moves:

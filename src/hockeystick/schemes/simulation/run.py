@@ -32,8 +32,9 @@ class Drawn(NamedTuple):
     """Draws of whole runs: log LR by noise level and draw, and the logarithm of their weight.
 
     The weight is the density of the run over that of the proposal that was drawn from, or what
-    takes its place for tuples of replicas; without either it is 1. `log_references` are the weights that the draws would have if they came from
-    another proposal, the simulation's `reference`. Where they do not matter they are 0.
+    takes its place for tuples of replicas; without either it is 1. `log_references` are the weights
+    that the draws would have if they came from another proposal, the simulation's `reference`.
+    Where they do not matter they are 0.
     """
 
     losses: FloatArray
