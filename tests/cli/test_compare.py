@@ -13,11 +13,18 @@ RUN = ["--examples", "400", "--batch-size", "100", "--steps", "12", "--epsilon",
 DELTA = ["--delta", "1e-5"]
 
 
-def test_json(command: Command) -> None:
-    """Sorted by error, the best first, everything that the table shows."""
-    outcome = command("compare", *RUN, *DELTA, "--json")
-    assert outcome.status == 0
+@pytest.mark.slow
+def test_json_and_html(command: Command, tmp_path: Path) -> None:
+    """Sorted by error, the best first; a page beside it, which it names, with the same numbers."""
+    path = tmp_path / "report.html"
+    outcome = command("compare", *RUN, *DELTA, "--json", "--html", path)
+    assert (outcome.status, outcome.stderr) == (0, "")
     content = json.loads(outcome.stdout)
+    assert content["html"] == str(path)
+    html = path.read_text(encoding="utf-8")
+    inside = html.split('id="data">')[1].split("</script>")[0]
+    assert json.loads(inside)["results"] == content["results"]
+    assert list(tmp_path.iterdir()) == [path]
     errors = [row["mse"] for row in content["results"]]
     assert errors == sorted(errors)
     assert content["best"] == content["results"][0]
@@ -44,20 +51,6 @@ def test_table_and_plot(command: Command, tmp_path: Path) -> None:
     for word in ("cyclic-poisson", "random-allocation", "fixed batches", "band-mf", "buffers 2"):
         assert word in outcome.stdout
     assert path.read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.slow
-def test_html(command: Command, tmp_path: Path) -> None:
-    """A page beside the JSON, which names it; both have the same numbers."""
-    path = tmp_path / "report.html"
-    outcome = command("compare", *RUN, *DELTA, "--json", "--html", path)
-    assert (outcome.status, outcome.stderr) == (0, "")
-    content = json.loads(outcome.stdout)
-    assert content["html"] == str(path)
-    html = path.read_text(encoding="utf-8")
-    inside = html.split('id="data">')[1].split("</script>")[0]
-    assert json.loads(inside)["results"] == content["results"]
-    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,7 @@ def test_a_label_is_covered_by_the_checksum(directory):
     path = directory / "ledger.db"
     MAKERS["gaussian"](ledger=path, name="run", label="trainer").request(**STEP)
     tamper(path, "UPDATE hockeystick_entries SET request = replace(request, 'trainer', 'nobody')")
-    with pytest.raises(LedgerError, match="does not match its checksum"):
+    with pytest.raises(LedgerError, match="is not the one in its chain"):
         read_ledger(path)
 
 

@@ -25,6 +25,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_nothing_is_half_restored(runs, change):
     """The run goes on with its own batches and noise."""

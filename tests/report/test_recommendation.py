@@ -18,6 +18,7 @@ from hockeystick.cli.main import main
 from hockeystick.report.optimizer_setting import OptimizerSetting
 from hockeystick.report.recommendation import Recommendation, recommended
 from hockeystick.report.reproduction import python_code
+from hypothesis_strategies import thinned
 
 RUN = {"examples": 200, "batch_size": 20.0, "steps": 40, "epsilon": 8.0, "delta": 1e-4}
 SETTINGS = {
@@ -56,7 +57,7 @@ def advice(name: str) -> Recommendation:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", RUNNING)
+@pytest.mark.parametrize("name", thinned(RUNNING, normal=3))
 def test_the_command_runs_as_printed(name: str) -> None:
     """It finds the noise of the recommended row, up to what calibration leaves open."""
     one = advice(name)
@@ -83,6 +84,7 @@ def test_the_script_runs_as_printed(name: str) -> None:
     assert hs.training.check_statement(statement).holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["schedule", "file", "constant"])
 def test_the_error_is_that_of_the_script(name: str) -> None:
     """For the same workload, in units of the largest learning rate."""

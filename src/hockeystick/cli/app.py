@@ -16,6 +16,7 @@ from hockeystick.cli.batches import batches
 from hockeystick.cli.calibrate import calibrate
 from hockeystick.cli.compare import compare
 from hockeystick.cli.filters import filters
+from hockeystick.cli.keygen import keygen
 from hockeystick.cli.known_noise import delta, epsilon
 from hockeystick.cli.ledger import ledger
 from hockeystick.cli.reproduce import reproduce
@@ -54,6 +55,7 @@ for _command in (
     batches,
     tradeoff,
     filters,
+    keygen,
     reproduce,
 ):
     register(_command)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -20,6 +19,7 @@ from hockeystick.filters.request import (
     checked_request,
 )
 from hockeystick.guarantee import Guarantee, Kind
+from hockeystick.ledger.keyed import Where
 from hockeystick.ledger.names import checked_text
 from hockeystick.ledger.records import guarantee_of, guarantee_text
 from hockeystick.ledger.store import Entry
@@ -81,7 +81,7 @@ class Filter(Charging):
         *,
         budget: float,
         description: Mapping[str, object],
-        ledger: str | Path | None,
+        ledger: Where | None,
         name: str,
         must_exist: bool | None = None,
         label: str = "",

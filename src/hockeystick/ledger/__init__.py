@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from hockeystick.errors import LedgerError
 from hockeystick.ledger.auditing import BudgetAudit, OpenEntry, Realised, audit
-from hockeystick.ledger.opening import adopt, open_store
+from hockeystick.ledger.heads import Head
+from hockeystick.ledger.keyed import Ledger
+from hockeystick.ledger.opening import adopt, authenticate, head, open_store
 from hockeystick.ledger.records import BudgetRecord, EntryRecord, read_ledger
 from hockeystick.ledger.store import Entry, MemoryStore, Store
 
@@ -13,6 +15,8 @@ __all__ = [
     "BudgetRecord",
     "Entry",
     "EntryRecord",
+    "Head",
+    "Ledger",
     "LedgerError",
     "MemoryStore",
     "OpenEntry",
@@ -20,6 +24,8 @@ __all__ = [
     "Store",
     "adopt",
     "audit",
+    "authenticate",
+    "head",
     "open_store",
     "read_ledger",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import NamedTuple
 
 from hockeystick import _validate as check
@@ -17,6 +16,8 @@ from hockeystick.fdp.schedule import (
     profile_of,
     recorded_steps,
 )
+from hockeystick.ledger.heads import Head, parsed_head
+from hockeystick.ledger.keyed import Where
 from hockeystick.ledger.records import BudgetRecord, EntryRecord, read_damaged
 from hockeystick.profile.resolution import BOTH
 
@@ -97,22 +98,28 @@ class BudgetAudit(NamedTuple):
 
 
 def audit(
-    where: str | Path, *, name: str | None = None, delta: float | None = None
+    where: Where,
+    *,
+    name: str | None = None,
+    delta: float | None = None,
+    head: str | Head | None = None,
 ) -> list[BudgetAudit]:
     """Check every budget of a ledger, or the named one.
 
-    The entries must sum to the running total, the total must be within the budget, and the numbers
-    must have no gaps.
+    The chain must be whole and say what the rows say, the entries must sum to the running total,
+    the total must be within the budget, and the numbers must have no gaps.
 
     Parameters
     ----------
     where
-        A path or a URL, as for `open_store`.
+        A path or a URL, or a `Ledger`, as for `open_store`.
     name
         Of one budget; all of them by default.
     delta
         With a delta, the steps that were run (or may have been) are also accounted for as if they
         had been fixed beforehand: a diagnostic, because filters exist for steps that were not.
+    head
+        What `head` returned earlier: the chain must have gone on from there.
 
     Returns
     -------
@@ -130,7 +137,8 @@ def audit(
     """
     if delta is not None:
         delta = check.small_probability("delta", delta)
-    return [_audit(record, delta) for record in read_damaged(where, name=name)]
+    noted = None if head is None else parsed_head(head)
+    return [_audit(record, delta) for record in read_damaged(where, name=name, noted=noted)]
 
 
 def _audit(record: BudgetRecord, delta: float | None) -> BudgetAudit:

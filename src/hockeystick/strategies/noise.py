@@ -47,7 +47,7 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
 
     Floating point: noise is drawn and summed in binary floating point, and the Gaussian mechanism
     is proven for real numbers. The low bits of a sum of data and noise can reveal something about
-    the data that no proof here covers [Mironov12].
+    the data that no proof here covers [Mironov12]; `ExactNoiseStream` is the way out.
 
     Attributes
     ----------
@@ -93,8 +93,7 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
         self.coordinates = checked_coordinates(coordinates, size)
         held = sum(stop - start for start, stop in self.coordinates)
         self.shape = self._whole_shape if coordinates is None else (held,)
-        self.dtype = _dtype(dtype)
-        self.scale = check_scale(scale, self.dtype, recurrence.inverse_diagonal)
+        self.dtype, self.scale = self._checked(dtype, scale)
         self.noise_memory = check.choice(
             "noise_memory", noise_memory, NOISE_MEMORIES, "'rows' or 'replay'"
         )
@@ -102,10 +101,17 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
         rows = recurrence.rows if self._factors is None else 0
         self._key = rng if isinstance(rng, Key) else Key.of(rng)
         self._seeded = self._key.seeded
-        working = WORKING_TYPES[self.dtype.name]
         self._groups = groups(self.coordinates, size)
-        self._memory = np.zeros((rows, held), working)
+        self._memory = np.zeros((rows, held), self._memory_type())
         self._intact = True
+
+    def _checked(self, dtype: npt.DTypeLike, scale: float) -> tuple[np.dtype[Any], float]:
+        """The type of rows, if it can hold noise of this scale."""
+        checked = _dtype(dtype)
+        return checked, check_scale(scale, checked, self._recurrence.inverse_diagonal)
+
+    def _memory_type(self) -> npt.DTypeLike:
+        return WORKING_TYPES[self.dtype.name]
 
     @property
     def step(self) -> int:
@@ -127,6 +133,13 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
         self._check_intact()
         # Whatever interrupts the row, its parts may have advanced by different amounts.
         self._intact = False
+        row = self._next_row()
+        self._step += 1
+        self._intact = True
+        return row.astype(self.dtype, copy=False).reshape(self.shape)
+
+    def _next_row(self) -> npt.NDArray[Any]:
+        """Draw and advance the parts of the row, in threads."""
         row = np.empty(math.prod(self.shape), WORKING_TYPES[self.dtype.name])
         place = RowPlace(self._key, self.scale, self.step)
         parts = [NoisePart(group, self._memory[:, group.where]) for group in self._groups]
@@ -136,9 +149,7 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
             in_threads(partial(p.replay, row, self._factors, place) for p in parts)
         inverse = self._recurrence.inverse_diagonal
         check_row(row, self.dtype, self.scale * float(inverse[self.step % inverse.size]))
-        self._step += 1
-        self._intact = True
-        return row.astype(self.dtype, copy=False).reshape(self.shape)
+        return row
 
     def _check_intact(self) -> None:
         if not self._intact:

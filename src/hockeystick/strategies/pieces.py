@@ -9,8 +9,9 @@ one vector, and a row can be drawn again.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -50,19 +51,22 @@ class NoisePiece:
     held: tuple[tuple[slice, slice], ...]
 
     def draw(self, row: npt.NDArray[Any], *, key: Key, step: int) -> None:
-        """Write the independent standard normal numbers of row `step` into the local vector.
+        """Write the independent standard normal numbers of row `step` into the local vector."""
+        from hockeystick.strategies.normals import fill_normal
+
+        self.filled(row, partial(fill_normal, generator=key.generator(self.index, step)))
+
+    def filled(self, row: npt.NDArray[Any], fill: Callable[[npt.NDArray[Any]], None]) -> None:
+        """Let `fill` write the numbers of the piece, and keep what is held of it.
 
         A piece is always drawn as a whole, however little of it is held.
         """
-        from hockeystick.strategies.normals import fill_normal
-
-        generator = key.generator(self.index, step)
         inside, here = self.held[0]
         if inside == slice(0, self.length):
-            fill_normal(row[here], generator)
+            fill(row[here])
             return
         whole = np.empty(self.length, row.dtype)
-        fill_normal(whole, generator)
+        fill(whole)
         for inside, here in self.held:
             row[here] = whole[inside]
 

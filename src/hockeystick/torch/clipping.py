@@ -29,6 +29,7 @@ __all__ = [
 class Contribution:
     """What a physical batch adds to the sum, flat and in double precision for each parameter.
 
+    With exact arithmetic in units of the lattice: integers.
     `rows` are the gradients of the examples to `keep`.
     """
 
@@ -59,8 +60,8 @@ class Clipping(Protocol):
 class PerSampleClipping:
     """Gradients of all examples are held at once, then clipped and summed."""
 
-    def __init__(self, model: torch.nn.Module) -> None:
-        self.model = PerSampleModule(model)
+    def __init__(self, model: torch.nn.Module, *, spacing: float | None = None) -> None:
+        self.model, self._spacing = PerSampleModule(model), spacing
 
     def clipped(
         self,
@@ -84,7 +85,8 @@ class PerSampleClipping:
         if not finite.all():
             # Zero times infinity is not zero.
             rows, factors = [g[finite] for g in rows], factors[finite]
-        return Contribution([weighted_sum(g, factors) for g in rows], kept)
+        sums = [weighted_sum(g, factors, spacing=self._spacing) for g in rows]
+        return Contribution(sums, kept)
 
     def gradients(self, losses: torch.Tensor, parameters: list[torch.Tensor]) -> list[torch.Tensor]:
         """The gradient of each example."""

@@ -66,6 +66,8 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
         and disjoint. By default they are all of it, one after the other.
     dimension
         The size of the whole vector; needed with `coordinates`.
+    arithmetic, resolution
+        As in `plan.noise`: with "exact" the tensors are int64, in units of `lattice`.
 
     Examples
     --------
@@ -94,6 +96,8 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
         noise_memory: str = "rows",
         coordinates: Coordinates | None = None,
         dimension: int | None = None,
+        arithmetic: str = "float",
+        resolution: int | None = None,
     ) -> None:
         if not isinstance(plan, Plan):
             raise InvalidParameter("plan", "a Plan", plan)
@@ -113,7 +117,10 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
             rng=rng,
             noise_memory=noise_memory,
             coordinates=coordinates,
+            arithmetic=arithmetic,
+            resolution=resolution,
         )
+        self._exact = arithmetic == "exact"
 
     def _whole(self, coordinates: Coordinates | None, dimension: int | None) -> int:
         """The size of the whole vector; `InvalidParameter` if the ranges are not the tensors'."""
@@ -141,6 +148,11 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
         return self._rows.steps
 
     @property
+    def lattice(self) -> float | None:
+        """The unit of exact noise; None for floating point."""
+        return getattr(self._rows, "lattice", None)
+
+    @property
     def seeded(self) -> bool:
         """Whether noise came from a seed of the caller, here or before a state was saved."""
         return self._rows.seeded
@@ -151,7 +163,7 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
     def __next__(self) -> list[torch.Tensor]:
         row = torch.from_numpy(next(self._rows))
         return [
-            row[start:end].view(shape).to(device=device, dtype=dtype)
+            row[start:end].view(shape).to(device=device, dtype=None if self._exact else dtype)
             for (start, end), (shape, dtype, device) in zip(
                 pairwise(self._ends), self._like, strict=True
             )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +21,7 @@ from hockeystick.filters.levy.search.design import ExpectedRun, designed
 from hockeystick.filters.registry import parameters_of
 from hockeystick.filters.request import Expected, GaussianStep, StepRequest, checked_expected
 from hockeystick.guarantee import Analysis, Guarantee
+from hockeystick.ledger.keyed import Where
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.composed import compose
 
@@ -86,7 +86,7 @@ class Levy(Filter):
         delta: float,
         expected: Expected | None = None,
         process: LevyProcess | None = None,
-        ledger: str | Path | None = None,
+        ledger: Where | None = None,
         name: str = "default",
         must_exist: bool | None = None,
         label: str = "",

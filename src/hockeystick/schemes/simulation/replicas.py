@@ -162,7 +162,7 @@ def _programme(source: ReplicaSource, replicas: Replicas) -> ReplicaProgramme | 
 
 
 class _Values(NamedTuple):
-    """Values by steps left, one that serves the middle of the run, log Z, and log of w/u at most."""
+    """Values by steps left, those of the middle of the run, log Z, and log of w/u at most."""
 
     tables: FloatArray
     settled: FloatArray
