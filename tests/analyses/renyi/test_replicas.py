@@ -13,7 +13,8 @@ import hockeystick as hs
 from hockeystick import strategies
 from hockeystick._numerics.law import Resolution
 from hockeystick.analyses.renyi.mixture_moments import mixture_moments
-from hockeystick.analyses.renyi.replicas import MinSepWalk, column_products, replica_moments
+from hockeystick.analyses.renyi.replicas import MinSepWalk, replica_moments
+from hockeystick.schemes.simulation.replicas import column_products
 from hypothesis_strategies import thinned
 from references.participation_patterns import min_sep_patterns, moment
 
