@@ -60,6 +60,8 @@ def test_table_and_plot(command: Command, tmp_path: Path) -> None:
         (["--epsilon", "nan"], "--epsilon must be"),
         (["--delta", "0"], "--delta must be in (0, 1)"),
         (["--steps", "0"], "--steps must be an integer >= 1"),
+        (["--optimizer", "lamb"], "--optimizer must be one of sgd, adam"),
+        (["--optimizer", "adam", "--momentum", "0.9"], "--momentum must be left out"),
         (["--plot", "picture.txt"], "--plot must be a file that ends in"),
         (["--html", "report.pdf"], "--html must be a file that ends in"),
     ],
@@ -144,3 +146,11 @@ def test_impossible_comparisons(command: Command, words: list[str], complaint: s
     assert outcome.status == 2
     assert complaint in outcome.stderr
     assert len(outcome.stderr.splitlines()) == 1
+
+
+def test_an_optimizer_without_a_formula(command: Command) -> None:
+    """Only independent noise is compared, and the text says why."""
+    outcome = command("compare", *RUN, *DELTA, *QUICK, "--optimizer", "adam")
+    assert outcome.status == 0
+    assert "band-mf" not in outcome.stdout
+    assert "not linear in the gradients" in " ".join(outcome.stdout.split())

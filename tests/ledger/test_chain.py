@@ -248,7 +248,7 @@ def test_without_a_key_a_complete_forgery_is_not_noticed(path):
     assert any("the head that was noted is not in its chain" in line for line in problems)
 
 
-@pytest.mark.parametrize("with_key", [None, OTHER])
+@pytest.mark.parametrize("with_key", [None, OTHER], ids=["no key", "another key"])
 def test_with_a_key_the_same_forgery_is_noticed(keyed, with_key):
     """By every use, whether the forger leaves the mark of the key, takes it away or has another."""
     path = keyed._where
@@ -309,6 +309,40 @@ def test_rows_of_another_moment_with_a_key(keyed, directory):
         store.reserve(lambda spent: (1.0, {}))
 
 
+def test_records_of_two_pasts_with_a_key(keyed, directory):
+    """A record and its row, both sealed with the key, do not fit into another past.
+
+    After an older state was put back the ledger goes on in another way; an entry of the first way,
+    of the same number and charge, is put in the place of that of the second.
+    """
+    path, first = keyed._where, directory / "first.db"
+    before = path.read_bytes()
+
+    def reserved(who: str) -> int:
+        store = open_store(keyed, name="first", budget=1e6, description={"unit": "one"})
+        number = store.reserve(lambda spent: (1.0, {"who": who})).number
+        store.close()
+        return number
+
+    number = reserved("one")
+    shutil.copy(path, first)
+    position = head_of(keyed).records
+    path.write_bytes(before)
+    assert reserved("other") == number
+    reserved("later")
+    assert audit(keyed)[0].problems == []
+    with closing(sqlite3.connect(path, isolation_level=None)) as file:
+        file.execute("ATTACH ? AS first", (str(first),))
+        for table, where in (
+            ("hockeystick_entries", f"budget = 'first' AND number = {number}"),
+            ("hockeystick_chain", f"position = {position}"),
+        ):
+            file.execute(f"DELETE FROM main.{table} WHERE {where}")
+            file.execute(f"INSERT INTO main.{table} SELECT * FROM first.{table} WHERE {where}")
+    problems = audit(keyed)[0].problems
+    assert f"its chain is broken at record {position + 1}" in problems[0]
+
+
 def test_single_values_with_a_key(keyed):
     """Edits that were noticed by digests are noticed by keyed ones; 200 at random."""
     copy, rng = Copy(keyed._where, location(keyed)), random.Random(6)
@@ -338,6 +372,9 @@ def test_keys_have_to_fit(path, keyed, tmp_path):
         with pytest.raises(InvalidParameter, match=r"^key must be"):
             Ledger(path, key=wrong)
     assert KEY.hex() not in repr(keyed)
+    with pytest.raises(InvalidParameter) as error:
+        Ledger(path, key=KEY.hex())
+    assert KEY.hex() not in str(error.value)
     readable = tmp_path / "readable.key"
     readable.write_text(KEY.hex())
     readable.chmod(0o644)
@@ -371,11 +408,15 @@ def test_heads(path):
     store.commit(store.reserve(lambda spent: (1.0, {})).number)
     assert head_of(path).records == first.records + 2
     assert audit(path, head=first)[0].problems == audit(path, head=str(first))[0].problems == []
+    assert audit(path, head=f"0:{'0' * 64}")[0].problems == []
     wrong = f"{first.records}:{'0' * 64}"
     assert "was noted" in audit(path, head=wrong)[0].problems[0]
     for text in ("", "5", "x:y", f"-1:{'0' * 64}"):
         with pytest.raises(InvalidParameter, match="head must be"):
             audit(path, head=text)
+    tamper(path, "UPDATE hockeystick_entries SET host = 'x' WHERE number = 2")
+    with pytest.raises(LedgerError, match="damaged"):
+        head_of(path)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ SETTINGS = {
     "file": {"learning_rates": "rates.txt"},
     "users": {"examples_per_user": 2},
     "constant": {"learning_rates": "constant"},
+    "adam": {"optimizer": "adam"},
 }
 RUNNING = [name for name in SETTINGS if name != "constant"]
 
@@ -51,7 +52,9 @@ def advice(name: str) -> Recommendation:
     return recommended(
         found,
         examples=200,
-        optimizer=OptimizerSetting(given.get("momentum", 0.0), schedule),
+        optimizer=OptimizerSetting(
+            given.get("momentum", 0.0), schedule, given.get("optimizer", "sgd")
+        ),
         examples_per_user=given.get("examples_per_user"),
     )
 
@@ -120,3 +123,12 @@ def test_the_caveat_names_the_optimizer() -> None:
     one = advice("schedule")
     assert "SGD with momentum 0.9 and cosine learning rates" in one.caveat
     assert "need not mean better accuracy" in one.caveat
+
+
+def test_optimizers_without_a_formula_get_independent_noise() -> None:
+    """Adam's iterates are not linear in the gradients: said so, and nothing else is compared."""
+    found = advice("adam")
+    assert not found.best.plan.correlated
+    assert str(found.optimizer) == "Adam"
+    assert "not linear in the gradients" in found.caveat
+    assert "torch.optim.Adam(network.parameters()" in found.python

@@ -15,6 +15,7 @@ from hockeystick._version import __version__
 from hockeystick.cli.batches import batches
 from hockeystick.cli.calibrate import calibrate
 from hockeystick.cli.compare import compare
+from hockeystick.cli.docs import docs
 from hockeystick.cli.filters import filters
 from hockeystick.cli.keygen import keygen
 from hockeystick.cli.known_noise import delta, epsilon
@@ -57,6 +58,7 @@ for _command in (
     filters,
     keygen,
     reproduce,
+    docs,
 ):
     register(_command)
 app.add_typer(ledger, name="ledger")

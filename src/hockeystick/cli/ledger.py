@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from hockeystick import _validate as check
 from hockeystick._files import check_target, replacing
 from hockeystick._text import printable
 from hockeystick._version import __version__
@@ -106,16 +107,23 @@ def show(
     last: Annotated[
         int, typer.Option(min=0, help="With --name, how many of the latest entries are shown.")
     ] = 20,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="For epsilons of budgets that have no delta of their own (mu)."),
+    ] = None,
     key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
     """Budgets with what is spent and left; with --name also the latest entries."""
     records = read_ledger(_with_key(where, key_file), name=name)
     shown = 0 if name is None else last
+    if delta is not None:
+        delta = check.small_probability("delta", delta)
     if json:
-        print_json({"ledger": [budget_object(record, last=shown) for record in records]})
+        found = [budget_object(record, last=shown, delta=delta) for record in records]
+        print_json({"ledger": found})
         return
-    print_budgets(records)
+    print_budgets(records, delta=delta)
     if name is None:
         _print_individual(where, key_file)
     for record in records[: min(shown, 1)]:

@@ -8,6 +8,7 @@ from hockeystick.ledger.heads import Head
 from hockeystick.ledger.keyed import Ledger
 from hockeystick.ledger.opening import adopt, authenticate, head, open_store
 from hockeystick.ledger.records import BudgetRecord, EntryRecord, read_ledger
+from hockeystick.ledger.spending import Spending, spending_of
 from hockeystick.ledger.store import Entry, MemoryStore, Store
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "MemoryStore",
     "OpenEntry",
     "Realised",
+    "Spending",
     "Store",
     "adopt",
     "audit",
@@ -28,4 +30,5 @@ __all__ = [
     "head",
     "open_store",
     "read_ledger",
+    "spending_of",
 ]

@@ -8,23 +8,14 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from hockeystick import _validate as check
-from hockeystick.errors import PrecisionError
-from hockeystick.fdp.schedule import (
-    MOST_SETTINGS,
-    EqualSteps,
-    merged,
-    profile_of,
-    recorded_steps,
-)
+from hockeystick.fdp.schedule import MOST_SETTINGS, EqualSteps, merged, recorded_steps
 from hockeystick.ledger.heads import Head, parsed_head
 from hockeystick.ledger.keyed import Where
 from hockeystick.ledger.records import BudgetRecord, EntryRecord, read_damaged
-from hockeystick.profile.resolution import BOTH
+from hockeystick.ledger.spending import epsilon_of_steps
 
-__all__ = ["BudgetAudit", "OpenEntry", "Realised", "audit", "so_far"]
+__all__ = ["BudgetAudit", "OpenEntry", "Realised", "audit"]
 
-# Of the epsilon of the realised steps: a diagnostic needs no more.
-ACCURACY = 1e-2
 ROUNDED = "parameters rounded on the safe side"
 
 
@@ -168,15 +159,6 @@ def _audit(record: BudgetRecord, delta: float | None) -> BudgetAudit:
     )
 
 
-def so_far(record: BudgetRecord, *, delta: float | None = None) -> Realised | None:
-    """Epsilon of the steps so far, had they been fixed in advance; at the budget's own delta.
-
-    None if neither the caller nor the budget has a delta.
-    """
-    at = record.guarantee.get("delta", delta)
-    return None if at is None else _realised(_counted(record), delta=at)
-
-
 def _counted(record: BudgetRecord) -> list[EntryRecord]:
     return [entry for entry in record.entries if entry.status != "cancelled"]
 
@@ -214,14 +196,9 @@ def _realised(entries: Sequence[EntryRecord], *, delta: float) -> Realised:
             note = f"entry {entry.number} has no rate and noise multiplier"
             return Realised(None, delta, len(entries), note)
         recorded.append(found)
-    schedule = merged(recorded)
-    steps = sum(part.steps for part in schedule)
-    profile = profile_of(schedule)
-    if profile is None:
+    if not recorded:
         return Realised(0.0, delta, 0, "nothing was spent")
-    try:
-        epsilon = profile.epsilon_bounds(delta, directions=BOTH, accuracy=ACCURACY).upper
-    except PrecisionError as error:
-        epsilon = error.upper
+    schedule = merged(recorded)
     note = ROUNDED if len(schedule) > MOST_SETTINGS else ""
-    return Realised(epsilon, delta, steps, note)
+    steps = sum(part.steps for part in schedule)
+    return Realised(epsilon_of_steps(schedule, delta=delta), delta, steps, note)

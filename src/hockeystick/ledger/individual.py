@@ -104,7 +104,10 @@ class IndividualStore:
                 return full, 0
         if row.description != description:
             refuse_difference(self.name, from_text(row.description), given=from_text(description))
-        remaining = np.frombuffer(row.remaining, dtype=KEPT).astype(np.float64)
+        try:
+            remaining = np.frombuffer(row.remaining, dtype=KEPT).astype(np.float64)
+        except (TypeError, ValueError):
+            remaining = np.empty(0)
         if remaining.shape != full.shape or not np.all((remaining >= 0) & (remaining <= full)):
             raise LedgerError(
                 f"The ledger {self._where.text} is damaged: {self.name!r} is no state."
@@ -124,6 +127,8 @@ class IndividualStore:
         row = connection.execute(schema.LOCK_INDIVIDUAL, {"of": self.name}).one_or_none()
         if row is None:
             return None
+        if row.name != self.name:
+            raise LedgerError(f"The ledger {self._where.text} is damaged: it finds another budget.")
         return checked(individual, row, where=self._where.text, key=self._where.key)
 
     def _refuse_readers(self) -> None:

@@ -66,6 +66,7 @@ def checked_key(key: object) -> bytes:
         if isinstance(key, bytes):
             return check_secret(key)
     except (OSError, ValueError) as error:
-        reason = str(error) if isinstance(key, bytes) else f"{key}: {error}"
+        # Not the text itself: it may be the key, given in the place of its file.
+        reason = getattr(error, "strerror", None) or str(error)
         raise InvalidParameter("key", allowed, reason) from None
     raise InvalidParameter("key", allowed, type(key).__name__)

@@ -168,7 +168,8 @@ def authenticate(where: Where, *, key: bytes | str | Path) -> None:
 def head(where: Where) -> Head:
     """The head of a ledger's chain: note it elsewhere, and `audit(where, head=...)` compares.
 
-    That finds what no key can: an older state of the whole ledger that was put back.
+    That finds what no key can: an older state of the whole ledger that was put back. The chain is
+    checked first, so that what is noted is the head of a whole ledger. Cost: linear.
 
     Parameters
     ----------
@@ -193,7 +194,7 @@ def head(where: Where) -> Head:
     from hockeystick.ledger.connections import reading_only
     from hockeystick.ledger.locations import existing
     from hockeystick.ledger.schema import FORMAT
-    from hockeystick.ledger.tables import format_of
+    from hockeystick.ledger.tables import format_of, refuse_damage
 
     target = existing(where)
     with reading_only(target) as connection:
@@ -202,6 +203,7 @@ def head(where: Where) -> Head:
             allowed = "a ledger that was opened once with this version: earlier ones have no chain"
             raise InvalidParameter("ledger", allowed, target.text)
         check_key(connection, target, version=version)
+        refuse_damage(connection, target)
         return head_of(connection)
 
 

@@ -44,10 +44,14 @@ def chosen(
     arithmetic it is the best one with an `exact()` plan, calibrated once more for that.
     """
     momentum = linear_momentum(optimizer)
-    run = RunSize(examples=examples, batch_size=batch_size, epochs=epochs, momentum=momentum or 0.0)
+    run = RunSize(
+        examples=examples,
+        batch_size=batch_size,
+        epochs=epochs,
+        momentum=momentum or 0.0,
+        optimizer="other" if momentum is None else "sgd",
+    )
     tried = candidates(run, quick=True)
-    if momentum is None:
-        tried = [one for one in tried if one.strategy is None]
     asked: dict[str, Any] = {"epsilon": epsilon, "delta": delta_left(delta) if exact else delta}
     found = _proven(compare_run(run, tried, **asked))
     best, *others = _exact(found, **asked) if exact else found

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from hockeystick._process import SingleUse
+from hockeystick._process import SingleUse, refuse_setting
 from hockeystick.errors import PlanMismatch
 from hockeystick.torch.checkpoint import RunCheckpoint
 from hockeystick.torch.gradient_sums import GradientSums
@@ -239,10 +239,7 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in SETTINGS or (name in self.__dict__ and name == "_original"):
-            raise PlanMismatch(
-                f"{name.lstrip('_')} cannot change during a run: the plan was accounted with "
-                f"{getattr(self, name)!r}, got {value!r}."
-            )
+            refuse_setting(self, name, value)
         super().__setattr__(name, value)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:

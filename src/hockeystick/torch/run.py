@@ -8,8 +8,8 @@ from typing import Any
 
 from torch import nn
 
-from hockeystick._process import SingleUse
-from hockeystick.errors import InvalidParameter, PlanMismatch, shown
+from hockeystick._process import SingleUse, refuse_setting
+from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.plan import Plan
 from hockeystick.torch.clipping import Clipping
 from hockeystick.torch.epochs import Epoch, EpochSplit
@@ -68,8 +68,7 @@ class TorchRun(SingleUse):
     def __setattr__(self, name: str, value: Any) -> None:
         """RunSettings are fixed when the run is made."""
         if not name.startswith("_"):
-            fixed = f"{name} cannot be set during a private run, got {shown(value)}"
-            raise PlanMismatch(f"{fixed}: what was accounted stays.")
+            refuse_setting(self, name, value)
         object.__setattr__(self, name, value)
 
     @property

@@ -17,13 +17,14 @@ import torch
 from numba import njit
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick._numerics.threads import in_threads, processors
+from hockeystick._numerics.threads import in_threads
 
 __all__ = ["per_example_norms", "squared_norms", "weighted_sum"]
 
 # Numbers that are copied to double precision at a time on other devices than the CPU (128 MB).
 COPIED = 2**24
-# Below this many numbers a second thread costs more than it gains.
+# Below this many numbers a second thread costs more than it gains. There are at most as many as
+# PyTorch may use.
 WORTH_A_THREAD = 2**18
 # Columns whose sums (16 kB) stay in a first-level cache.
 BLOCK = 2048
@@ -88,7 +89,10 @@ def _sum_on_cpu(flat: torch.Tensor, weights: torch.Tensor, *, rounded: bool) -> 
 
 def _in_parts(work: int, length: int, task: Callable[[slice], None]) -> None:
     """The task for consecutive parts of range(length), in threads if there is enough work."""
-    count = max(1, min(processors(), work // WORTH_A_THREAD, length))
+    count = max(1, min(work // WORTH_A_THREAD, length, torch.get_num_threads()))
+    if count == 1:
+        task(slice(0, length))
+        return
     edges = [length * i // count for i in range(count + 1)]
     parts = [slice(a, b) for a, b in pairwise(edges)]
     in_threads([lambda part=part: task(part) for part in parts])  # type: ignore[misc]

@@ -46,7 +46,8 @@ class Fitted(NamedTuple, Generic[M]):
         options
             Those of `statement`.
         """
-        return self.run.statement(delta=delta, parameters=self.model.parameters, **options)
+        options.setdefault("parameters", self.model.parameters)
+        return self.run.statement(delta=delta, **options)
 
 
 @check.known_names_only

@@ -10,9 +10,9 @@ import numpy as np
 
 from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray
-from hockeystick._process import SingleUse
+from hockeystick._process import SingleUse, refuse_setting
 from hockeystick.accounting.account import account, methods
-from hockeystick.errors import BudgetExceeded, InvalidParameter, PlanMismatch, shown
+from hockeystick.errors import BudgetExceeded, InvalidParameter, PlanMismatch
 from hockeystick.filters import Filter, Individual
 from hockeystick.plan import Plan
 from hockeystick.randomness import (
@@ -200,14 +200,8 @@ class PrivateRun(SingleUse):
         """Attributes are set once; only the counters of steps change."""
         if name in COUNTERS or (name.startswith("_") and name not in vars(self)):
             object.__setattr__(self, name, value)
-        elif hasattr(self, name):
-            raise PlanMismatch(
-                f"{name.lstrip('_')} cannot change during a run: what was accounted is "
-                f"{shown(getattr(self, name))}, got {shown(value)}; the next phase is another run.",
-                page="docs/stopping.md#two-phases",
-            )
         else:
-            raise PlanMismatch(f"A private run has no setting {name}; nothing in it can be set.")
+            refuse_setting(self, name, value)
 
     def step(self, gradients: Gradients) -> FloatArray:
         """The private mean gradient of the next batch.
