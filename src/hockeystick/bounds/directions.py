@@ -74,7 +74,7 @@ class RemoveDecides(Bound):
     """
 
     def __init__(self, bound: Bound, *, add: Mapping[str, Bound]) -> None:
-        self._bound = bound
+        self._bound, self._add = bound, add
         self._sides = ByDirection(remove={"remove": bound}, add=add)
 
     def epsilon(
@@ -92,8 +92,9 @@ class RemoveDecides(Bound):
         return self._sides.delta(epsilon, directions=wanted, accuracy=accuracy)
 
     def as_profile(self) -> Profile:
-        """The convex envelope of the bounds, in both directions."""
-        return self._sides.as_profile()
+        """The bound's own pair if it knows both directions; otherwise from the bounds of each."""
+        own = any(bound is self._bound for bound in self._add.values())
+        return self._bound.as_profile() if own else self._sides.as_profile()
 
     def coarse_epsilon(self, delta: float, *, directions: Sequence[Direction]) -> float:
         """That of the bound."""
