@@ -113,7 +113,9 @@ def test_keys():
     assert Key.of(7) == Key.of(7) != Key.of(8)
     assert Key.of(None) != Key.of(None)
     assert not Key.of(None).seeded
-    assert Key.of("chacha").kind == "ChaCha"
+    assert (Key.of("chacha").kind, Key.of(7).kind) == ("ChaCha20", "ChaCha8")
+    assert Key.of(7).secret(b"a") == Key.of(7).secret(b"a") != Key.of(7).secret(b"b")
+    assert Key.of(7).secret(b"a") != Key.of(8).secret(b"a")
     for key in (Key.of(7), Key.of("chacha")):
         words = {int(key.generator(a, b).integers(2**63)) for a in range(4) for b in range(4)}
         assert len(words) == 16

@@ -19,9 +19,9 @@ from hockeystick._states import MALFORMED, check_digest, state_digest
 from hockeystick._validate import positive_integer
 from hockeystick.errors import HockeystickError, InvalidParameter
 from hockeystick.randomness import Key, RandomSource
-from hockeystick.strategies.noise_parts import NoisePart, RowPlace
+from hockeystick.strategies.noise_parts import NoiseRow
 from hockeystick.strategies.noise_range import WORKING_TYPES, check_row, check_scale
-from hockeystick.strategies.pieces import Coordinates, checked_coordinates, groups
+from hockeystick.strategies.pieces import Coordinates, checked_coordinates, shares
 from hockeystick.strategies.recurrence import Recurrence, fingerprint
 
 __all__ = ["NoiseStream"]
@@ -36,11 +36,10 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
     is the caller's own array. Memory is what the recurrence has to remember (bands - 1 rows; for
     BLT one row for each buffer; with noise_memory="replay" none) and the row itself.
 
-    All of Z follows from a key of 256 bits: every piece of 262,144 coordinates has a generator of
-    its own in every row. So several streams with the same key and different `coordinates` hold
-    parts of the same noise. `state` and `restore` continue a stream
-    elsewhere, bit for bit; a state reveals past and future noise and must be kept as secret as the
-    data. After an interrupted row only `restore` helps. Restoring an older state repeats noise: two
+    All of Z follows from a key of 256 bits, every entry by its row and its coordinate, by the
+    cipher ChaCha. So several streams with the same key and different `coordinates` hold parts of
+    the same noise. `state` and `restore` continue a stream elsewhere, bit for bit; a state reveals
+    past and future noise and must be kept as secret as the data. After an interrupted row only `restore` helps. Restoring an older state repeats noise: two
     releases with the same noise are not what was accounted. For the same reason a stream works only
     in the process that made it, and cannot be copied or pickled, and its scale, type and steps
     cannot be assigned to.
@@ -102,9 +101,8 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
         rows = recurrence.rows if self._factors is None else 0
         self._key = rng if isinstance(rng, Key) else Key.of(rng)
         self._seeded = self._key.seeded
-        working = WORKING_TYPES[self.dtype.name]
-        self._groups = groups(self.coordinates, size)
-        self._memory = np.zeros((rows, held), working)
+        self._shares = shares(self.coordinates)
+        self._memory = self._blank(rows, held)
         self._intact = True
 
     @property
@@ -127,18 +125,36 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
         self._check_intact()
         # Whatever interrupts the row, its parts may have advanced by different amounts.
         self._intact = False
-        row = np.empty(math.prod(self.shape), WORKING_TYPES[self.dtype.name])
-        place = RowPlace(self._key, self.scale, self.step)
-        parts = [NoisePart(group, self._memory[:, group.where]) for group in self._groups]
-        if self._factors is None:
-            in_threads(partial(p.advance, row, self._recurrence, place) for p in parts)
-        else:
-            in_threads(partial(p.replay, row, self._factors, place) for p in parts)
-        inverse = self._recurrence.inverse_diagonal
-        check_row(row, self.dtype, self.scale * float(inverse[self.step % inverse.size]))
+        row = self._next_row()
         self._step += 1
         self._intact = True
-        return row.astype(self.dtype, copy=False).reshape(self.shape)
+        return row
+
+    def _blank(self, rows: int, held: int) -> npt.NDArray[Any]:
+        """Memory before the first row."""
+        return np.zeros((rows, held), WORKING_TYPES[self.dtype.name])
+
+    def _next_row(self) -> npt.NDArray[Any]:
+        """Draw it."""
+        row = NoiseRow.empty(
+            math.prod(self.shape),
+            self._memory.dtype,
+            self._key,
+            scale=self.scale,
+            step=self.step,
+        )
+        if self._factors is None:
+            memory, recurrence = self._memory, self._recurrence
+            in_threads(partial(row.advance, share, memory, recurrence) for share in self._shares)
+        else:
+            in_threads(partial(row.replay, share, self._factors) for share in self._shares)
+        check_row(row.extremes, self.dtype, self._newest())
+        return row.row.astype(self.dtype, copy=False).reshape(self.shape)
+
+    def _newest(self) -> float:
+        """The standard deviation of the part of the next row that is new in it."""
+        inverse = self._recurrence.inverse_diagonal
+        return self.scale * float(inverse[self.step % inverse.size])
 
     def _check_intact(self) -> None:
         if not self._intact:

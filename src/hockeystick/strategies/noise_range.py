@@ -8,10 +8,11 @@ far as its type resolves the new part.
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import InvalidParameter, PrecisionError
@@ -42,17 +43,17 @@ def check_scale(scale: float, dtype: np.dtype[Any], inverse_diagonal: FloatArray
     return scale
 
 
-def check_row(row: npt.NDArray[Any], dtype: np.dtype[Any], new: float) -> None:
+def check_row(extremes: Iterable[float], dtype: np.dtype[Any], new: float) -> None:
     """`PrecisionError` if rounding to `dtype` loses what is new in the row; `new` is s_t.
+
+    `extremes` has the smallest and the largest entry of each of its parts.
 
     Where the inverse of C grows, a row is dominated by what earlier rows contribute, and in the
     end nothing else is left of it, nor is it finite.
     """
-    if not row.size:
-        return
-    largest = max(float(row.max()), -float(row.min()))
-    # A NaN in the row makes both NaN, and the comparison fail.
-    if not (largest <= LARGEST_ENTRY[dtype.name] * new and math.isfinite(largest)):
+    limit = min(LARGEST_ENTRY[dtype.name] * new, sys.float_info.max)
+    # A NaN in the row makes extremes NaN, and the comparison fail.
+    if not all(abs(entry) <= limit for entry in extremes):
         raise PrecisionError(
             f"The noise cannot be held in {dtype.name} any more: the inverse of this strategy "
             "grows too fast.",

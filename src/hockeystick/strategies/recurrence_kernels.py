@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from hockeystick._numerics.law import FloatArray
 
 __all__ = [
-    "add_multiple",
     "autoregressive",
     "buffered",
     "buffered_adjoint",
@@ -92,13 +91,6 @@ def _add_past(
         for k in range(count):
             total[k] += fa * a[k]
         j += 1
-
-
-@njit(cache=True, nogil=True)
-def add_multiple(total: FloatArray, row: Rows, factor: float) -> None:
-    """total += factor row, in double precision."""
-    for k in range(total.size):
-        total[k] += factor * row[k]
 
 
 @njit(cache=True, nogil=True)
