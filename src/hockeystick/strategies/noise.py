@@ -20,7 +20,12 @@ from hockeystick._validate import positive_integer
 from hockeystick.errors import HockeystickError, InvalidParameter
 from hockeystick.randomness import Key, RandomSource
 from hockeystick.strategies.noise_parts import NoiseRow
-from hockeystick.strategies.noise_range import WORKING_TYPES, check_row, check_scale
+from hockeystick.strategies.noise_range import (
+    WORKING_TYPES,
+    check_row,
+    check_scale,
+    checked_dtype,
+)
 from hockeystick.strategies.pieces import Coordinates, checked_coordinates, shares
 from hockeystick.strategies.recurrence import Recurrence, fingerprint
 
@@ -92,7 +97,7 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
         self.coordinates = checked_coordinates(coordinates, size)
         held = sum(stop - start for start, stop in self.coordinates)
         self.shape = self._whole_shape if coordinates is None else (held,)
-        self.dtype = _dtype(dtype)
+        self.dtype = checked_dtype(dtype)
         self.scale = check_scale(scale, self.dtype, recurrence.inverse_diagonal)
         self.noise_memory = check.choice(
             "noise_memory", noise_memory, NOISE_MEMORIES, "'rows' or 'replay'"
@@ -134,11 +139,19 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
         """Memory before the first row."""
         return np.zeros((rows, held), WORKING_TYPES[self.dtype.name])
 
+    def _own(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Memory that was read from a state."""
+        return rows
+
+    def _saved_memory(self) -> npt.NDArray[Any]:
+        """A copy for a state."""
+        return self.memory.copy()
+
     def _next_row(self) -> npt.NDArray[Any]:
         """Draw it."""
         row = NoiseRow.empty(
             math.prod(self.shape),
-            self._memory.dtype,
+            WORKING_TYPES[self.dtype.name],
             self._key,
             scale=self.scale,
             step=self.step,
@@ -188,7 +201,7 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
 
     def state(self) -> dict[str, Any]:
         """Everything needed to continue from here: plain numbers, text and arrays."""
-        content = {**self.head(), "coordinates": self._edges(), "memory": self.memory.copy()}
+        content = {**self.head(), "coordinates": self._edges(), "memory": self._saved_memory()}
         return {**content, "digest": state_digest(content)}
 
     def restore(self, state: Mapping[str, Any], memory: Any = None) -> None:
@@ -226,7 +239,8 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
             raise InvalidParameter("state", "what `state()` returned", type(state)) from error
 
         def change() -> None:
-            self._step, self._key, self._memory, self._intact = step, key, rows, True
+            self._step, self._key, self._intact = step, key, True
+            self._memory = self._own(rows)
             self._seeded = self._seeded or seeded
 
         return change
@@ -242,9 +256,9 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
         if not 0 <= step <= self.steps:
             raise InvalidParameter("state", f"at a step in [0, {self.steps}]", step)
         rows = np.array(state["memory"] if whole else memory)
-        same = (rows.shape, rows.dtype) == (self._memory.shape, self._memory.dtype)
-        if not (same and np.isfinite(rows).all()):
-            allowed = f"with memory of shape {self._memory.shape} and type {self._memory.dtype}"
+        shape, dtype = tuple(self._memory.shape), np.dtype(WORKING_TYPES[self.dtype.name])
+        if not ((rows.shape, rows.dtype) == (shape, dtype) and np.isfinite(rows).all()):
+            allowed = f"with memory of shape {shape} and type {dtype}"
             raise InvalidParameter("state", allowed, (rows.shape, rows.dtype))
         if step and rows.size and not rows[: min(step, len(rows))].any(axis=1).all():
             raise InvalidParameter("state", f"with the noise of {step} steps", "zeros")
@@ -281,18 +295,3 @@ def _replayed_factors(recurrence: Recurrence) -> FloatArray:
 def _shape(dimension: int | tuple[int, ...]) -> tuple[int, ...]:
     sizes = dimension if isinstance(dimension, tuple) else (dimension,)
     return tuple(positive_integer("dimension", size) for size in sizes)
-
-
-def _dtype(dtype: Any) -> np.dtype[Any]:
-    try:
-        checked: np.dtype[Any] = np.dtype(dtype)
-    except TypeError:
-        raise _refused(dtype) from None
-    # NumPy takes None for double precision.
-    if dtype is None or checked.name not in WORKING_TYPES:
-        raise _refused(dtype)
-    return checked
-
-
-def _refused(dtype: object) -> InvalidParameter:
-    return InvalidParameter("dtype", f"one of {', '.join(WORKING_TYPES)}", dtype)

@@ -17,7 +17,7 @@ import numpy as np
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import InvalidParameter, PrecisionError
 
-__all__ = ["WORKING_TYPES", "check_row", "check_scale"]
+__all__ = ["WORKING_TYPES", "check_row", "check_scale", "checked_dtype"]
 
 # Which type a stream computes in, for each type it can return.
 WORKING_TYPES = {"float16": np.float32, "float32": np.float32, "float64": np.float64}
@@ -60,3 +60,19 @@ def check_row(extremes: Iterable[float], dtype: np.dtype[Any], new: float) -> No
             lower=0.0,
             upper=math.inf,
         )
+
+
+def checked_dtype(dtype: Any) -> np.dtype[Any]:
+    """The type of a row; `InvalidParameter` unless it is a floating-point type."""
+    try:
+        checked: np.dtype[Any] = np.dtype(dtype)
+    except TypeError:
+        raise _refused(dtype) from None
+    # NumPy takes None for double precision.
+    if dtype is None or checked.name not in WORKING_TYPES:
+        raise _refused(dtype)
+    return checked
+
+
+def _refused(dtype: object) -> InvalidParameter:
+    return InvalidParameter("dtype", f"one of {', '.join(WORKING_TYPES)}", dtype)
