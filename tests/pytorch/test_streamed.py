@@ -70,6 +70,9 @@ def test_what_is_refused():
     class Endless(IterableDataset):
         """Without a length."""
 
+        def __iter__(self):
+            return iter(())
+
     with pytest.raises(InvalidParameter, match="needs `__len__`"):
         made(Endless())
     with pytest.raises(PlanMismatch, match="read by one process"):
