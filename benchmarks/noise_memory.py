@@ -19,6 +19,7 @@ from hockeystick._numerics.threads import processors
 KEPT = Path(__file__).with_suffix(".json")
 STEPS, REPEATS = 64, 5
 SIZES = (10**6, 10**7, 10**8, 10**9)
+POWERS = {6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹"}
 # Name, strategy, how earlier rows are had, ranks: of several, one holds its part of the vector.
 KINDS = (
     ("independent", hs.strategies.identity(STEPS), "rows", 1),
@@ -78,7 +79,7 @@ def seconds_per_row(
 
 def table(found: list[dict]) -> str:
     """Markdown: a line for each kind, a column for each size; computed entries in italics."""
-    head = ["noise", "memory", "ranks", *(f"10^{len(str(size)) - 1}" for size in SIZES)]
+    head = ["noise", "memory", "ranks", *(f"10{POWERS[len(str(size)) - 1]}" for size in SIZES)]
     lines = [head, ["---"] * len(head)]
     for name, _, noise_memory, ranks in KINDS:
         mine = [

@@ -1,4 +1,4 @@
-"""Noise that PyTorch draws where the parameters are, here on the CPU: the noise of any other path."""
+"""Noise that PyTorch draws where the parameters are, here on the CPU: that of any other path."""
 
 from __future__ import annotations
 
@@ -202,8 +202,9 @@ class Watched(TorchDispatchMode):
         size = found.numel() if isinstance(found, torch.Tensor) else 0
         if size > 12 and (
             (made and options.get("device") is None)
-            or name in ("aten::lift_fresh", "aten::_to_copy")
-            and options.get("device") is not None
+            or (
+                name in ("aten::lift_fresh", "aten::_to_copy") and options.get("device") is not None
+            )
         ):
             self.moved.append(name)
         self.read += name == "aten::_local_scalar_dense"

@@ -1,4 +1,4 @@
-"""Noise as it is defined, a number at a time: the ChaCha block in Python, Box-Muller in many digits."""
+"""Noise by its definition, a number at a time: ChaCha in Python, Box-Muller in many digits."""
 
 from __future__ import annotations
 

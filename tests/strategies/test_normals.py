@@ -37,7 +37,7 @@ def numbers():
 
 
 def test_published_blocks():
-    """ChaCha with 20 rounds [RFC8439, 2.3.2], and the keystreams of a key of zeros."""
+    """ChaCha with 20 rounds (RFC 8439, 2.3.2), and the keystreams of a key of zeros."""
     published = words_of((0x09000000 << 32) // LANES, 0x4A000000, rounds=20)[:, 1]
     assert [hex(word) for word in published[:4]] == [
         "0xe4e7f110",
@@ -46,7 +46,10 @@ def test_published_blocks():
         "0xc47120a3",
     ]
     zeros = cipher_head(bytes(32))
-    for rounds, start in ((8, "3e00ef2f895f40d67f5bb8e81f09a5a1"), (20, "76b8e0ada0f13d90405d6ae5")):
+    for rounds, start in (
+        (8, "3e00ef2f895f40d67f5bb8e81f09a5a1"),
+        (20, "76b8e0ada0f13d90405d6ae5"),
+    ):
         stream = words_of(head=zeros, rounds=rounds)[:, 0].astype("<u4").tobytes().hex()
         assert stream.startswith(start)
 
@@ -57,7 +60,9 @@ def test_blocks_are_those_of_their_place(place, row, rounds):
     """Also where halves of the two numbers overflow."""
     found = words_of(place, row, rounds)
     for lane in (0, 1, LANES - 1):
-        assert found[:, lane].tolist() == box_muller.block(SECRET, place * LANES + lane, row, rounds)
+        assert found[:, lane].tolist() == box_muller.block(
+            SECRET, place * LANES + lane, row, rounds
+        )
 
 
 @pytest.mark.parametrize(("dtype", "error"), [(np.float32, 3e-7), (np.float64, 1e-15)])
@@ -93,7 +98,7 @@ def test_single_precision_at_every_border(near):
 
 
 def test_rounding_has_no_direction():
-    """The mean square over even words is 1 within 1e-8, what 2^20 midpoints of u leave out aside."""
+    """The mean square over even words is that of exact logarithms within 1e-8."""
     radii = np.arange(2**20, dtype=np.int64) * 2**12 + 2**11
     cosines, sines = pairs_of(radii, np.zeros_like(radii))
     exact = -2 * np.log((radii + np.longdouble(0.5)) / 2**32)

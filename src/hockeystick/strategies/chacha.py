@@ -1,8 +1,8 @@
 """Random words at any place: the ChaCha block function [Bernstein08], many blocks at a time.
 
-A block is 16 words of 32 bits that follow from a key of 256 bits and two numbers of 64 bits. Whoever
-does not have the key cannot tell blocks from random words, and blocks at different places have
-nothing to do with each other. With 20 rounds it is the cipher that the internet uses; the best
+A block is 16 words of 32 bits that follow from a key of 256 bits and two numbers of 64 bits.
+Whoever does not have the key cannot tell blocks from random words, and blocks at different places
+have nothing to do with each other. With 20 rounds it is the cipher that the internet uses; the best
 attacks that are known reach 7 rounds, and 8 are enough for noise that has to be fast.
 """
 

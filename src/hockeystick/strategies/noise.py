@@ -44,10 +44,10 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
     All of Z follows from a key of 256 bits, every entry by its row and its coordinate, by the
     cipher ChaCha. So several streams with the same key and different `coordinates` hold parts of
     the same noise. `state` and `restore` continue a stream elsewhere, bit for bit; a state reveals
-    past and future noise and must be kept as secret as the data. After an interrupted row only `restore` helps. Restoring an older state repeats noise: two
-    releases with the same noise are not what was accounted. For the same reason a stream works only
-    in the process that made it, and cannot be copied or pickled, and its scale, type and steps
-    cannot be assigned to.
+    past and future noise and must be kept as secret as the data. After an interrupted row only
+    `restore` helps. Restoring an older state repeats noise: two releases with the same noise are
+    not what was accounted. For the same reason a stream works only in the process that made it, and
+    cannot be copied or pickled, and its scale, type and steps cannot be assigned to.
 
     Floating point: noise is drawn and summed in binary floating point, and the Gaussian mechanism
     is proven for real numbers. The low bits of a sum of data and noise can reveal something about

@@ -2,8 +2,8 @@
 
 The number at coordinate i of row t follows from the key, i and t alone, by the ChaCha block
 function (`chacha`) and the Box-Muller transform [BoxMuller58]: two random words u, v become
-sqrt(-2 ln u) cos(2 pi v) and sqrt(-2 ln u) sin(2 pi v). It has no rejection, so that many numbers are
-computed at a time, and only arithmetic that is the same on every machine.
+sqrt(-2 ln u) cos(2 pi v) and sqrt(-2 ln u) sin(2 pi v). It has no rejection, so that many numbers
+are computed at a time, and only arithmetic that is the same on every machine.
 
 Single precision takes words of 32 bits, double precision of 64. A small u is the far tail, where
 words are too coarse: it gets 64 further bits. So the law is the normal one up to 11.5 standard
@@ -42,13 +42,13 @@ ROOT_SINGLE = np.uint32(np.float32(math.sqrt(0.5)).view(np.uint32))
 ROOT_DOUBLE = np.uint64(np.float64(math.sqrt(0.5)).view(np.uint64))
 # Above three quarters of their range words are near 1 and their complements have all the digits.
 NEAR_SINGLE, NEAR_DOUBLE = np.uint32(3 * 2**30), np.uint64(3 * 2**62)
-# sin and cos on [-pi/4, pi/4] in single precision, to half of a last digit [Moshier89].
+# sin and cos on [-pi/4, pi/4] in single precision: nearly the best polynomials of these degrees.
 S3, S5, S7 = np.float32(-1.6666654611e-1), np.float32(8.3321608736e-3), np.float32(-1.9515295891e-4)
 C4, C6, C8 = np.float32(4.166664568e-2), np.float32(-1.388731625e-3), np.float32(2.443315711e-5)
 # 1 / n!, for the series of sin and cos in double precision; what is left out is below 3e-18.
 F3, F4, F5, F6, F7, F8, F9, F10 = (1 / math.factorial(n) for n in range(3, 11))
 F11, F12, F13, F14, F15, F16, F17 = (1 / math.factorial(n) for n in range(11, 18))
-# ln((1 + t) / (1 - t)) / t by its series in t^2; |t| < 0.172, where five terms leave less than 5e-9.
+# ln((1 + t) / (1 - t)) / t by its series in t^2; |t| < 0.172, and five terms leave below 5e-9.
 L1, L3, L5, L7, L9 = (np.float32(2.0 / n) for n in (1, 3, 5, 7, 9))
 
 

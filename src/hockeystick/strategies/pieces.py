@@ -95,4 +95,5 @@ def shares(coordinates: Coordinates) -> list[list[Stretch]]:
 
 
 def _end(stretch: Stretch) -> int:
-    return stretch.start + stretch.where.stop - stretch.where.start
+    start, where = stretch
+    return start + int(where.stop) - int(where.start)

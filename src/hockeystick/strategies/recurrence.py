@@ -226,7 +226,7 @@ def _solved(c: FloatArray, rows: int, step: int, scale: float) -> RecurrenceStep
 
 
 def _ring(factors: FloatArray, rows: int, step: int) -> tuple[tuple[int, float], ...]:
-    """Factors of the rows of 1, 2, ... steps ago, in a memory in which row t is at t modulo rows."""
+    """Factors of the rows of 1, 2, ... steps ago; row t is in the memory at t modulo rows."""
     lags = min(rows, step, factors.size - 1)
     return tuple(((step - j) % rows, float(factors[j])) for j in range(1, lags + 1))
 

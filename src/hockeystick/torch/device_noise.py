@@ -55,7 +55,8 @@ class DeviceNoiseStream(NoiseStream):
         return torch.from_numpy(rows).to(self._device)
 
     def _saved_memory(self) -> Any:
-        return self.memory.cpu().numpy().copy()
+        memory: Any = self.memory
+        return memory.cpu().numpy().copy()
 
     def _next_row(self) -> Any:
         row = torch.empty(math.prod(self.shape), dtype=self._working, device=self._device)

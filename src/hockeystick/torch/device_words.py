@@ -24,9 +24,7 @@ ROTATIONS = (16, 12, 8, 7)
 LOW = 2**32 - 1
 
 
-def device_words(
-    head: np.ndarray, blocks: torch.Tensor, row: int, *, rounds: int
-) -> torch.Tensor:
+def device_words(head: np.ndarray, blocks: torch.Tensor, row: int, *, rounds: int) -> torch.Tensor:
     """The words of the blocks at the given places of a row, a column for each block.
 
     About 24 operations on a quarter of the words for each round; integers wrap around.
