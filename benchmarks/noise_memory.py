@@ -17,7 +17,7 @@ import hockeystick as hs
 from hockeystick._numerics.threads import processors
 
 KEPT = Path(__file__).with_suffix(".json")
-STEPS, REPEATS = 64, 5
+STEPS, REPEATS = 64, 3
 SIZES = (10**6, 10**7, 10**8, 10**9)
 POWERS = {6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹"}
 # Name, strategy, how earlier rows are had, ranks: of several, one holds its part of the vector.
@@ -36,8 +36,9 @@ KINDS = (
 
 
 def gigabytes(strategy: hs.strategies.Strategy, noise_memory: str, size: float) -> float:
-    """Of the remembered rows and the row itself, in single precision."""
-    rows = 0 if noise_memory == "replay" else strategy.recurrence.rows
+    """Of the remembered rows, the row itself and the one that is ahead, in single precision."""
+    recurrence = strategy.recurrence
+    rows = 0 if noise_memory == "replay" else recurrence.rows + recurrence.in_pairs
     return (rows + 1) * size * 4 / 1e9
 
 
@@ -53,7 +54,7 @@ def measured(limit: float) -> list[dict]:
             if entry["measured"]:
                 seconds, remembered = seconds_per_row(strategy, noise_memory, size, held)
                 entry["seconds"] = seconds
-                if abs(remembered + held * 4 / 1e9 - entry["gigabytes"]) > 1e-9:
+                if not remembered < entry["gigabytes"] <= remembered + 2.001 * held * 4 / 1e9:
                     raise AssertionError(f"{name} remembers {remembered} GB")
             else:
                 entry["seconds"] = 10 * found[-len(KINDS)]["seconds"]
@@ -72,8 +73,9 @@ def seconds_per_row(
     times = []
     for _ in range(REPEATS):
         start = time.process_time()
-        next(stream)
-        times.append(time.process_time() - start)
+        # Many bands are computed for two rows at a time.
+        next(stream), next(stream)
+        times.append((time.process_time() - start) / 2)
     return min(times), stream.memory.nbytes / 1e9
 
 
