@@ -11,7 +11,6 @@ import pytest
 from hockeystick import strategies
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import Key
-from references.factorizations import drawn
 
 STEPS, SIZE = 5, 2 * 2**18 + 100
 STRATEGIES = [
@@ -55,42 +54,6 @@ def test_noise_that_is_drawn_again_is_the_same(bands, dtype):
     stream = strategy.noise(SIZE, scale=1.5, dtype=dtype, rng=5, noise_memory="replay")
     np.testing.assert_array_equal(list(stream), rows)
     assert stream.memory.size == 0
-
-
-@pytest.mark.parametrize("steps", [1, 2, 23, 24])
-@pytest.mark.parametrize("bands", [9, 10, 16])
-@pytest.mark.parametrize("dense", [False, True])
-def test_rows_in_pairs(steps, bands, dense):
-    """C times the rows is Z; states in the middle of a pair, and of ten bands, continue the same.
-
-    From ten bands on, two rows are computed at a time; the second one is not in the memory before
-    it is given out.
-    """
-    strategy, size = strategies.bsr(steps, min(bands, steps)), 3000
-    if dense:
-        strategy = strategies.from_matrix(strategy.to_matrix())
-    z = drawn(5, (steps, size))
-    stream, rows = strategy.noise(size, rng=5, dtype=np.float64), []
-    for step in range(steps):
-        again = strategy.noise(size, rng=9, dtype=np.float64)
-        again.restore(stream.state())
-        assert again.step == step
-        rows.append(next(stream))
-        np.testing.assert_array_equal(next(again), rows[-1])
-        np.testing.assert_array_equal(again.memory, stream.memory)
-    np.testing.assert_allclose(strategy.to_matrix() @ rows, z, rtol=0, atol=1e-12)
-    assert list(stream) == []
-
-
-def test_an_older_state_in_the_middle_of_a_pair():
-    """What was computed ahead is forgotten: the stream continues another one, with its key."""
-    strategy = strategies.bsr(20, 12)
-    first, other = strategy.noise(50, rng=1), strategy.noise(50, rng=2)
-    saved = other.state()
-    wanted = [row.copy() for row in other]
-    next(first)
-    first.restore(saved)
-    np.testing.assert_array_equal(list(first), wanted)
 
 
 def test_replay_continues_after_a_restore():

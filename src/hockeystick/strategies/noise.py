@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hockeystick import _validate as check
+from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.threads import in_threads
 from hockeystick._process import SetOnce, SingleUse
 from hockeystick._states import MALFORMED, check_digest, state_digest
@@ -26,7 +27,7 @@ from hockeystick.strategies.noise_range import (
     checked_dtype,
 )
 from hockeystick.strategies.pieces import Coordinates, checked_coordinates, shares
-from hockeystick.strategies.recurrence import Recurrence, fingerprint, replayed_factors
+from hockeystick.strategies.recurrence import Recurrence, fingerprint
 
 __all__ = ["NoiseStream"]
 
@@ -38,8 +39,7 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
 
     Made by `Strategy.noise` or `Plan.noise`. It ends after the strategy's number of steps. Each row
     is the caller's own array. Memory is what the recurrence has to remember (bands - 1 rows; for
-    BLT one row for each buffer; with noise_memory="replay" none) and the row itself; with ten bands
-    or more rows are computed in pairs, the second of which is one row more.
+    BLT one row for each buffer; with noise_memory="replay" none) and the row itself.
 
     All of Z follows from a key of 256 bits, every entry by its row and its coordinate, by the
     cipher ChaCha. So several streams with the same key and different `coordinates` hold parts of
@@ -102,13 +102,11 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
         self.noise_memory = check.choice(
             "noise_memory", noise_memory, NOISE_MEMORIES, "'rows' or 'replay'"
         )
-        self._factors = replayed_factors(recurrence) if noise_memory == "replay" else None
+        self._factors = _replayed_factors(recurrence) if noise_memory == "replay" else None
         rows = recurrence.rows if self._factors is None else 0
         self._key = rng if isinstance(rng, Key) else Key.of(rng)
         self._seeded = self._key.seeded
-        self._in_pairs = self._factors is None and recurrence.in_pairs
-        self._shares = shares(self.coordinates, in_pairs=self._in_pairs)
-        self._ahead: NoiseRow | None = None
+        self._shares = shares(self.coordinates)
         self._memory = self._blank(rows, held)
         self._intact = True
 
@@ -151,25 +149,20 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
 
     def _next_row(self) -> npt.NDArray[Any]:
         """Draw it."""
-        row, self._ahead, memory = self._ahead, None, self._memory
-        if row is not None:
-            in_threads(partial(row.keep, share, memory) for share in self._shares)
-        elif self._factors is None:
-            row = self._empty(self.step)
-            followed = self._in_pairs and self.step + 1 < self.steps
-            ahead = self._empty(self.step + 1) if followed else None
-            advance = partial(row.advance, memory=memory, recurrence=self._recurrence, ahead=ahead)
-            in_threads(partial(advance, share) for share in self._shares)
-            self._ahead = ahead
+        row = NoiseRow.empty(
+            math.prod(self.shape),
+            WORKING_TYPES[self.dtype.name],
+            self._key,
+            scale=self.scale,
+            step=self.step,
+        )
+        if self._factors is None:
+            memory, recurrence = self._memory, self._recurrence
+            in_threads(partial(row.advance, share, memory, recurrence) for share in self._shares)
         else:
-            row = self._empty(self.step)
             in_threads(partial(row.replay, share, self._factors) for share in self._shares)
         check_row(row.extremes, self.dtype, self._newest())
         return row.row.astype(self.dtype, copy=False).reshape(self.shape)
-
-    def _empty(self, step: int) -> NoiseRow:
-        size, dtype = math.prod(self.shape), WORKING_TYPES[self.dtype.name]
-        return NoiseRow.empty(size, dtype, self._key, scale=self.scale, step=step)
 
     def _newest(self) -> float:
         """The standard deviation of the part of the next row that is new in it."""
@@ -247,7 +240,7 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
 
         def change() -> None:
             self._step, self._key, self._intact = step, key, True
-            self._memory, self._ahead = self._own(rows), None
+            self._memory = self._own(rows)
             self._seeded = self._seeded or seeded
 
         return change
@@ -285,6 +278,18 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
             "noise_memory": self.noise_memory,
             "generator": self._key.kind,
         }
+
+
+def _replayed_factors(recurrence: Recurrence) -> FloatArray:
+    """The coefficients of a banded C^-1; `InvalidParameter` for strategies that have none."""
+    factors = recurrence.replayed
+    if factors is None:
+        allowed = (
+            "'rows' for this strategy: only where the inverse of C has few bands (identity, bisr, "
+            "band_inv_mf, lambda_cgd) earlier rows of Z can be drawn again"
+        )
+        raise InvalidParameter("noise_memory", allowed, "replay")
+    return factors
 
 
 def _shape(dimension: int | tuple[int, ...]) -> tuple[int, ...]:

@@ -49,37 +49,16 @@ class NoiseRow:
         return cls(np.empty(size, dtype), head, key.rounds, scale, step)
 
     def advance(
-        self,
-        share: list[Stretch],
-        memory: npt.NDArray[Any],
-        recurrence: Recurrence,
-        ahead: NoiseRow | None = None,
+        self, share: list[Stretch], memory: npt.NDArray[Any], recurrence: Recurrence
     ) -> None:
-        """Draw the stretches and correlate them with the rows in `memory`, which advance.
-
-        With the row that is `ahead` too: it is not kept yet, so that the memory, and the state, is
-        that after this row.
-        """
-        for stretch in share:
-            self._correlated(stretch, memory, recurrence, keep=True)
-            if ahead is not None:
-                ahead._correlated(stretch, memory, recurrence, keep=False)
-
-    def _correlated(
-        self, stretch: Stretch, memory: npt.NDArray[Any], recurrence: Recurrence, *, keep: bool
-    ) -> None:
+        """Draw the stretches and correlate them with the rows in `memory`, which advance."""
         from hockeystick.strategies.normals import fill_normal
 
-        start, where = stretch
-        mine = self.row[where]
-        fill_normal(mine, start, self.head, step=self.step, rounds=self.rounds)
-        recurrence.advance(mine, memory[:, where], scale=self.scale, step=self.step, keep=keep)
-        self._measure(mine)
-
-    def keep(self, share: list[Stretch], memory: npt.NDArray[Any]) -> None:
-        """Put a row that was ahead into the memory."""
-        for _, where in share:
-            memory[self.step % len(memory), where] = self.row[where]
+        for start, where in share:
+            mine = self.row[where]
+            fill_normal(mine, start, self.head, step=self.step, rounds=self.rounds)
+            recurrence.advance(mine, memory[:, where], scale=self.scale, step=self.step)
+            self._measure(mine)
 
     def replay(self, share: list[Stretch], factors: FloatArray) -> None:
         """The stretches of the sum over j of factor_j times row step - j of Z.

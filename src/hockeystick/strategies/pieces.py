@@ -19,8 +19,6 @@ __all__ = ["Coordinates", "Stretch", "checked_coordinates", "shares"]
 # Coordinates of a stretch: 256 kilobytes in single precision. They stay in a second-level cache
 # until they are correlated.
 LONGEST = 2**16
-# With 16 rows of memory these take half a megabyte.
-SHORT = 2**13
 # Stretches are shared out on several cores, at least this many coordinates each; below it a thread
 # costs more than it gains.
 SMALLEST_SHARE, MOST_SHARES = 2**18, 16
@@ -80,18 +78,14 @@ def stretches(coordinates: Coordinates, longest: int) -> list[Stretch]:
     return found
 
 
-def shares(coordinates: Coordinates, *, in_pairs: bool = False) -> list[list[Stretch]]:
-    """The stretches that the ranges consist of, in lists with about as many coordinates each.
-
-    For rows that are computed in pairs they are short, so that what is remembered of them stays in
-    the cache from one row to the next.
-    """
+def shares(coordinates: Coordinates) -> list[list[Stretch]]:
+    """The stretches that the ranges consist of, in lists with about as many coordinates each."""
     total = sum(stop - start for start, stop in coordinates)
     wanted = total / max(1, min(total // SMALLEST_SHARE, MOST_SHARES))
     result: list[list[Stretch]] = []
     current: list[Stretch] = []
     begin = 0
-    for stretch in stretches(coordinates, SHORT if in_pairs else LONGEST):
+    for stretch in stretches(coordinates, LONGEST):
         current.append(stretch)
         end = stretch.where.stop
         if end - begin >= wanted or end == total:

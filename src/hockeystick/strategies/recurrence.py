@@ -13,7 +13,6 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick.errors import InvalidParameter
 
 __all__ = [
     "AutoregressiveRecurrence",
@@ -23,12 +22,7 @@ __all__ = [
     "RecurrenceStep",
     "RowByRowRecurrence",
     "fingerprint",
-    "replayed_factors",
 ]
-
-
-# Bands from which rows come in pairs: the row that is ahead takes a tenth of the memory at most.
-FEWEST_IN_PAIRS = 10
 
 
 class RecurrenceStep(NamedTuple):
@@ -65,17 +59,8 @@ class Recurrence(Protocol):
         None where every row of Z, or a row of the output, has to be remembered in some way.
         """
 
-    @property
-    def in_pairs(self) -> bool:
-        """Whether two rows are computed at a time, so that the memory is read half as often."""
-
-    def advance(
-        self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int, keep: bool = True
-    ) -> None:
-        """Replace independent standard noise in `row` by row `step` of scale C^-1 Z.
-
-        Without `keep` the memory stays as it is; only where rows come in pairs.
-        """
+    def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
+        """Replace independent standard noise in `row` by row `step` of scale C^-1 Z."""
 
     def at(self, step: int, scale: float) -> RecurrenceStep:
         """What `advance` does, as coefficients."""
@@ -90,18 +75,6 @@ def fingerprint(recurrence: Recurrence) -> str:
     for value in vars(recurrence).values():
         digest.update(np.ascontiguousarray(value, dtype=np.float64).tobytes())
     return digest.hexdigest()
-
-
-def replayed_factors(recurrence: Recurrence) -> FloatArray:
-    """The coefficients of a banded C^-1; `InvalidParameter` for strategies that have none."""
-    factors = recurrence.replayed
-    if factors is None:
-        allowed = (
-            "'rows' for this strategy: only where the inverse of C has few bands (identity, bisr, "
-            "band_inv_mf, lambda_cgd) earlier rows of Z can be drawn again"
-        )
-        raise InvalidParameter("noise_memory", allowed, "replay")
-    return factors
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,18 +100,11 @@ class AutoregressiveRecurrence:
         """Only if C is diagonal."""
         return self.inverse_diagonal if self.rows == 0 else None
 
-    @property
-    def in_pairs(self) -> bool:
-        """Where one more row hardly counts."""
-        return self.rows + 1 >= FEWEST_IN_PAIRS
-
-    def advance(
-        self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int, keep: bool = True
-    ) -> None:
+    def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
         """Solve row `step` of C Y = Z for the newest row of Y."""
         from hockeystick.strategies.recurrence_kernels import autoregressive
 
-        autoregressive(row, memory, self.coefficients, scale, step, keep)
+        autoregressive(row, memory, self.coefficients, scale, step)
 
     def at(self, step: int, scale: float) -> RecurrenceStep:
         """What `advance` does, as coefficients."""
@@ -168,14 +134,7 @@ class MovingAverageRecurrence:
         """All coefficients."""
         return self.inverse_coefficients
 
-    @property
-    def in_pairs(self) -> bool:
-        """No."""
-        return False
-
-    def advance(
-        self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int, keep: bool = True
-    ) -> None:
+    def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
         """Multiply by row `step` of C^-1."""
         from hockeystick.strategies.recurrence_kernels import moving_average
 
@@ -213,14 +172,7 @@ class BufferedRecurrence:
     def replayed(self) -> None:
         """The inverse of C is not banded."""
 
-    @property
-    def in_pairs(self) -> bool:
-        """No."""
-        return False
-
-    def advance(
-        self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int, keep: bool = True
-    ) -> None:
+    def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
         """Subtract what the buffers hold, then feed them."""
         from hockeystick.strategies.recurrence_kernels import buffered
 
@@ -256,18 +208,11 @@ class RowByRowRecurrence:
     def replayed(self) -> None:
         """The inverse of C is not banded."""
 
-    @property
-    def in_pairs(self) -> bool:
-        """Where one more row hardly counts."""
-        return self.rows + 1 >= FEWEST_IN_PAIRS
-
-    def advance(
-        self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int, keep: bool = True
-    ) -> None:
+    def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
         """Solve row `step` of C Y = Z for the newest row of Y."""
         from hockeystick.strategies.recurrence_kernels import autoregressive
 
-        autoregressive(row, memory, self.entries[step], scale, step, keep)
+        autoregressive(row, memory, self.entries[step], scale, step)
 
     def at(self, step: int, scale: float) -> RecurrenceStep:
         """What `advance` does, as coefficients."""

@@ -30,9 +30,7 @@ BLOCK = 8192
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def autoregressive(
-    row: Rows, memory: Rows, c: FloatArray, scale: float, step: int, keep: bool
-) -> None:
+def autoregressive(row: Rows, memory: Rows, c: FloatArray, scale: float, step: int) -> None:
     """y_t = (scale z_t - c_1 y_(t-1) - c_2 y_(t-2) - ...) / c_0; memory is a ring of past y."""
     size = memory.shape[0]
     lags = min(size, step, c.size - 1)
@@ -44,7 +42,7 @@ def autoregressive(
         _add_past(total, memory, -c, lags, step, start, block.size)
         for k in range(block.size):
             block[k] = total[k] / c[0]
-        if size > 0 and keep:
+        if size > 0:
             # The oldest row is no longer needed in this block.
             memory[step % size, start : start + BLOCK] = block
 
