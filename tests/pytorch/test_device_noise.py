@@ -233,6 +233,14 @@ def test_the_cipher_runs_anywhere():
     assert device_noise._advanced(row, memory, terms).device.type == "meta"
 
 
+def test_numbers_begin_on_their_device():
+    """Up to the search for the far tail, which needs data; on the host it would not end so."""
+    with pytest.raises(NotImplementedError):
+        device_words.device_normals(
+            HEAD, 0, 10, row=0, rounds=8, dtype=torch.float32, device=torch.device("meta")
+        )
+
+
 def test_which_device():
     """The CPU has kernels of its own; parameters on several devices get copies."""
     cuda, other = torch.device("cuda", 0), torch.device("cuda", 1)
