@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import operator
 import secrets
 from dataclasses import dataclass
@@ -14,7 +15,15 @@ import numpy.typing as npt
 
 from hockeystick.errors import InvalidParameter, MissingExtra
 
-__all__ = ["Key", "RandomSource", "generator", "generators", "is_secret"]
+__all__ = [
+    "CRYPTOGRAPHIC",
+    "Key",
+    "RandomSource",
+    "cryptographic_if_secret",
+    "generator",
+    "generators",
+    "is_secret",
+]
 
 RandomSource: TypeAlias = (
     int | str | np.random.Generator | np.random.BitGenerator | np.random.SeedSequence | None
@@ -67,6 +76,13 @@ def generator(rng: RandomSource = None) -> np.random.Generator:
 def is_secret(rng: RandomSource) -> bool:
     """Whether `generator` seeds from the operating system; otherwise the caller knows the seed."""
     return rng is None or isinstance(rng, str)
+
+
+def cryptographic_if_secret(rng: RandomSource) -> RandomSource:
+    """In the place of None: "chacha" where the extra `crypto` is installed."""
+    if rng is None and importlib.util.find_spec("randomgen") is not None:
+        return CRYPTOGRAPHIC
+    return rng
 
 
 def generators(rng: RandomSource, count: int) -> list[np.random.Generator]:

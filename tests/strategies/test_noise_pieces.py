@@ -32,9 +32,9 @@ def cuts(count: int) -> list[list[tuple[int, int]]]:
     return [ranges[i::count] for i in range(count)]
 
 
+@pytest.mark.slow
 @every_strategy
-@pytest.mark.parametrize("count", [2, 3])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("count", "dtype"), [(2, np.float64), (3, np.float32)])
 def test_parts_make_up_the_whole(strategy, count, dtype):
     """However the coordinates are shared out, each has the same noise, bit for bit."""
     key = Key.of(3)
@@ -45,6 +45,7 @@ def test_parts_make_up_the_whole(strategy, count, dtype):
         np.testing.assert_array_equal(part, [row[held] for row in whole])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bands", [1, 2, 4])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_noise_that_is_drawn_again_is_the_same(bands, dtype):

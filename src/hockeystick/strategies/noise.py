@@ -26,8 +26,9 @@ from hockeystick.strategies.noise_range import (
     check_scale,
     checked_dtype,
 )
-from hockeystick.strategies.pieces import Coordinates, checked_coordinates, shares
+from hockeystick.strategies.pieces import Coordinates, checked_coordinates
 from hockeystick.strategies.recurrence import Recurrence, fingerprint
+from hockeystick.strategies.stretches import shares
 
 __all__ = ["NoiseStream"]
 
@@ -51,7 +52,7 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
 
     Floating point: noise is drawn and summed in binary floating point, and the Gaussian mechanism
     is proven for real numbers. The low bits of a sum of data and noise can reveal something about
-    the data that no proof here covers [Mironov12].
+    the data that no proof here covers [Mironov12]; `ExactNoiseStream` is the way out.
 
     Attributes
     ----------
@@ -97,8 +98,7 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
         self.coordinates = checked_coordinates(coordinates, size)
         held = sum(stop - start for start, stop in self.coordinates)
         self.shape = self._whole_shape if coordinates is None else (held,)
-        self.dtype = checked_dtype(dtype)
-        self.scale = check_scale(scale, self.dtype, recurrence.inverse_diagonal)
+        self.dtype, self.scale = self._checked(dtype, scale)
         self.noise_memory = check.choice(
             "noise_memory", noise_memory, NOISE_MEMORIES, "'rows' or 'replay'"
         )
@@ -109,6 +109,14 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
         self._shares = shares(self.coordinates)
         self._memory = self._blank(rows, held)
         self._intact = True
+
+    def _checked(self, dtype: npt.DTypeLike, scale: float) -> tuple[np.dtype[Any], float]:
+        """The type of rows, if it can hold noise of this scale."""
+        checked = checked_dtype(dtype)
+        return checked, check_scale(scale, checked, self._recurrence.inverse_diagonal)
+
+    def _memory_type(self) -> npt.DTypeLike:
+        return WORKING_TYPES[self.dtype.name]
 
     @property
     def step(self) -> int:
@@ -137,7 +145,7 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
 
     def _blank(self, rows: int, held: int) -> npt.NDArray[Any]:
         """Memory before the first row."""
-        return np.zeros((rows, held), WORKING_TYPES[self.dtype.name])
+        return np.zeros((rows, held), self._memory_type())
 
     def _own(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Memory that was read from a state."""
@@ -149,13 +157,8 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
 
     def _next_row(self) -> npt.NDArray[Any]:
         """Draw it."""
-        row = NoiseRow.empty(
-            math.prod(self.shape),
-            WORKING_TYPES[self.dtype.name],
-            self._key,
-            scale=self.scale,
-            step=self.step,
-        )
+        size = math.prod(self.shape)
+        row = NoiseRow.empty(size, self._memory_type(), self._key, scale=self.scale, step=self.step)
         if self._factors is None:
             memory, recurrence = self._memory, self._recurrence
             in_threads(partial(row.advance, share, memory, recurrence) for share in self._shares)
@@ -256,7 +259,7 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
         if not 0 <= step <= self.steps:
             raise InvalidParameter("state", f"at a step in [0, {self.steps}]", step)
         rows = np.array(state["memory"] if whole else memory)
-        shape, dtype = tuple(self._memory.shape), np.dtype(WORKING_TYPES[self.dtype.name])
+        shape, dtype = tuple(self._memory.shape), np.dtype(self._memory_type())
         if not ((rows.shape, rows.dtype) == (shape, dtype) and np.isfinite(rows).all()):
             allowed = f"with memory of shape {shape} and type {dtype}"
             raise InvalidParameter("state", allowed, (rows.shape, rows.dtype))

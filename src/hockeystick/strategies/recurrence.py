@@ -62,9 +62,6 @@ class Recurrence(Protocol):
     def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
         """Replace independent standard noise in `row` by row `step` of scale C^-1 Z."""
 
-    def at(self, step: int, scale: float) -> RecurrenceStep:
-        """What `advance` does, as coefficients."""
-
 
 def fingerprint(recurrence: Recurrence) -> str:
     """A text that two recurrences share exactly if they are the same.

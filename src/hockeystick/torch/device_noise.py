@@ -12,8 +12,8 @@ from hockeystick.strategies.chacha import cipher_head
 from hockeystick.strategies.noise import NoiseStream
 from hockeystick.strategies.noise_parts import PURPOSE
 from hockeystick.strategies.noise_range import check_row
-from hockeystick.strategies.pieces import stretches
 from hockeystick.strategies.recurrence import RecurrenceStep
+from hockeystick.strategies.stretches import stretches
 from hockeystick.torch.device_words import device_normals
 
 __all__ = ["DeviceNoiseStream"]
@@ -61,7 +61,8 @@ class DeviceNoiseStream(NoiseStream):
     def _next_row(self) -> Any:
         row = torch.empty(math.prod(self.shape), dtype=self._working, device=self._device)
         head = cipher_head(self._key.secret(PURPOSE))
-        terms = self._recurrence.at(self.step, self.scale)
+        recurrence: Any = self._recurrence
+        terms: RecurrenceStep = recurrence.at(self.step, self.scale)
         for start, where in self._stretches:
             if self._factors is None:
                 fresh = self._drawn(head, start, where, self.step)

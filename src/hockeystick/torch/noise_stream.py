@@ -71,6 +71,8 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
         and disjoint. By default they are all of it, one after the other.
     dimension
         The size of the whole vector; needed with `coordinates`.
+    arithmetic, resolution
+        As in `plan.noise`: with "exact" the tensors are int64, in units of `lattice`.
 
     Examples
     --------
@@ -99,6 +101,8 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
         noise_memory: str = "rows",
         coordinates: Coordinates | None = None,
         dimension: int | None = None,
+        arithmetic: str = "float",
+        resolution: int | None = None,
     ) -> None:
         if not isinstance(plan, Plan):
             raise InvalidParameter("plan", "a Plan", plan)
@@ -121,8 +125,8 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
         }
         where = drawing_device([device for _, _, device in self._like])
         self._rows: NoiseStream = (
-            plan.noise(whole, **settings)
-            if where is None
+            plan.noise(whole, **settings, arithmetic=arithmetic, resolution=resolution)
+            if where is None or arithmetic == "exact"
             else DeviceNoiseStream(
                 plan.strategy.recurrence,
                 steps=plan.steps,
@@ -131,6 +135,7 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
                 **settings,
             )
         )
+        self._exact = arithmetic == "exact"
 
     def _whole(self, coordinates: Coordinates | None, dimension: int | None) -> int:
         """The size of the whole vector; `InvalidParameter` if the ranges are not the tensors'."""
@@ -158,6 +163,11 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
         return self._rows.steps
 
     @property
+    def lattice(self) -> float | None:
+        """The unit of exact noise; None for floating point."""
+        return getattr(self._rows, "lattice", None)
+
+    @property
     def seeded(self) -> bool:
         """Whether noise came from a seed of the caller, here or before a state was saved."""
         return self._rows.seeded
@@ -168,7 +178,7 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
     def __next__(self) -> list[torch.Tensor]:
         row = torch.as_tensor(next(self._rows))
         return [
-            row[start:end].view(shape).to(device=device, dtype=dtype)
+            row[start:end].view(shape).to(device=device, dtype=None if self._exact else dtype)
             for (start, end), (shape, dtype, device) in zip(
                 pairwise(self._ends), self._like, strict=True
             )

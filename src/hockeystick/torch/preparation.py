@@ -13,8 +13,9 @@ from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter
 from hockeystick.filters import Filter, Individual
 from hockeystick.plan import Plan
-from hockeystick.randomness import RandomSource
+from hockeystick.randomness import RandomSource, cryptographic_if_secret
 from hockeystick.schemes import Attribution
+from hockeystick.strategies.dyadic import ARITHMETICS
 from hockeystick.torch.assembly import CLIPPINGS, RandomParts, RunInputs, assembled
 from hockeystick.torch.batch_sampler import BatchSampler
 from hockeystick.torch.budgets import Loss
@@ -59,6 +60,7 @@ def make_private(
     loader_options: Mapping[str, Any] | None = None,
     noise_memory: str = "rows",
     rng: RandomSource = None,
+    arithmetic: str = "float",
 ) -> TorchRun:
     """A run in which the plan draws the batches and the noise: `model, optimizer, loader = run`.
 
@@ -125,6 +127,11 @@ def make_private(
     rng
         One seed for batches and noise; None and "chacha" are secret. In a process group that of the
         first rank counts.
+    arithmetic
+        "float", or "exact": gradients are rounded to a lattice, within the clip norm, and noise is
+        an integer multiple of it, so that the guarantee holds to the last bit (docs/exact.md). The
+        plan that is run is `plan.exact()`; ghost clipping forms the gradients of one layer at a
+        time; generators are cryptographic by default.
 
     Returns
     -------
@@ -168,12 +175,13 @@ def make_private(
         data = indexed(data, options)
         if clipping not in CLIPPINGS:
             raise InvalidParameter("clipping", f"one of {', '.join(CLIPPINGS)}", clipping)
+        exact = check.choice("arithmetic", arithmetic, ARITHMETICS) == "exact"
         if max_grad_norm is None:
             raise InvalidParameter("max_grad_norm", "given: the clip norm of each gradient", None)
         most = None
         if physical_batch_size is not None:
             most = check.positive_integer("physical_batch_size", physical_batch_size)
-        of_batches, of_noise = sources(rng)
+        of_batches, of_noise = sources(cryptographic_if_secret(rng) if exact else rng)
         optimizer = free_optimizer(optimizer)
         wrapper, model = model, free_module(unwrapped(model))
         parameters = checked_parameters(model, optimizer)
@@ -182,6 +190,7 @@ def make_private(
             optimizer,
             examples=examples_of(data),
             epochs=epochs,
+            exact=exact,
             given={
                 "plan": plan,
                 "noise_multiplier": noise_multiplier,
@@ -200,6 +209,7 @@ def make_private(
             noise_multiplier=form.noise_multiplier,
             max_grad_norm=check.positive("max_grad_norm", max_grad_norm),
             clipping=clipping,
+            arithmetic=arithmetic,
             rng=rng,
         )
         charges = checked_charges(filter, loss, settings)

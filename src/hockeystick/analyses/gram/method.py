@@ -27,6 +27,7 @@ from hockeystick.analyses.gram.search.lower import LowerSearch
 from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 from hockeystick.analyses.method import Method, Request
 from hockeystick.bounds.bound import Bound, UpperBound
+from hockeystick.bounds.directions import RemoveDecides
 from hockeystick.bounds.profiles import DeltaCurve, ProfileBound, profile_of_deltas
 from hockeystick.bounds.subsampled import subsampled
 from hockeystick.guarantee import Analysis
@@ -265,7 +266,8 @@ def _bound(request: Request) -> Bound:
     blocks = offered(request.plan.sampling.mixture_blocks(request.plan))
     kernel = blocks.kernel(request.noise_multiplier)
     if blocks.single:
-        return subsampled(GramBound(kernel, request.budget), blocks.share)
+        bound = subsampled(GramBound(kernel, request.budget), blocks.share)
+        return RemoveDecides(bound, add={"majorants": bound})
     return BlockBound(kernel, blocks.length, request.budget)
 
 

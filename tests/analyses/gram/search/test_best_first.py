@@ -57,7 +57,7 @@ def test_the_result_is_the_bound_of_its_candidate(name, kind, direction, budget)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", thinned(KERNELS, normal=2))
 def test_no_candidate_is_much_better(name):
     """Than the one that was chosen, each on the finest lattice that it could have had."""
     query, made, budget = QUERIES["epsilon"], candidates(kernel_of(name)), 3e5
@@ -81,7 +81,7 @@ def test_a_little_more_noise_has_the_same_majorants(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", thinned(KERNELS, normal=2))
 def test_epsilon_decreases_steadily(name):
     """Steps of half a per cent of noise, at a coarse budget: no step up, none of five per cent."""
     strategy, bins = KERNELS[name]

@@ -80,6 +80,7 @@ def test_the_interval_closes(name, width, majorant):
     assert answers[2].details["majorant"] == majorant
 
 
+@pytest.mark.slow
 def test_classes_with_two_bands_decide_somewhere():
     """Bins three apart share much and others nothing: every second bin has none of it left."""
     answer = answer_of("far apart", budget=1e4, delta=1e-3)

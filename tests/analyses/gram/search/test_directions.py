@@ -11,6 +11,7 @@ from hockeystick.analyses.gram.search.settings import SETTINGS
 from references.gram_search import KERNELS, QUERIES, kernel_of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KERNELS)
 def test_another_direction_takes_few_evaluations(name):
     """A ring is evaluated once or twice, and never on a finer lattice than the other's."""
@@ -25,6 +26,7 @@ def test_another_direction_takes_few_evaluations(name):
     assert sum(one != SETTINGS.second_fineness * first for one in finer) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", QUERIES)
 def test_another_direction_that_is_no_worse(kind):
     """Is shown with the same majorant, on a lattice that is not finer; or nothing is."""
