@@ -15,14 +15,13 @@ from hockeystick._numerics.threads import in_threads
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import CRYPTOGRAPHIC, Key, RandomSource
 from hockeystick.strategies.dyadic import MOST_NUMBERS
-from hockeystick.strategies.exact_pieces import ExactGroup, exact_groups
 from hockeystick.strategies.integer_recurrence import (
     IntegerRecurrence,
     NoiseBounds,
     integer_recurrence,
 )
 from hockeystick.strategies.noise import NoiseStream
-from hockeystick.strategies.pieces import Coordinates
+from hockeystick.strategies.pieces import Coordinates, Group, groups
 from hockeystick.strategies.rounded_normals import LARGEST, fill_rounded
 
 __all__ = ["RESOLUTION", "ExactNoiseStream"]
@@ -99,7 +98,7 @@ class ExactNoiseStream(NoiseStream):
             noise_memory=noise_memory,
             coordinates=coordinates,
         )
-        self._exact_groups = exact_groups(self.coordinates, math.prod(self._whole_shape))
+        self._groups = groups(self.coordinates, math.prod(self._whole_shape))
         self.lattice = self.scale * 2.0**-self.resolution
         if not (steps < MOST_STEPS and steps * float(math.prod(self._whole_shape)) < MOST_NUMBERS):
             raise InvalidParameter("dimension", "with fewer than 2^64 numbers in all", dimension)
@@ -119,10 +118,10 @@ class ExactNoiseStream(NoiseStream):
 
     def _next_row(self) -> npt.NDArray[Any]:
         row = np.empty(math.prod(self.shape), np.int64)
-        in_threads(partial(self._advance, row, group) for group in self._exact_groups)
-        return row
+        in_threads(partial(self._advance, row, group) for group in self._groups)
+        return row.reshape(self.shape)
 
-    def _advance(self, row: npt.NDArray[np.int64], group: ExactGroup) -> None:
+    def _advance(self, row: npt.NDArray[np.int64], group: Group) -> None:
         """Fill the part of the row that the group holds."""
         for piece in group.pieces:
             piece.filled(

@@ -33,6 +33,7 @@ from hockeystick.torch.run import TorchRun
 from hockeystick.torch.run_group import RunGroup, in_group, told_to_other_ranks
 from hockeystick.torch.run_settings import checked_charges, settled, sources
 from hockeystick.torch.sharded_layout import layout_of
+from hockeystick.torch.streamed import indexed
 
 __all__ = ["make_private"]
 
@@ -87,7 +88,8 @@ def make_private(
     optimizer
         An ordinary optimizer of the model's parameters.
     data
-        Examples by index, with a length.
+        Examples by index, with a length; or an `IterableDataset` with a length, of which every step
+        reads one pass (see `hockeystick.torch.streamed`).
     plan
         Batches, steps and noise.
     noise_multiplier
@@ -170,6 +172,7 @@ def make_private(
     check_options(options := dict(loader_options or {}))
     group = RunGroup() if in_group() else None
     with told_to_other_ranks(group):
+        data = indexed(data, options)
         if clipping not in CLIPPINGS:
             raise InvalidParameter("clipping", f"one of {', '.join(CLIPPINGS)}", clipping)
         exact = check.choice("arithmetic", arithmetic, ARITHMETICS) == "exact"
