@@ -172,7 +172,6 @@ def make_private(
     check_options(options := dict(loader_options or {}))
     group = RunGroup() if in_group() else None
     with told_to_other_ranks(group):
-        data = indexed(data, options)
         if clipping not in CLIPPINGS:
             raise InvalidParameter("clipping", f"one of {', '.join(CLIPPINGS)}", clipping)
         exact = check.choice("arithmetic", arithmetic, ARITHMETICS) == "exact"
@@ -182,7 +181,7 @@ def make_private(
         if physical_batch_size is not None:
             most = check.positive_integer("physical_batch_size", physical_batch_size)
         of_batches, of_noise = sources(cryptographic_if_secret(rng) if exact else rng)
-        optimizer = free_optimizer(optimizer)
+        optimizer, data = free_optimizer(optimizer), indexed(data, options)
         wrapper, model = model, free_module(unwrapped(model))
         parameters = checked_parameters(model, optimizer)
         settle = partial(
