@@ -10,10 +10,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import hockeystick as hs
 from hockeystick import strategies
+from hockeystick._numerics.chacha import LANES, WORDS, cipher_head, random_words
 from hockeystick.errors import InvalidParameter, PrecisionError
 from hockeystick.randomness import Key
 from hockeystick.strategies import normals
-from hockeystick.strategies.chacha import LANES, WORDS, cipher_head, random_words
 from hockeystick.torch import device_noise, device_words, noise_stream
 from hockeystick.torch.device_noise import DeviceNoiseStream
 from pytorch import group_program as program

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.linalg import sqrtm, toeplitz
 from scipy.optimize import minimize
 
+from hockeystick._numerics.chacha import cipher_head
 from hockeystick.randomness import Key
-from hockeystick.strategies.chacha import cipher_head
 from hockeystick.strategies.normals import fill_normal
 
 __all__ = [

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from hockeystick._numerics.chacha import LANES, WORDS, cipher_head, random_words
 from hockeystick.strategies import normals
-from hockeystick.strategies.chacha import LANES, WORDS, cipher_head, random_words
 from hockeystick.strategies.normals import TILE, fill_combination, fill_normal
 from references import box_muller
 

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hockeystick._numerics.chacha20 import initial_words
 from hockeystick.strategies import rounded_normals, undecided
 from hockeystick.strategies.dyadic import TOTAL_VARIATION
-from hockeystick.strategies.rounded_normals import NARROW, fill_rounded
+from hockeystick.strategies.rounded_normals import NARROW, fill_rounded, initial_words
 
 KEY = (11, 22, 33, 44)
 # Coarse, as wide as 32 digits allow, and what correlated noise needs.

@@ -43,7 +43,7 @@ class NoiseRow:
     @classmethod
     def empty(cls, size: int, dtype: Any, key: Key, *, scale: float, step: int) -> NoiseRow:
         """Nothing is drawn yet."""
-        from hockeystick.strategies.chacha import cipher_head
+        from hockeystick._numerics.chacha import cipher_head
 
         head = cipher_head(key.secret(PURPOSE))
         return cls(np.empty(size, dtype), head, key.rounds, scale, step)

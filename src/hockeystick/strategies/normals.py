@@ -20,8 +20,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from hockeystick._numerics.chacha import LANES, WORDS, Words, random_words
 from hockeystick._numerics.law import FloatArray
-from hockeystick.strategies.chacha import LANES, WORDS, Words, random_words
 
 __all__ = ["TILE", "fill_combination", "fill_normal"]
 

@@ -28,17 +28,18 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hockeystick._numerics.chacha20 import chacha20_blocks, initial_words
+from hockeystick._numerics.chacha import Words, chosen_blocks, cipher_head
 from hockeystick.strategies.undecided import (
     CELL_BITS,
     CELLS,
     FURTHER_BITS,
+    ROUNDS,
     WIDTH_BITS,
     alias_table,
     exact_draw,
 )
 
-__all__ = ["LARGEST", "fill_rounded"]
+__all__ = ["LARGEST", "fill_rounded", "initial_words"]
 
 # No |X| is larger: see above.
 LARGEST = float(CELLS >> WIDTH_BITS)
@@ -55,7 +56,6 @@ NARROW = WIDTH_BITS + 31
 # most 1/8, and two in its exponential; with a factor of 16 to spare.
 MARGIN = 2.0**-44
 
-Words = NDArray[np.uint32]
 Integers = NDArray[np.int64]
 
 
@@ -83,6 +83,13 @@ def _tables() -> _Tables:
     )
 
 
+def initial_words(key: tuple[int, int, int, int], piece: int = 0, step: int = 0) -> Words:
+    """The words of a block for a key of four words of 64 bits, a piece and a step; counter 0."""
+    head = cipher_head(np.array(key, dtype="<u8").tobytes())
+    place = [0, piece, step & 0xFFFFFFFF, step >> 32]
+    return np.concatenate([head, np.array(place, np.uint32)])
+
+
 def fill_rounded(
     row: Integers,
     key: tuple[int, int, int, int],
@@ -96,8 +103,7 @@ def fill_rounded(
 
     `bits` is between 8 and 58. A larger `margin` changes nothing but the time.
     """
-    state = initial_words(key)
-    state[13], state[14], state[15] = piece, step & 0xFFFFFFFF, step >> 32
+    state = initial_words(key, piece, step)
     words = 2 if bits <= NARROW else 3
     left = np.empty(row.size, np.int32)
     count = _fill(row, state, bits - WIDTH_BITS, words, margin, left, _tables())
@@ -124,7 +130,7 @@ def _fill(
     for start in range(0, row.size, CHUNK):
         for k in range(blocks):
             counters[k] = np.uint32(start // CHUNK * blocks + k)
-        chacha20_blocks(state, counters, stream)
+        chosen_blocks(stream, state, counters[:blocks], ROUNDS)
         numbers = row[start : start + CHUNK]
         open_ones = _quick(numbers, digits, shift, pending, tables)
         here, attempt = state.copy(), 0
@@ -135,7 +141,7 @@ def _fill(
             for k in range(padded):
                 counters[k] = np.uint32(start + pending[min(k, open_ones - 1)])
             block = longer[: 16 * padded].reshape(16, padded)
-            chacha20_blocks(here, counters, block)
+            chosen_blocks(block, here, counters[:padded], ROUNDS)
             refused = 0
             for k in range(open_ones):
                 i = pending[k]

@@ -11,13 +11,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick._numerics.chacha20 import BLOCK_WORDS, chacha20_blocks
+from hockeystick._numerics.chacha import WORDS, chosen_blocks
 
-__all__ = ["CELLS", "CELL_BITS", "FURTHER_BITS", "WIDTH_BITS", "alias_table", "exact_draw"]
+__all__ = [
+    "CELLS",
+    "CELL_BITS",
+    "FURTHER_BITS",
+    "ROUNDS",
+    "WIDTH_BITS",
+    "alias_table",
+    "exact_draw",
+]
 
 # Cells of width 2^-7 below 16: beyond are 2^-188.98 of the mass.
 CELL_BITS, WIDTH_BITS = 11, 7
 CELLS = 2**CELL_BITS
+# Of the cipher: ChaCha20, as RFC 8439 has it.
+ROUNDS = 20
 # Digits of thresholds and of the numbers that are compared with them.
 FURTHER_BITS = 256
 # Digits of fixed-point numbers, and terms of the exponential series: the 60th term of exp(-1/8) is
@@ -101,19 +111,19 @@ def _first_words(state: NDArray[np.uint32], index: int, words: int) -> tuple[int
     """Of the chunk in which the number is drawn."""
     from hockeystick.strategies.rounded_normals import CHUNK
 
-    count = CHUNK * words // BLOCK_WORDS
+    count = CHUNK * words // WORDS
     counters = np.arange(count, dtype=np.uint32) + np.uint32(index // CHUNK * count)
-    stream = np.empty((BLOCK_WORDS, count), np.uint32)
-    chacha20_blocks(state, counters, stream)
+    stream = np.empty((WORDS, count), np.uint32)
+    chosen_blocks(stream, state, counters, ROUNDS)
     rows = stream.reshape(words, CHUNK)[:, index % CHUNK]
     found = [int(word) for word in rows]
     return found[0], found[1], found[2] if words == 3 else 0
 
 
 def _block(state: NDArray[np.uint32], index: int, use: int) -> list[int]:
-    here, block = state.copy(), np.empty((BLOCK_WORDS, 1), np.uint32)
+    here, block = state.copy(), np.empty((WORDS, 1), np.uint32)
     here[15] = int(state[15]) + (use << 16)
-    chacha20_blocks(here, np.array([index], np.uint32), block)
+    chosen_blocks(block, here, np.array([index], np.uint32), ROUNDS)
     return [int(word) for word in block[:, 0]]
 
 

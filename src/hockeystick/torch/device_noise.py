@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from hockeystick.strategies.chacha import cipher_head
+from hockeystick._numerics.chacha import cipher_head
 from hockeystick.strategies.noise import NoiseStream
 from hockeystick.strategies.noise_parts import PURPOSE
 from hockeystick.strategies.noise_range import check_row

@@ -14,7 +14,7 @@ import math
 import numpy as np
 import torch
 
-from hockeystick.strategies.chacha import LANES, WORDS
+from hockeystick._numerics.chacha import LANES, WORDS
 from hockeystick.strategies.normals import FURTHER, RARE_SINGLE, TILE
 
 __all__ = ["device_normals", "device_words"]
