@@ -19,6 +19,7 @@ from torch.distributed.fsdp import fully_shard
 
 import hockeystick as hs
 from hockeystick.errors import HockeystickError
+from hockeystick.torch import noise_stream
 
 STEPS = 8
 EXAMPLES = 60
@@ -122,6 +123,15 @@ def updates(wrapping, plan, clipping, most, noise_memory="rows"):
         "probed": (run.record().probe or {"examples": 0})["examples"],
         "memory": memory.numel(),
     }
+
+
+def drawn_by_torch(*case):
+    """`updates` with noise that PyTorch draws, as if the CPU were another device."""
+    chosen, noise_stream.drawing_device = noise_stream.drawing_device, lambda devices: devices[0]
+    try:
+        return updates(*case)
+    finally:
+        noise_stream.drawing_device = chosen
 
 
 def exact_updates(wrapping, plan, clipping):

@@ -35,6 +35,11 @@ UPDATES = {
         ("sharded", "0.05", "ghost", 1, "rows"),
     ],
 }
+# Two ranks whose noise PyTorch draws.
+ON_DEVICES = [
+    ("plain", "bsr", "per-sample", None, "rows"),
+    ("sharded", "bisr", "per-sample", None, "replay"),
+]
 # Wrapping, plan, clipping, with exact arithmetic.
 EXACT = {
     2: [("plain", "bsr", "per-sample"), ("sharded", "bsr", "ghost")],
@@ -70,6 +75,7 @@ def found(tmp_path_factory):
     cases = {
         2: [
             *(["updates", *case] for case in UPDATES[2]),
+            *(["drawn_by_torch", *case] for case in ON_DEVICES),
             *(["exact_updates", *case] for case in EXACT[2]),
             *(list(case) for case in REFUSED),
             ["noise_rows", "plain"],
@@ -109,6 +115,14 @@ def test_updates_are_those_of_one_process(found, ranks, case):
         assert of_rank["value"]["weights"] == pytest.approx(alone["weights"], abs=1e-5)
         assert of_rank["value"]["probed"] >= 2
     assert sum(of_rank["value"]["memory"] for of_rank in together) == alone["memory"]
+
+
+@pytest.mark.parametrize("case", ON_DEVICES)
+def test_noise_on_devices_is_that_of_one_process(found, case):
+    """Drawn by PyTorch on two ranks, by the kernels on one."""
+    alone, together = program.updates(*case), found(2, "drawn_by_torch", *case)
+    for of_rank in together:
+        assert of_rank["value"]["weights"] == pytest.approx(alone["weights"], abs=1e-5)
 
 
 @pytest.mark.parametrize(("ranks", "case"), [(n, c) for n, some in EXACT.items() for c in some])

@@ -21,7 +21,7 @@ from hockeystick.strategies.integer_recurrence import (
     integer_recurrence,
 )
 from hockeystick.strategies.noise import NoiseStream
-from hockeystick.strategies.pieces import Coordinates, Group
+from hockeystick.strategies.pieces import Coordinates, Group, groups
 from hockeystick.strategies.rounded_normals import LARGEST, fill_rounded
 
 __all__ = ["RESOLUTION", "ExactNoiseStream"]
@@ -98,6 +98,7 @@ class ExactNoiseStream(NoiseStream):
             noise_memory=noise_memory,
             coordinates=coordinates,
         )
+        self._groups = groups(self.coordinates, math.prod(self._whole_shape))
         self.lattice = self.scale * 2.0**-self.resolution
         if not (steps < MOST_STEPS and steps * float(math.prod(self._whole_shape)) < MOST_NUMBERS):
             raise InvalidParameter("dimension", "with fewer than 2^64 numbers in all", dimension)
@@ -118,7 +119,7 @@ class ExactNoiseStream(NoiseStream):
     def _next_row(self) -> npt.NDArray[Any]:
         row = np.empty(math.prod(self.shape), np.int64)
         in_threads(partial(self._advance, row, group) for group in self._groups)
-        return row
+        return row.reshape(self.shape)
 
     def _advance(self, row: npt.NDArray[np.int64], group: Group) -> None:
         """Fill the part of the row that the group holds."""

@@ -1,4 +1,4 @@
-"""Which random numbers belong to which coordinates: fixed pieces of a row, each with a generator.
+"""Which random integers belong to which coordinates: fixed pieces of a row.
 
 A row of Z is cut into pieces of 262,144 coordinates, and each piece of each row has a generator of
 its own, which follows from the stream's key. So the noise of a coordinate does not depend on who
@@ -11,7 +11,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -19,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from hockeystick.errors import InvalidParameter
-from hockeystick.randomness import Key
 
 __all__ = ["PIECE", "Coordinates", "Group", "NoisePiece", "checked_coordinates", "groups"]
 
@@ -49,12 +47,6 @@ class NoisePiece:
     index: int
     length: int
     held: tuple[tuple[slice, slice], ...]
-
-    def draw(self, row: npt.NDArray[Any], *, key: Key, step: int) -> None:
-        """Write the independent standard normal numbers of row `step` into the local vector."""
-        from hockeystick.strategies.normals import fill_normal
-
-        self.filled(row, partial(fill_normal, generator=key.generator(self.index, step)))
 
     def filled(self, row: npt.NDArray[Any], fill: Callable[[npt.NDArray[Any]], None]) -> None:
         """Let `fill` write the numbers of the piece, and keep what is held of it.

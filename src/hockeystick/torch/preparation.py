@@ -33,6 +33,7 @@ from hockeystick.torch.run import TorchRun
 from hockeystick.torch.run_group import RunGroup, in_group, told_to_other_ranks
 from hockeystick.torch.run_settings import checked_charges, settled, sources
 from hockeystick.torch.sharded_layout import layout_of
+from hockeystick.torch.streamed import indexed
 
 __all__ = ["make_private"]
 
@@ -87,7 +88,8 @@ def make_private(
     optimizer
         An ordinary optimizer of the model's parameters.
     data
-        Examples by index, with a length.
+        Examples by index, with a length; or an `IterableDataset` with a length, of which every step
+        reads one pass (see `hockeystick.torch.streamed`).
     plan
         Batches, steps and noise.
     noise_multiplier
@@ -179,7 +181,7 @@ def make_private(
         if physical_batch_size is not None:
             most = check.positive_integer("physical_batch_size", physical_batch_size)
         of_batches, of_noise = sources(cryptographic_if_secret(rng) if exact else rng)
-        optimizer = free_optimizer(optimizer)
+        optimizer, data = free_optimizer(optimizer), indexed(data, options)
         wrapper, model = model, free_module(unwrapped(model))
         parameters = checked_parameters(model, optimizer)
         settle = partial(

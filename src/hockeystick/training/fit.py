@@ -152,7 +152,7 @@ def fit_linear(
     >>> fitted = hs.training.fit_linear(
     ...     x, x[:, 0], plan=plan, noise_multiplier=1, max_grad_norm=2, learning_rate=0.5, rng=1
     ... )
-    >>> print(fitted.model.weights.round(1), fitted.run.taken_steps)
+    >>> print(abs(fitted.model.weights.round(1)), fitted.run.taken_steps)
     [1. 0.] 30
     """
     return _fit(
