@@ -197,9 +197,7 @@ class Verifier:
             noise,
             tuple(rows),
             max(pilot.mean for pilot in pilots),
-            max(
-                (row.threshold for row in rows if row.part not in ("excess", "proven")), default=0.0
-            ),
+            max((row.threshold for row in rows if row.part != "excess"), default=0.0),
             sum(row.draws for row in rows) / speed,
             designs is not None,
         )

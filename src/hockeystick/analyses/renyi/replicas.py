@@ -189,8 +189,8 @@ def _ways(most: int) -> NDArray[np.int64]:
     return table
 
 
-# Orders beyond those that are followed in full, and their states: at most a second for all.
-FURTHER_ORDERS, FURTHER_STATES = 10, 2**15
+# Orders beyond those that are followed in full, and their states: about a second for all.
+FURTHER_ORDERS, FURTHER_STATES = 8, 2**16
 # Larger orders are not computed: their cost grows with the power `separation` of the order.
 LARGEST_REPLICAS = 256
 
