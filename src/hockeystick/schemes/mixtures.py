@@ -107,6 +107,12 @@ class MixtureBlocks:
         """K, the inner products of all means over the variance of the noise."""
         return _kernel(self.strategy, self.spacing, noise_multiplier)
 
+    def by_distance(self, noise_multiplier: float) -> FloatArray:
+        """Bounds on the entries of K by their distance from the diagonal."""
+        with np.errstate(all="ignore"):
+            products = self.strategy.largest_products(spacing=self.spacing)
+            return _finite(products / noise_multiplier / noise_multiplier, noise_multiplier)
+
 
 def _kernel(strategy: Strategy, spacing: int, noise_multiplier: float) -> FloatArray:
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""States of a chain on lattices: transitions, the first state of a ring, independent parts.
+"""States of a chain on lattices: transitions, independent parts.
 
 Every rounding is sound from every earlier state: single steps are enough (docs/gram.md, "The
 recursion"). Upper bounds are charged for what leaves a lattice, lower bounds drop it.
@@ -23,7 +23,7 @@ from hockeystick.analyses.gram.law.gaussian_lattice import (
     rounded,
 )
 from hockeystick.analyses.gram.law.task import MarkovMixture, Task, part_nodes, reach, spaced_nodes
-from hockeystick.analyses.gram.order.chains import Chain, ChainMixture, TwoChains
+from hockeystick.analyses.gram.order.chains import Chain, ChainMixture
 
 __all__ = [
     "Parts",
@@ -31,7 +31,6 @@ __all__ = [
     "lattices",
     "own_count",
     "own_parts",
-    "starts",
     "state_count",
     "steps_into",
     "transition",
@@ -163,27 +162,6 @@ def transition(
     return weights, below
 
 
-def starts(task: Task[ChainMixture], chain: Chain) -> tuple[FloatArray, FloatArray, float]:
-    """Values and weights of the first state of a ring, and what they have to charge.
-
-    On a line there is one, 0.
-    """
-    mixture = task.mixture
-    if not mixture.closes:
-        return np.zeros(1), np.ones(1), 0.0
-    share = float(np.mean(chain.start**2))
-    nodes = part_nodes(task, mixture.chain, task.lattices.start_step / math.sqrt(share))
-    exponent = task.exponent(0)
-    if not task.upper:
-        return *merged(mixture.chain, nodes, exponent=exponent), 0.0
-    weights, charge = transition(task, np.zeros(1), mixture.chain, nodes, exponent)
-    if task.remove:
-        # At most e^top for each; logs, because the factor alone may overflow.
-        with np.errstate(divide="ignore", over="ignore"):
-            charge = np.exp(np.log(charge) + nodes[-1])
-    return nodes, weights[0], float(charge[0])
-
-
 class Parts(NamedTuple):
     """Independent factors of a term, their weights, and the mean that lies above the last."""
 
@@ -192,7 +170,7 @@ class Parts(NamedTuple):
     over: float
 
 
-def own_parts(task: Task[ChainMixture | TwoChains], amplitude: float) -> Parts:
+def own_parts(task: Task[ChainMixture], amplitude: float) -> Parts:
     """Factors e^(A W - A^2 own/2) with weights, and the mean of what lies above the last one.
 
     The sum is linear in each factor, so that the split keeps the mean of e^(A W) in both
@@ -220,22 +198,21 @@ def own_parts(task: Task[ChainMixture | TwoChains], amplitude: float) -> Parts:
     )
 
 
-def own_count(task: Task[ChainMixture | TwoChains]) -> int:
+def own_count(task: Task[ChainMixture]) -> int:
     """How many factors there are at the amplitude 1."""
     variance = task.mixture.own
     return _own_nodes(task, variance).size + task.upper if variance > 0 else 1
 
 
-def _own_nodes(task: Task[ChainMixture | TwoChains], variance: float) -> FloatArray:
+def _own_nodes(task: Task[ChainMixture], variance: float) -> FloatArray:
     step = task.lattices.own_step / math.sqrt(_own_share(task.mixture))
     return part_nodes(task, variance, step)
 
 
-def _own_share(mixture: ChainMixture | TwoChains) -> float:
+def _own_share(mixture: ChainMixture) -> float:
     """How much of E[S^2] - 1 is due to the independent parts."""
     own = math.exp(min(mixture.chain, LARGEST_EXPONENT)) * math.expm1(
         min(mixture.own, LARGEST_EXPONENT)
     )
     shared = np.expm1(np.minimum(mixture.shared, LARGEST_EXPONENT))
-    twice = 1 if mixture.ring else 2
-    return own / (own + float(shared[0] + twice * shared[1:].sum()))
+    return own / (own + float(shared[0] + 2 * shared[1:].sum()))
