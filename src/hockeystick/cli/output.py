@@ -41,6 +41,8 @@ def answers_object(answers: Answers) -> dict[str, Any]:
         "results": list(results.values()),
         "best": results[id(best)],
     }
+    if result.guarantee.left_out:
+        content["left_out"] = dict(result.guarantee.left_out)
     if answers.baselines:
         content["baselines"] = [
             {
@@ -109,6 +111,9 @@ def print_answers(answers: Answers) -> None:
         f"adjacency: {guarantee.adjacency}; unit: {guarantee.unit}; "
         f"direction: {answers.question['direction']}"
     )
+    if guarantee.left_out:
+        reasons = "; ".join(f"{name} ({why})" for name, why in guarantee.left_out.items())
+        console.print(f"auto left out: {reasons}", style="dim")
     if answers.baselines:
         console.print("\nfor comparison, not guarantees of this run:", style="bold")
         console.print(_baselines(answers), soft_wrap=False)

@@ -146,11 +146,13 @@ def toeplitz_products(c: FloatArray, n: int, spacing: int) -> FloatArray:
 def _autocorrelation(series: FloatArray) -> FloatArray:
     """sum_v s_v s_(v+d) by d for s >= 0, rounded up where it comes from a Fourier transform."""
     if series.size <= DIRECT:
-        return np.correlate(series, series, "full")[series.size - 1 :]
+        direct: FloatArray = np.correlate(series, series, "full")[series.size - 1 :]
+        return direct
     size = 1 << (2 * series.size - 1).bit_length()
     spectrum = np.abs(np.fft.rfft(series, size)) ** 2
-    products = np.maximum(np.fft.irfft(spectrum, size)[: series.size], 0.0)
-    return products + FOURIER_ROUNDING * products[0]
+    products: FloatArray = np.maximum(np.fft.irfft(spectrum, size)[: series.size], 0.0)
+    products += FOURIER_ROUNDING * products[0]
+    return products
 
 
 def _periodic_sums(c: FloatArray, n: int, spacing: int) -> FloatArray:

@@ -60,9 +60,7 @@ class GramBound(Bound):
         What the search tries; any settings give valid bounds.
     """
 
-    def __init__(
-        self, gram: FloatArray, budget: float, settings: GramSettings = SETTINGS
-    ) -> None:
+    def __init__(self, gram: FloatArray, budget: float, settings: GramSettings = SETTINGS) -> None:
         self._gram = gram
         self._settings = settings
         self._budget = budget
@@ -91,9 +89,7 @@ class GramBound(Bound):
             return self._revealed_bin
         return profile_of_deltas(self._delta_curve("remove"), self._delta_curve("add"))
 
-    def _answer(
-        self, query: GramQuery, directions: Sequence[Direction]
-    ) -> UpperBound:
+    def _answer(self, query: GramQuery, directions: Sequence[Direction]) -> UpperBound:
         """The worst direction; never above the bound with a revealed bin."""
         settings, details = self._settings, {"majorant": REVEALED_BIN}
         coarse = settings.profile_accuracy

@@ -54,7 +54,9 @@ class LagFamily:
         self.lags = np.zeros(half + 1)
         self.lags[: min(half + 1, bins)] = target.values[: half + 1]
         d = np.arange(half + 1)
-        kernel = ring_kernel(rho, bins)[: half + 1] if target.ring else np.power(rho, d, dtype=float)
+        kernel = (
+            ring_kernel(rho, bins)[: half + 1] if target.ring else np.power(rho, d, dtype=float)
+        )
         shared = np.zeros(half + 1) if target.endless else np.ones(half + 1)
         self.rows = np.column_stack((shared, kernel, d == 0))
         # How often a distance occurs in a row of the ring.
@@ -121,10 +123,7 @@ def chain_below(target: LagBounds, rho: float, amplitudes: FloatArray) -> ChainM
 
 
 def independent_above(target: LagBounds) -> FloatArray | None:
-    """The largest entry for all pairs, the rest on the diagonal: above a target that is not endless.
-
-    For any correlation: some of the rest goes to the chain.
-    """
+    """The largest entry for all pairs, the rest on the diagonal: above, unless it is endless."""
     if target.endless:
         return None
     common = float(target.values[1:].max(initial=0.0))

@@ -135,7 +135,7 @@ class Majorants:
         return [one for one in found if one.period(self.bins) >= shortest]
 
     def with_gaps(self, layout: Layout, tilt: float) -> list[Layout]:
-        """Cuts with bins left out beside mirrors, as many as suit the chain, and without mirrors."""
+        """Cuts with bins left out beside mirrors, as many as suit the chain, and with gaps."""
         fit = self._fit(layout, tilt)
         if fit is None or not isinstance(layout, Cut):
             return []
@@ -153,20 +153,17 @@ class Majorants:
 
     def thinned(self, layout: Layout) -> list[Layout]:
         """The same with every second or fourth bin."""
-        spacings = [
-            one
-            for one in self._settings.spacings
-            if self.bins >= one * self._settings.fewest_bins
-        ]
+        fewest = self._settings.fewest_bins
+        spacings = [one for one in self._settings.spacings if self.bins >= one * fewest]
         if not isinstance(layout, Cut):
             return list(spacings)
-        whole = layout.period(self.bins)
         found: list[Layout] = []
         for spacing in spacings:
-            left_out = self._reach(spacing) if not layout.mirrors else 2 * round(layout.left_out / spacing / 2)
+            beside = round(layout.left_out / spacing / 2)
+            left_out = 2 * beside if layout.mirrors else self._reach(spacing)
             copies = max(round(layout.copies / spacing), 1)
             cut = Cut(spacing, copies, left_out, layout.mirrors)
-            if cut.period(self.bins) >= 2 * left_out + 2 and whole:
+            if cut.period(self.bins) >= 2 * left_out + 2:
                 found.append(cut)
         return found
 
@@ -202,7 +199,7 @@ class Majorants:
         return whole_line(self.line) if layout == 1 else thinned_line(self.line, layout)
 
     def _around(self, layout: Cut) -> int | None:
-        """The lags of a certificate for any number of bins; None for a ring that is not too long."""
+        """The lags of a certificate for any number of bins; None for a ring that is short."""
         settings = self._settings
         if self.bins // layout.spacing <= settings.longest_ring or layout.copies == 1:
             return None

@@ -117,8 +117,14 @@ class LawCache:
         """The bound on the finest lattice that takes at most so many operations."""
         tail = query.tail
         fineness = self.affordable(candidate, direction, tail=tail, most=most)
-        reading = self.reading(candidate, direction, side=Side.UPPER, fineness=fineness, tail=tail)
+        reading = self.upper_reading(candidate, direction, fineness=fineness, tail=tail)
         return Found(query.read(reading), direction, candidate, fineness)
+
+    def upper_reading(
+        self, candidate: GramCandidate, direction: Direction, *, fineness: float, tail: float
+    ) -> LawReading:
+        """The law of all copies at a fineness, as an upper bound."""
+        return self.reading(candidate, direction, side=Side.UPPER, fineness=fineness, tail=tail)
 
     def _task(
         self,

@@ -124,7 +124,10 @@ def best_majorant(
     rho, amplitudes = _best_length(target, tilt, settings, Programme.above, 1.0)
     if amplitudes is None:
         amplitudes = independent_above(target)
-    return None if amplitudes is None else ChainFit(*amplitudes.tolist(), rho)
+    if amplitudes is None:
+        return None
+    common, chain, own = amplitudes.tolist()
+    return ChainFit(common, chain, own, rho)
 
 
 def best_minorant(

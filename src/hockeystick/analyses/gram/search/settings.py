@@ -77,7 +77,7 @@ class GramSettings:
     # bins: more of them, and at most so many.
     more_lags: int = 64
     most_lags: int = 2_048
-    # Exact candidates have at most so many bands: their cost is a power of the bands; and at most so
+    # Exact candidates have at most so many bands, of which their cost is a power, and at most so
     # many bins, in one piece.
     most_bands: int = 4
     longest_exact: int = 500

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from hockeystick._numerics.law import Side
 from hockeystick.analyses.gram.law.reading import LawReading
 from hockeystick.analyses.gram.search.candidates import GramCandidate, Layout, Majorants
 from hockeystick.analyses.gram.search.evaluation import Found, GramQuery, LawCache
@@ -83,9 +82,7 @@ class UpperSearch:
     def reading(self, query: GramQuery, direction: Direction) -> LawReading:
         """The law behind the smallest bound, as a bound at every epsilon."""
         _, _, candidate, fineness = self.best(query, direction)
-        return self.laws.reading(
-            candidate, direction, side=Side.UPPER, fineness=fineness, tail=query.tail
-        )
+        return self.laws.upper_reading(candidate, direction, fineness=fineness, tail=query.tail)
 
     def _first(self, query: GramQuery, direction: Direction) -> list[Found]:
         """Coarse bounds: tilts, cuts and how many of them, then every second bin and so on."""
