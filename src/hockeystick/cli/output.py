@@ -107,13 +107,13 @@ def print_answers(answers: Answers) -> None:
             text = ", ".join(_parameter(name, value) for name, value in found if value is not False)
             console.print(f"{row.method}: {text}", style="dim")
     guarantee = result.guarantee
+    if guarantee.left_out:
+        reasons = "; ".join(f"{name} ({why})" for name, why in guarantee.left_out.items())
+        console.print(f"auto left out: {reasons}", style="dim")
     console.print(
         f"adjacency: {guarantee.adjacency}; unit: {guarantee.unit}; "
         f"direction: {answers.question['direction']}"
     )
-    if guarantee.left_out:
-        reasons = "; ".join(f"{name} ({why})" for name, why in guarantee.left_out.items())
-        console.print(f"auto left out: {reasons}", style="dim")
     if answers.baselines:
         console.print("\nfor comparison, not guarantees of this run:", style="bold")
         console.print(_baselines(answers), soft_wrap=False)
