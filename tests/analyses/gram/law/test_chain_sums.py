@@ -20,10 +20,11 @@ DIRECTIONS = [True, False]
 EPSILONS = [-0.5, 0.0, 0.1, 0.5, 1.0, 2.0]
 
 
-def mixture(*, common=0.0, chain=1.0, own=0.0, rho=0.5, bins=3, amplitudes=None, beside=None):
+def mixture(*, amplitudes=None, bins=3, **others):
     """A mixture with equal amplitudes unless others are given."""
     amplitudes = np.ones(bins) if amplitudes is None else np.array(amplitudes, dtype=float)
-    return ChainMixture(common, chain, own, rho, amplitudes, beside)
+    usual = {"common": 0.0, "chain": 1.0, "own": 0.0, "rho": 0.5}
+    return ChainMixture(**{**usual, **others}, amplitudes=amplitudes)
 
 
 def bounds(pair, epsilons, **options):
@@ -53,6 +54,8 @@ TWO_BINS = {
     "rising": mixture(amplitudes=[0.1, 1.0], chain=2.0, rho=0.9),
     "rising, mirrors": mixture(amplitudes=[0.2, 0.9], chain=1.5, own=0.1, beside=1, rho=0.6),
     "common": mixture(bins=2, common=0.3, chain=0.4),
+    "ring": mixture(bins=2, ring=True, rho=0.3),
+    "rising ring": mixture(amplitudes=[0.2, 0.9], chain=1.5, own=0.1, ring=True, rho=0.6),
     "mirrors": mixture(bins=2, beside=0, rho=0.3),
     "everything": mixture(amplitudes=[0.9, 0.6], common=0.1, own=0.2, beside=0, rho=0.4),
     "small": mixture(bins=2, chain=1e-3, own=1e-3),
@@ -110,6 +113,9 @@ EDGES = [
     pytest.param(mixture(chain=0.0, own=0.2), 1.0, id="no chain"),
     pytest.param(mixture(chain=0.0, own=0.2, beside=0), 1.0, id="no chain, mirrors"),
     pytest.param(mixture(bins=1, beside=0), 1.0, id="one between mirrors"),
+    pytest.param(mixture(common=0.1, own=0.2, rho=0.9, ring=True), 20.0, id="very coarse ring"),
+    pytest.param(mixture(chain=0.0, own=0.2, ring=True), 1.0, id="no ring"),
+    pytest.param(mixture(bins=1, ring=True), 1.0, id="ring of one"),
     pytest.param(mixture(own=0.2, rho=1 - 1e-6), 1.0, id="hardly moves"),
     pytest.param(mixture(own=0.2, rho=0.9, bins=3), 5.0, id="coarse"),
 ]
@@ -154,7 +160,7 @@ def random_mixture(rng):
         own=float(rng.choice([0.0, 10 ** rng.uniform(-2.0, 0.3)])),
         rho=float(rng.uniform(0.01, 0.99)),
         amplitudes=rng.choice([0, 1]) * (1 - fading) + fading,
-        beside=None if rng.random() < 0.5 else int(rng.integers(3)),
+        **({}, {"ring": True}, {"beside": int(rng.integers(3))})[int(rng.integers(3))],
     )
 
 
@@ -189,7 +195,7 @@ def test_random_mixtures_of_three_agree_with_quadrature(remove):
             own=0.1 + pair.own,
             rho=0.9 * pair.rho,
             amplitudes=[1.0, 0.8, 0.5] if index % 3 else [1.0, 1.0, 1.0],
-            beside=0 if index % 2 == 0 else None,
+            **({"beside": 0}, {}, {"ring": True})[index % 3],
         )
         epsilons = rng.uniform([-1.0, 0.0, 0.5], [0.0, 0.5, 2.0])
         expected = [exact(pair.gram(), e, remove=remove) for e in epsilons]
@@ -199,11 +205,11 @@ def test_random_mixtures_of_three_agree_with_quadrature(remove):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("remove", DIRECTIONS)
-@pytest.mark.parametrize("beside", [None, 0])
+@pytest.mark.parametrize("shape", [{}, {"beside": 0}, {"ring": True}])
 @pytest.mark.parametrize("tail", [0.3, 1e-2, 1e-4])
-def test_short_lattices_are_charged(tail, beside, remove):
+def test_short_lattices_are_charged(tail, shape, remove):
     """However much lies beyond the ends, the bounds stay on their sides; the charge is needed."""
-    pair = mixture(chain=0.8, own=0.3, amplitudes=[1.0, 0.9, 0.7], beside=beside)
+    pair = mixture(chain=0.8, own=0.3, amplitudes=[1.0, 0.9, 0.7], **shape)
     epsilons = [-0.5, 0.0, 0.5, 1.5, 3.0]
     expected = [exact(pair.gram(), e, remove=remove) for e in epsilons]
     values = bounds(pair, epsilons, remove=remove, tail=tail)

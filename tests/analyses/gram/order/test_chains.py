@@ -11,6 +11,7 @@ from hockeystick.analyses.gram.order.chains import (
     line,
     mirrored,
     mirrored_kernel,
+    pinned_ring,
     ring_kernel,
 )
 
@@ -52,6 +53,19 @@ def test_line_has_geometric_correlations(rho, bins):
     """The covariance of the recursion is rho^|i-j|."""
     expected = rho ** distances(bins).astype(float)
     np.testing.assert_allclose(recursion_covariance(line(rho, bins)), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("rho", RHOS)
+@pytest.mark.parametrize("bins", [2, 3, 7, 60])
+def test_pinned_ring_with_its_start_is_the_periodic_chain(rho, bins):
+    """B plus start times a unit normal X_1 has the correlations of a ring, and pulls below 1."""
+    chain = pinned_ring(rho, bins)
+    covariance = recursion_covariance(chain) + np.outer(chain.start, chain.start)
+    kernel = ring_kernel(rho, bins)
+    expected = (kernel / kernel[0])[distances(bins)]
+    np.testing.assert_allclose(covariance, expected, rtol=1e-11, atol=1e-15)
+    assert chain.variance[0] == 0.0
+    assert 0.0 <= chain.pull.min() <= chain.pull.max() <= 1.0
 
 
 @pytest.mark.parametrize("rho", [0.1, 0.597, 0.95])
@@ -104,12 +118,14 @@ def test_the_chain_between_mirrors_is_a_recursion(rho, bins, beside):
     assert 0.0 <= chain.pull.min(initial=0.0) <= chain.pull.max(initial=0.0) <= 1.0
 
 
-@pytest.mark.parametrize("beside", [None, 0, 3])
-def test_the_gram_matrix_is_that_of_the_recursion(beside):
+@pytest.mark.parametrize(("beside", "ring"), [(None, False), (0, False), (3, False), (None, True)])
+def test_the_gram_matrix_is_that_of_the_recursion(beside, ring):
     """Common part, amplitudes and independent parts around the chain."""
     amplitudes = np.linspace(1.0, 0.5, 6)
-    pair = ChainMixture(0.2, 1.3, 0.4, 0.7, amplitudes, beside)
-    inner = 1.3 * recursion_covariance(pair.chain_of_states()) + 0.4 * np.eye(6)
+    pair = ChainMixture(0.2, 1.3, 0.4, 0.7, amplitudes, beside, ring)
+    chain = pair.chain_of_states()
+    states = recursion_covariance(chain) + np.outer(chain.start, chain.start)
+    inner = 1.3 * states + 0.4 * np.eye(6)
     expected = 0.2 + np.outer(amplitudes, amplitudes) * inner
     np.testing.assert_allclose(pair.gram(), expected, rtol=1e-12)
     assert pair.signal == pytest.approx(np.diagonal(inner).max(), rel=1e-12)

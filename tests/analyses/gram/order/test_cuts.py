@@ -12,6 +12,8 @@ from references.gram_certificate import least_form, matrix_of, random_columns
 
 CUTS = [
     Cut(),
+    Cut(closed=True),
+    Cut(spacing=2, closed=True),
     Cut(left_out=2),
     Cut(copies=2),
     Cut(copies=3, left_out=2),

@@ -1,4 +1,4 @@
-"""States of a chain on lattices: transitions, independent parts.
+"""States of a chain on lattices: transitions, the first state of a ring, independent parts.
 
 Every rounding is sound from every earlier state: single steps are enough (docs/gram.md, "The
 recursion"). Upper bounds are charged for what leaves a lattice, lower bounds drop it.
@@ -31,6 +31,7 @@ __all__ = [
     "lattices",
     "own_count",
     "own_parts",
+    "starts",
     "state_count",
     "steps_into",
     "transition",
@@ -160,6 +161,27 @@ def transition(
         weights[:, 0] += below
         return weights, excess_growth(mean, variance, float(nodes[-1]))
     return weights, below
+
+
+def starts(task: Task[ChainMixture], chain: Chain) -> tuple[FloatArray, FloatArray, float]:
+    """Values and weights of the first state of a ring, and what they have to charge.
+
+    On a line there is one, 0.
+    """
+    mixture = task.mixture
+    if not mixture.closes:
+        return np.zeros(1), np.ones(1), 0.0
+    share = float(np.mean(chain.start**2))
+    nodes = part_nodes(task, mixture.chain, task.lattices.start_step / math.sqrt(share))
+    exponent = task.exponent(0)
+    if not task.upper:
+        return *merged(mixture.chain, nodes, exponent=exponent), 0.0
+    weights, charge = transition(task, np.zeros(1), mixture.chain, nodes, exponent)
+    if task.remove:
+        # At most e^top for each; logs, because the factor alone may overflow.
+        with np.errstate(divide="ignore", over="ignore"):
+            charge = np.exp(np.log(charge) + nodes[-1])
+    return nodes, weights[0], float(charge[0])
 
 
 class Parts(NamedTuple):

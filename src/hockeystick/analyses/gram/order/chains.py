@@ -1,4 +1,4 @@
-"""Gram matrices of Gaussian Markov chains: on a line, and between mirrors.
+"""Gram matrices of Gaussian Markov chains: on a line, on a ring, and between mirrors.
 
 The kernel of a chain is the inverse of kappa I + L, L the Laplacian of the graph of neighbouring
 bins and kappa = (1 - rho)^2 / rho, times (1 - rho^2) / rho: rho^|i-j| on an endless line,
@@ -18,7 +18,15 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray
 
-__all__ = ["Chain", "ChainMixture", "line", "mirrored", "mirrored_kernel", "ring_kernel"]
+__all__ = [
+    "Chain",
+    "ChainMixture",
+    "line",
+    "mirrored",
+    "mirrored_kernel",
+    "pinned_ring",
+    "ring_kernel",
+]
 
 # A chain that is closer to standing still has transitions without variance in floating point:
 # 1 - rho^2 keeps ten digits.
@@ -29,17 +37,22 @@ FAR_FROM_MIRRORS = 1e-5
 
 
 class Chain(NamedTuple):
-    """X_1 ~ N(0, variance_1), X_(i+1) = pull_i X_i + N(0, fresh_i); pulls are from 0 to 1."""
+    """B_1 ~ N(0, variance_1), B_(i+1) = pull_i B_i + N(0, fresh_i); pulls are from 0 to 1.
+
+    `start[i]` is the factor with which the first state of a ring enters at i: 0 on a line. A state
+    with its start has the variance variance_i + start_i^2.
+    """
 
     variance: FloatArray
     pull: FloatArray
     fresh: FloatArray
+    start: FloatArray
 
 
 def line(rho: float, bins: int) -> Chain:
     """The chain with correlation rho^d at distance d."""
     ones = np.ones(bins)
-    return Chain(ones, rho * ones[1:], (1 - rho * rho) * ones[1:])
+    return Chain(ones, rho * ones[1:], (1 - rho * rho) * ones[1:], 0 * ones)
 
 
 def ring_kernel(rho: float, bins: int) -> FloatArray:
@@ -52,6 +65,22 @@ def ring_kernel(rho: float, bins: int) -> FloatArray:
     d = np.arange(bins, dtype=np.float64)
     result: FloatArray = (np.power(rho, d) + np.power(rho, bins - d)) / (1 - rho**bins)
     return result
+
+
+def pinned_ring(rho: float, bins: int) -> Chain:
+    """The periodic chain X less its regression on X_1: X_i = start_i X_1 + B_i, with B_1 = 0.
+
+    Given X_1 the ring is cut open: B is a Markov chain that comes back towards 0 at the end.
+    """
+    kernel = ring_kernel(rho, bins)
+    r = kernel / kernel[0]
+    variance = (1 - r) * (1 + r)
+    neighbours = r[1] - r[:-1] * r[1:]
+    pull = np.zeros(bins - 1)
+    np.divide(neighbours, variance[:-1], out=pull, where=variance[:-1] > 0)
+    pull = np.clip(pull, 0.0, 1.0)
+    fresh = np.maximum(variance[1:] - pull * pull * variance[:-1], 0.0)
+    return Chain(variance, pull, fresh, r)
 
 
 def mirrored_kernel(rho: float, bins: int) -> FloatArray:
@@ -79,7 +108,7 @@ def mirrored(rho: float, bins: int, beside: int = 0) -> Chain:
     variance = (near * far / (1 - rho ** (2 * whole)))[kept]
     pull = np.clip(rho * far[kept][1:] / far[kept][:-1], 0.0, 1.0)
     fresh = np.maximum(variance[1:] - pull * pull * variance[:-1], 0.0)
-    return Chain(variance, pull, fresh)
+    return Chain(variance, pull, fresh, np.zeros(bins))
 
 
 def _sides(rho: float, bins: int) -> tuple[FloatArray, FloatArray]:
@@ -98,7 +127,8 @@ class ChainMixture:
     """Gram matrix `common` + A_i A_j (`chain` k_ij + `own` [i = j]), already over sigma^2.
 
     k_ij is rho^|i-j|; with `beside`, the kernel between two mirrors that lie so many bins beyond
-    the first and the last one. The amplitudes A are between 0 and 1.
+    the first and the last one; on a `ring`, `ring_kernel` over its first entry. The amplitudes A
+    are between 0 and 1.
     """
 
     common: float
@@ -107,6 +137,7 @@ class ChainMixture:
     rho: float
     amplitudes: FloatArray
     beside: int | None = None
+    ring: bool = False
 
     def __post_init__(self) -> None:
         inside = bool(np.all((self.amplitudes >= 0) & (self.amplitudes <= 1)))
@@ -119,14 +150,9 @@ class ChainMixture:
         return self.amplitudes.size
 
     @property
-    def ring(self) -> bool:
-        """Whether the last term may depend on the first state: never."""
-        return False
-
-    @property
     def closes(self) -> bool:
-        """Whether the last term depends on the first state: never."""
-        return False
+        """Whether the last term depends on the first state."""
+        return self.ring and self.bins > 1 and self.chain > 0
 
     @property
     def signal(self) -> float:
@@ -136,7 +162,9 @@ class ChainMixture:
     @property
     def shift(self) -> float:
         """By how many standard deviations a state may move if the example is present."""
-        highest = float(self.chain_of_states().variance[[0, -1]].max()) if self.chain > 0 else 0.0
+        if self.beside is None:
+            return math.sqrt(self.chain)
+        highest = float(self.chain_of_states().variance[[0, -1]].max())
         return math.sqrt(self.chain * highest)
 
     @property
@@ -158,9 +186,9 @@ class ChainMixture:
         return result
 
     def chain_of_states(self) -> Chain:
-        """The chain as a recursion, for a variance of 1."""
+        """The chain as a recursion, for a variance of 1; a ring is cut open at its first state."""
         if self.beside is None:
-            return line(self.rho, self.bins)
+            return (pinned_ring if self.closes else line)(self.rho, self.bins)
         return mirrored(self.rho, self.bins, self.beside)
 
     def gram(self) -> FloatArray:
@@ -170,6 +198,9 @@ class ChainMixture:
         if self.beside is not None:
             kept = slice(self.beside, self.beside + self.bins)
             inner = self.chain * mirrored_kernel(self.rho, self.bins + 2 * self.beside)[kept, kept]
+        elif self.closes:
+            kernel = ring_kernel(self.rho, self.bins)
+            inner = self.chain * (kernel / kernel[0])[np.abs(i[:, None] - i)]
         inner = inner + self.own * np.eye(self.bins)
         result: FloatArray = self.common + np.outer(self.amplitudes, self.amplitudes) * inner
         return result

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick.analyses.gram.order.chains import ChainMixture
+from hockeystick.analyses.gram.order.chains import ChainMixture, ring_kernel
 from hockeystick.analyses.gram.order.domination import ChainFit
 from hockeystick.analyses.gram.order.lag_bounds import LagBounds
 
@@ -28,12 +28,13 @@ __all__ = ["Cut", "CutTarget", "cut_ring", "thinned_line", "whole_line"]
 
 
 class Cut(NamedTuple):
-    """How a ring falls into groups of bins."""
+    """How a ring falls into groups of bins; `closed`, it does not, and the chain is periodic."""
 
     spacing: int = 1
     copies: int = 1
     left_out: int = 0
     mirrors: bool = True
+    closed: bool = False
 
     def period(self, bins: int) -> int:
         """Bins of a group, with those that are left out beside it."""
@@ -47,14 +48,18 @@ class CutTarget(NamedTuple):
     common: float
     bins: int
     beside: int | None
+    closed: bool = False
 
     def mixture(self, fit: ChainFit) -> ChainMixture:
         """One group under a fit that dominates the bounds: equal groups, averaged, dominate."""
         common, chain, own, rho = fit
+        if self.closed:
+            chain *= float(ring_kernel(rho, self.bins)[0])
         amplitudes = np.ones(self.bins)
         if not (self.bounds.ring or self.bounds.endless):
             amplitudes = self.bounds.amplitudes
-        return ChainMixture(self.common + common, chain, own, rho, amplitudes, self.beside)
+        common += self.common
+        return ChainMixture(common, chain, own, rho, amplitudes, self.beside, self.closed)
 
 
 def whole_line(line: LagBounds) -> CutTarget:
@@ -86,6 +91,9 @@ def cut_ring(ring: LagBounds, cut: Cut, most_lags: int | None = None) -> CutTarg
     half = falling(ring.values[: ring.bins // 2 + 1])
     d = np.arange(around)
     values = half[np.minimum(cut.spacing * np.minimum(d, around - d), half.size - 1)]
+    if cut.closed:
+        whole = LagBounds(values, np.ones(around), True)
+        return CutTarget(whole, 0.0, around, None, closed=True)
     if cut.mirrors:
         bounds, common = LagBounds(values, np.ones(around), True), 0.0
         if most_lags is not None:

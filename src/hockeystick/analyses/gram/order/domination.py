@@ -96,7 +96,7 @@ class LagFamily:
         For an endless target the polynomial row_0 + 2 sum_d row_d cos(d t), of degree n, and at
         last a bound on it everywhere. From Bernstein's and Szego's inequality, |f - c| is at most
         1 / cos(pi n / points) times its largest value at equidistant points, for every c
-        [EhlichZeller64]; what the kernel has beyond the degree is a part of N.
+        (docs/gram.md, "Segments"); what the kernel has beyond the degree is a part of N.
         """
         if not self._endless:
             whole = np.concatenate((row, row[1 : self.period - row.size + 1][::-1]))

@@ -123,12 +123,13 @@ class Majorants:
         found: list[Layout] = [] if self.line is None else [1]
         if self.line is None or self.bins > self._settings.usual_group:
             found.append(Cut(copies=math.ceil(self.bins / self._settings.usual_group)))
+        if self.line is None and self.bins <= self._settings.longest_closed:
+            found.append(Cut(closed=True))
         return found
 
     def other_copies(self, layout: Layout) -> list[Layout]:
         """Half and twice as many groups; a line may fall into two, as part of a ring."""
-        if not isinstance(layout, Cut):
-            layout = Cut(layout)
+        layout = layout._replace(closed=False) if isinstance(layout, Cut) else Cut(layout)
         counts = {max(layout.copies // 2, 1), 2 * layout.copies} - {layout.copies}
         shortest = 2 * layout.left_out + self._settings.fewest_bins
         found = [layout._replace(copies=copies) for copies in sorted(counts)]
@@ -139,7 +140,7 @@ class Majorants:
         fit = self._fit(layout, tilt)
         if fit is None or not isinstance(layout, Cut):
             return []
-        settings = self._settings
+        layout, settings = layout._replace(closed=False), self._settings
         suits = (math.log(settings.growth_at_mirrors) / math.log(max(fit.rho, 1e-9)) - 1) / 2
         counts = {max(round(factor * suits), 1) for factor in settings.left_out}
         most = int(settings.most_left_out * layout.period(self.bins))
@@ -162,7 +163,7 @@ class Majorants:
             beside = round(layout.left_out / spacing / 2)
             left_out = 2 * beside if layout.mirrors else self._reach(spacing)
             copies = max(round(layout.copies / spacing), 1)
-            cut = Cut(spacing, copies, left_out, layout.mirrors)
+            cut = Cut(spacing, copies, left_out, layout.mirrors, layout.closed)
             if cut.period(self.bins) >= 2 * left_out + 2:
                 found.append(cut)
         return found
@@ -239,5 +240,7 @@ def _name(layout: Layout) -> str:
     if isinstance(layout, int):
         return "line" if layout == 1 else f"line, every {layout} bins"
     between = "mirrors" if layout.mirrors else "gaps"
+    if layout.closed:
+        return "ring" if layout.spacing == 1 else f"ring, every {layout.spacing} bins"
     every = "" if layout.spacing == 1 else f", every {layout.spacing} bins"
     return f"{layout.copies} between {between}{every}, {layout.left_out} left out"

@@ -61,6 +61,9 @@ class GramSettings:
     fewest_bins: int = 16
     # Groups of bins have at most so many in the beginning.
     usual_group: int = 128
+    # Rings of up to so many bins may also stay closed, at the price of many runs: a cut of few bins
+    # loses up to a tenth of epsilon.
+    longest_closed: int = 64
     # Up to this size majorants are certified on the ring itself.
     longest_ring: int = 4_096
     # Lines up to this size may also be computed in one piece, with amplitudes.
