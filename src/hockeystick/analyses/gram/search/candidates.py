@@ -222,17 +222,18 @@ class Majorants:
         if self._kernel is None or self.bins > self._settings.longest_exact:
             return []
         pair = two_bands(self._kernel)
-        if pair is not None:
-            return [banded("two bands", pair[0])]
+        known = [] if pair is None else [banded("two bands", pair[0])]
+        if self.line is not None and known:
+            return known
         kernel = self._kernel
         if self.line is None:
             gap = self._reach(1)
             if gap > self._settings.most_left_out * self.bins:
-                return []
+                return known
             cut = Cut(left_out=gap, mirrors=False)
             kernel = cut_ring(self.ring, cut, 0).bounds.by_distance
         found = few_bands_above(kernel, self._settings.most_bands)
-        return [] if found is None else [banded(f"{found.bands} bands", found)]
+        return known if found is None else [*known, banded(f"{found.bands} bands", found)]
 
 
 def _name(layout: Layout) -> str:

@@ -30,6 +30,8 @@ class GramSettings:
     medium_work: float = 0.2
     finest_work: float = 1.5
     finalists: int = 3
+    # The matrix itself, if it has few bands, gets more: it closes the interval.
+    exact_work: float = 4.0
     # Lower bounds are computed once, for one direction, and get this part.
     lower_work: float = 0.5
     # A whole profile takes as long as several numbers: blocks of random allocation get less.
@@ -61,8 +63,8 @@ class GramSettings:
     fewest_bins: int = 16
     # Groups of bins have at most so many in the beginning.
     usual_group: int = 128
-    # Rings of up to so many bins may also stay closed, at the price of many runs: a cut of few bins
-    # loses up to a tenth of epsilon.
+    # Rings of up to so many bins may also stay closed, which takes many runs: a cut of few bins loses
+    # up to a tenth of epsilon.
     longest_closed: int = 64
     # Up to this size majorants are certified on the ring itself.
     longest_ring: int = 4_096

@@ -75,7 +75,7 @@ class UpperSearch:
             settings = self._settings
             rate = settings.epsilon_rate if query.delta is not None else settings.delta_rate
         value, direction, candidate, fineness = found
-        most = self._settings.finest_work * self._budget
+        most = self._most(candidate, self._settings.finest_work)
         finest = self.laws.affordable(candidate, direction, tail=query.tail, most=most)
         return value * math.exp(rate * min(finest**2 - fineness**2, 0.0))
 
@@ -112,9 +112,10 @@ class UpperSearch:
 
     def _exact(self, query: GramQuery, direction: Direction) -> list[GramCandidate]:
         """Those exact candidates for which a coarse evaluation is affordable."""
-        most, coarsest = self._settings.coarse_work * self._budget, self._settings.coarsest
+        coarsest = self._settings.coarsest
 
         def fineness(one: GramCandidate) -> float:
+            most = self._most(one, self._settings.coarse_work)
             return self.laws.affordable(one, direction, tail=query.tail, most=most)
 
         return [one for one in self._majorants.exact if fineness(one) < coarsest]
@@ -131,7 +132,12 @@ class UpperSearch:
     def _at(
         self, query: GramQuery, direction: Direction, candidate: GramCandidate, work: float
     ) -> Found:
-        return self.laws.upper(query, candidate, direction, work * self._budget)
+        return self.laws.upper(query, candidate, direction, self._most(candidate, work))
+
+    def _most(self, candidate: GramCandidate, work: float) -> float:
+        """In operations: more for the matrix itself, of which nothing but the lattice is lost."""
+        exact = candidate in self._majorants.exact
+        return work * self._budget * (self._settings.exact_work if exact else 1.0)
 
 
 def _rate(coarse: Found, fine: Found) -> float | None:
