@@ -25,10 +25,10 @@ demo: $(VENV)/.installed-plot
 	$(BIN)/python -m hockeystick.report.demo
 
 test: $(VENV)/.installed-test browser
-	$(BIN)/python -m pytest -n 2 --durations=10 -m "not long"
+	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=10 -m "not long"
 
 test-long: $(VENV)/.installed-test browser
-	HOCKEYSTICK_EXAMPLES=5 $(BIN)/python -m pytest -n 2 --durations=10 -m long
+	HOCKEYSTICK_EXAMPLES=5 $(BIN)/python -m pytest -n 2 --dist loadfile --durations=10 -m long
 
 # Chromium for the tests of the report, where it can be had; without it they skip and say so.
 browser:
@@ -44,7 +44,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
 check: lint
-	$(BIN)/python -m pytest -n 2 -m "not slow and not long"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not long"
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/run.py $(CASES)

@@ -21,7 +21,7 @@ from hockeystick.filters.levy.search.settings import DEFAULT
 # Blocks of 50 steps at a small rate, and single steps at a larger one.
 RUNS = {
     "0.01, 1 to 1.4, 50": ExpectedRun(
-        tuple(hs.fdp.EqualSteps(0.01, noise, 50) for noise in (1.0, 1.2, 1.4)), 2.0, 1e-5
+        tuple(hs.fdp.EqualSteps(0.01, noise, 50) for noise in (1.0, 1.2, 1.4)), 2.0, 1e-5, 50
     ),
     "0.1, 1.5, 1": ExpectedRun((hs.fdp.EqualSteps(0.1, 1.5, 1),), 8.0, 1e-5),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -25,6 +26,15 @@ if hasattr(providers, "_get_local_constants"):
     providers._get_local_constants = providers.Constants
 
 
+# Objects of collected tests stay; looking through them for garbage is an eighth of collecting them.
+gc.set_threshold(100_000, 50, 100)
+
+
+def pytest_collection_finish() -> None:
+    """What was collected is never garbage."""
+    gc.freeze()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Property tests with more examples than usual belong to the long run."""
     for item in items:
@@ -37,6 +47,30 @@ def _state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keys of checkpoints are made in a folder of the test run, not in the user's."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _commands_made_once() -> Iterator[None]:
+    """Typer reads all signatures again in every call, which takes longer than most commands.
+
+    Commands, schemes and strategies that are registered later make them anew.
+    """
+    import typer
+
+    made, make = {}, typer.main.get_command
+
+    def get_command(app: typer.Typer) -> object:
+        from hockeystick.schemes import SCHEMES
+        from hockeystick.strategies import FACTORIZATIONS
+
+        known = id(app), len(app.registered_commands), *SCHEMES, *FACTORIZATIONS
+        if known not in made:
+            made[known] = make(app)
+        return made[known]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.main.get_command", get_command)
         yield
 
 

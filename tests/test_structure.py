@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,6 @@ import hockeystick as hs
 
 PACKAGE = Path(hs.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
-TREES = {path: ast.parse(path.read_text()) for path in FILES}
 MOST_LINES, MOST_LINES_OF_A_FUNCTION = 300, 60
 # Words of our own that readers of the papers do not know; docs/notation.md has the field's.
 PRIVATE_WORDS = re.compile(
@@ -21,6 +21,12 @@ PRIVATE_WORDS = re.compile(
     r"|pric(?:e[sd]?|ing)|coins?)\b",
     re.IGNORECASE,
 )
+
+
+@cache
+def trees():
+    """The syntax of each file."""
+    return {path: ast.parse(path.read_text()) for path in FILES}
 
 
 def name_of(path):
@@ -37,7 +43,7 @@ def test_files_are_short():
 def test_functions_are_short():
     """Of code: the docstring does not count."""
     long = {}
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 first = node.body[1] if ast.get_docstring(node) and node.body[1:] else node.body[0]
@@ -50,7 +56,7 @@ def test_functions_are_short():
 def test_class_names_occur_once():
     """A name stands for one thing; private helpers of a module are its own matter."""
     places = defaultdict(list)
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(name_of(path))

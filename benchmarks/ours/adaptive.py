@@ -38,7 +38,8 @@ def levy(c):
     budget = hs.filters.Levy(
         epsilon=c["epsilon"],
         delta=delta,
-        expected=[(rate, noise, c["block"]) for rate, noise, _ in schedule],
+        expected=schedule,
+        block=c["block"],
     )
     building = time.perf_counter() - start
     for rate, noise, steps in schedule:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,17 +27,36 @@ def check_target(name: str, path: Path) -> Path:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
     """A binary file to write, which takes the place of `path` when the block ends without error.
 
     It is written beside `path` under a temporary name, so that the move is one atomic step; after
-    an error, Ctrl-C included, the temporary file is removed and `path` is as it was.
+    an error, Ctrl-C included, the temporary file is removed and `path` is as it was. With `private`
+    only the owner can read it, and it is on the disk when the block has ended.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
-        with temporary.open("xb") as file:
+        if private:
+            temporary.touch(mode=0o600, exist_ok=False)
+        with temporary.open("wb" if private else "xb") as file:
             yield file
+            if private:
+                file.flush()
+                os.fsync(file.fileno())
         temporary.replace(path)
+        if private:
+            _sync_folder(path.parent)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _sync_folder(folder: Path) -> None:
+    """The new name is on the disk as well, where folders can be opened."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -55,6 +55,10 @@ _CLIP = (
     "on it only through noise_multiplier, noise over clip norm"
 )
 _LEARNING = "the learning rate belongs to the optimizer; epsilon does not depend on it"
+_OPTIMIZER = (
+    "epsilon does not depend on the optimizer; compare takes optimizer='sgd' or 'adam' "
+    "(--optimizer adam), and make_private the optimizer itself"
+)
 _SAMPLING = (
     "how batches are drawn is the sampling of the plan, such as Poisson(rate=0.01), "
     "BallsInBins(bins=100) or FullBatch()"
@@ -135,6 +139,7 @@ FOREIGN: dict[str, Foreign] = {
         "physical_batch_size",
         _PHYSICAL,
     ),
+    **_named("optimizer optimiser optim", "optimizer", _OPTIMIZER),
     **_named("alphas orders rdp_orders renyi_orders", "orders", _ORDERS),
     **_named("accountant accountant_type mechanism_type", "method", _METHOD),
     **_named(

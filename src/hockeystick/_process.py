@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NoReturn, Self
 
 from hockeystick.errors import HockeystickError, PlanMismatch, shown
 
-__all__ = ["OwnProcess", "SetOnce", "SingleUse", "Uncopied"]
+__all__ = ["OwnProcess", "SetOnce", "SingleUse", "Uncopied", "refuse_setting"]
 
 # 128 random bits: two processes never have the same.
 TOKEN_BYTES = 16
@@ -81,6 +81,17 @@ class Uncopied:
         raise self.refused_as(
             f"{self.what} cannot be copied or pickled, because {self.because}: {self.instead}."
         )
+
+
+def refuse_setting(run: object, name: str, value: object) -> NoReturn:
+    """`PlanMismatch` for an assignment to something that belongs to a private run."""
+    if not hasattr(run, name):
+        raise PlanMismatch(f"A private run has no setting {name}; nothing in it can be set.")
+    raise PlanMismatch(
+        f"{name.lstrip('_')} cannot change during a run: what was accounted is "
+        f"{shown(getattr(run, name))}, got {shown(value)}; the next phase is another run.",
+        page="docs/stopping.md#two-phases",
+    )
 
 
 class SetOnce(Uncopied):

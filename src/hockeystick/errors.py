@@ -20,8 +20,21 @@ __all__ = [
 ]
 
 
+# Errors name pages by this command, which every installation has; the files only a clone has.
+COMMAND = "hockeystick docs"
+
 # Characters of a value that an error message shows: two lines of a terminal.
 LONGEST = 160
+
+
+def reference(page: str) -> str:
+    """How a page is opened, with its section: the command that prints it."""
+    return f"`{COMMAND} {page.removeprefix('docs/').replace('.md', '', 1)}`"
+
+
+def see(page: str) -> str:
+    """A sentence that names the page; nothing without one."""
+    return f" See {reference(page)}." if page else ""
 
 
 class HockeystickError(Exception):
@@ -32,20 +45,20 @@ class HockeystickError(Exception):
     message
         What is wrong and what to do instead, in sentences.
     page
-        The page of the documentation that says more; it ends the message.
+        The page of the documentation that says more; the message ends with how to open it.
 
     Examples
     --------
     >>> import hockeystick as hs
     >>> str(hs.errors.UnsupportedPlan("No method applies.", page="docs/how-to-choose.md"))
-    'No method applies. See docs/how-to-choose.md.'
+    'No method applies. See `hockeystick docs how-to-choose`.'
     """
 
     page: str = ""
 
     def __init__(self, message: str = "", *, page: str = "") -> None:
         self.page = page
-        super().__init__(f"{message} See {page}." if page else message)
+        super().__init__(f"{message}{see(page)}")
 
 
 class InvalidParameter(HockeystickError, ValueError):
@@ -107,7 +120,7 @@ class UnknownParameter(InvalidParameter, TypeError):
     >>> hs.Poisson(sample_rate=0.01)
     Traceback (most recent call last):
     hockeystick.errors.UnknownParameter: Poisson has no parameter sample_rate: it is called rate
-    here. See docs/coming-from-opacus.md.
+    here. See `hockeystick docs coming-from-opacus`.
     """
 
     def __init__(
@@ -116,9 +129,7 @@ class UnknownParameter(InvalidParameter, TypeError):
         super().__init__(name, f"left out of {caller}: {instead}", value, page=page)
         self.caller, self.instead = caller, instead
         stop = "" if instead.endswith("?") else "."
-        self.args = (
-            f"{caller} has no parameter {name}: {instead}{stop}{f' See {page}.' if page else ''}",
-        )
+        self.args = (f"{caller} has no parameter {name}: {instead}{stop}{see(page)}",)
 
     def __reduce__(self) -> tuple[Any, ...]:
         options = {"caller": self.caller, "instead": self.instead, "page": self.page}

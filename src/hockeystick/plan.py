@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -139,6 +139,8 @@ class Plan(Accountable):
         rng: RandomSource | Key = None,
         noise_memory: str = "rows",
         coordinates: Coordinates | None = None,
+        arithmetic: str = "float",
+        resolution: int | None = None,
     ) -> NoiseStream:
         """The run's noise C^-1 Z, one row per step.
 
@@ -157,6 +159,11 @@ class Plan(Accountable):
             memory, for strategies whose inverse has few bands.
         coordinates
             Ranges (start, stop) of the flattened vector that this stream holds; all by default.
+        arithmetic
+            "exact" gives integers in units of the stream's `lattice`, for plans that are their own
+            `exact()`: added to sums on the lattice they are noise that is proven to the last bit.
+        resolution
+            With exact arithmetic: the lattice is scale / 2^resolution; 24 by default.
 
         Returns
         -------
@@ -170,7 +177,36 @@ class Plan(Accountable):
             rng=rng,
             noise_memory=noise_memory,
             coordinates=coordinates,
+            arithmetic=arithmetic,
+            resolution=resolution,
         )
+
+    def exact(self) -> Plan:
+        """The plan that exact arithmetic runs: entries of C are multiples of 2^-20.
+
+        Account and calibrate this one for a run with `arithmetic="exact"`. Without correlated noise
+        it is the plan itself.
+
+        Returns
+        -------
+        Plan
+            With the strategy's `exact()`.
+
+        Raises
+        ------
+        InvalidParameter
+            If C is not banded, or only its inverse is.
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> strategy = hs.strategies.from_coefficients([1.0, 0.3], steps=5)
+        >>> plan = hs.Plan(sampling=hs.FullBatch(), steps=5, strategy=strategy)
+        >>> (plan.exact().strategy.coefficients * 2**20).tolist()
+        [1048576.0, 314573.0]
+        """
+        strategy = self.strategy.exact()
+        return self if strategy is self.strategy else replace(self, strategy=strategy)
 
     def describe(self) -> dict[str, Any]:
         """The plan as plain values, for JSON."""

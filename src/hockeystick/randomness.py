@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
 import operator
 import secrets
 from dataclasses import dataclass
@@ -13,7 +15,15 @@ import numpy.typing as npt
 
 from hockeystick.errors import InvalidParameter, MissingExtra
 
-__all__ = ["Key", "RandomSource", "generator", "generators", "is_secret"]
+__all__ = [
+    "CRYPTOGRAPHIC",
+    "Key",
+    "RandomSource",
+    "cryptographic_if_secret",
+    "generator",
+    "generators",
+    "is_secret",
+]
 
 RandomSource: TypeAlias = (
     int | str | np.random.Generator | np.random.BitGenerator | np.random.SeedSequence | None
@@ -68,6 +78,13 @@ def is_secret(rng: RandomSource) -> bool:
     return rng is None or isinstance(rng, str)
 
 
+def cryptographic_if_secret(rng: RandomSource) -> RandomSource:
+    """In the place of None: "chacha" where the extra `crypto` is installed."""
+    if rng is None and importlib.util.find_spec("randomgen") is not None:
+        return CRYPTOGRAPHIC
+    return rng
+
+
 def generators(rng: RandomSource, count: int) -> list[np.random.Generator]:
     """The generator that describes `rng`, and independent ones beside it if they can be had.
 
@@ -79,7 +96,7 @@ def generators(rng: RandomSource, count: int) -> list[np.random.Generator]:
 
 @dataclass(frozen=True, repr=False)
 class Key:
-    """256 bits from which any number of independent generators follow, each by its place.
+    """256 bits from which secrets for any purpose, and any number of generators, follow.
 
     What belongs to a place does not depend on which other places are asked for, or when. Who knows
     the key knows everything that is drawn.
@@ -89,7 +106,8 @@ class Key:
     words
         Four words of 64 bits.
     cryptographic
-        Whether generators are cryptographic: ChaCha with 20 rounds. Otherwise PCG64-DXSM.
+        Whether generators are cryptographic: ChaCha with 20 rounds. Otherwise PCG64-DXSM. Noise is
+        drawn by ChaCha in any case, with 20 rounds or with 8.
     seeded
         Whether the caller knows where it comes from.
     """
@@ -120,9 +138,19 @@ class Key:
         return cls(_four(derived.generate_state(4, np.uint64).astype(np.uint64)))
 
     @property
+    def rounds(self) -> int:
+        """Of ChaCha, for noise."""
+        return 20 if self.cryptographic else 8
+
+    @property
     def kind(self) -> str:
-        """The name of its generators."""
-        return "ChaCha" if self.cryptographic else "PCG64DXSM"
+        """What draws noise."""
+        return f"ChaCha{self.rounds}"
+
+    def secret(self, purpose: bytes) -> bytes:
+        """32 bytes for one purpose; those of other purposes say nothing about them."""
+        whole = np.array(self.words, dtype="<u8").tobytes()
+        return hashlib.blake2b(whole, digest_size=_SEED_BITS // 8, person=purpose).digest()
 
     @classmethod
     def restored(cls, words: Any, *, like: Key) -> Key:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.accounting.candidates import RunSize, candidates, plan_of, users_with
+from hockeystick.accounting.candidates import OPTIMIZERS, RunSize, candidates, plan_of, users_with
 from hockeystick.accounting.compare import _Clock
 from hockeystick.errors import InvalidParameter
 from hockeystick.schemes import Candidate
@@ -218,3 +218,18 @@ def test_the_time_left_follows_what_was_measured():
     assert clock.left(2) == "; about 100 s left"
     clock.took.append(100.0)
     assert clock.left(3) == "; about 75 s left"
+
+
+@pytest.mark.parametrize("name", [one for one, linear in OPTIMIZERS.items() if not linear])
+def test_an_optimizer_that_rescales_gradients(name):
+    """Only independent noise is tried; what SGD alone has is refused."""
+    size = {"examples": 100, "batch_size": 10, "steps": 20}
+    tried = candidates(RunSize(**size, optimizer=name))
+    assert tried
+    assert all(one.strategy is None for one in tried)
+    with pytest.raises(InvalidParameter, match="momentum must be left out"):
+        RunSize(**size, optimizer=name, momentum=0.9)
+    with pytest.raises(InvalidParameter, match="learning_rates must be left out"):
+        RunSize(**size, optimizer=name, learning_rates=np.linspace(1, 0.1, 20))
+    with pytest.raises(InvalidParameter, match="optimizer must be one of sgd, adam"):
+        RunSize(**size, optimizer="lamb")

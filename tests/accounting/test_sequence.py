@@ -16,6 +16,7 @@ BINS = hs.Plan(sampling=hs.BallsInBins(bins=2), steps=6, strategy=hs.strategies.
 DELTA = 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", ["both", "add", "remove"])
 @pytest.mark.parametrize(
     ("one", "times"),
@@ -58,6 +59,7 @@ def test_a_sequence_of_one_is_its_plan():
     assert hs.account(hs.Sequence([(PHASE, 2.0)]), noise_multiplier=0.6).epsilon(DELTA) == alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "parts",
     [

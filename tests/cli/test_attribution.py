@@ -33,6 +33,7 @@ def draw(command: Command, file: Path, *more: object, scheme: str = "user-min-se
     return command(*words, "--attribution", file, "--output", file.parent / "b.npz", *more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cls", [hs.UserMinSep, pytest.param(hs.ConjecturedUserMinSep, marks=pytest.mark.slow)]
 )

@@ -13,11 +13,18 @@ RUN = ["--examples", "400", "--batch-size", "100", "--steps", "12", "--epsilon",
 DELTA = ["--delta", "1e-5"]
 
 
-def test_json(command: Command) -> None:
-    """Sorted by error, the best first, everything that the table shows."""
-    outcome = command("compare", *RUN, *DELTA, "--json")
-    assert outcome.status == 0
+@pytest.mark.slow
+def test_json_and_html(command: Command, tmp_path: Path) -> None:
+    """Sorted by error, the best first; a page beside it, which it names, with the same numbers."""
+    path = tmp_path / "report.html"
+    outcome = command("compare", *RUN, *DELTA, "--json", "--html", path)
+    assert (outcome.status, outcome.stderr) == (0, "")
     content = json.loads(outcome.stdout)
+    assert content["html"] == str(path)
+    html = path.read_text(encoding="utf-8")
+    inside = html.split('id="data">')[1].split("</script>")[0]
+    assert json.loads(inside)["results"] == content["results"]
+    assert list(tmp_path.iterdir()) == [path]
     errors = [row["mse"] for row in content["results"]]
     assert errors == sorted(errors)
     assert content["best"] == content["results"][0]
@@ -46,20 +53,6 @@ def test_table_and_plot(command: Command, tmp_path: Path) -> None:
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.slow
-def test_html(command: Command, tmp_path: Path) -> None:
-    """A page beside the JSON, which names it; both have the same numbers."""
-    path = tmp_path / "report.html"
-    outcome = command("compare", *RUN, *DELTA, "--json", "--html", path)
-    assert (outcome.status, outcome.stderr) == (0, "")
-    content = json.loads(outcome.stdout)
-    assert content["html"] == str(path)
-    html = path.read_text(encoding="utf-8")
-    inside = html.split('id="data">')[1].split("</script>")[0]
-    assert json.loads(inside)["results"] == content["results"]
-    assert list(tmp_path.iterdir()) == [path]
-
-
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
@@ -67,6 +60,8 @@ def test_html(command: Command, tmp_path: Path) -> None:
         (["--epsilon", "nan"], "--epsilon must be"),
         (["--delta", "0"], "--delta must be in (0, 1)"),
         (["--steps", "0"], "--steps must be an integer >= 1"),
+        (["--optimizer", "lamb"], "--optimizer must be one of sgd, adam"),
+        (["--optimizer", "adam", "--momentum", "0.9"], "--momentum must be left out"),
         (["--plot", "picture.txt"], "--plot must be a file that ends in"),
         (["--html", "report.pdf"], "--html must be a file that ends in"),
     ],
@@ -151,3 +146,11 @@ def test_impossible_comparisons(command: Command, words: list[str], complaint: s
     assert outcome.status == 2
     assert complaint in outcome.stderr
     assert len(outcome.stderr.splitlines()) == 1
+
+
+def test_an_optimizer_without_a_formula(command: Command) -> None:
+    """Only independent noise is compared, and the text says why."""
+    outcome = command("compare", *RUN, *DELTA, *QUICK, "--optimizer", "adam")
+    assert outcome.status == 0
+    assert "band-mf" not in outcome.stdout
+    assert "not linear in the gradients" in " ".join(outcome.stdout.split())

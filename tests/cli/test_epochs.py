@@ -24,6 +24,7 @@ COMMANDS: dict[str, list[str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_takes_epochs(
     command: Command, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

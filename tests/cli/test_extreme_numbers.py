@@ -7,7 +7,7 @@ import pytest
 from hockeystick.cli.main import main
 from hypothesis_strategies import thinned
 
-EXTREME = ["0", "-1", "nan", "inf", "1e-320", "1e-300", "1e300", "1e50", "9" * 30]
+EXTREME = ["0", "-1", "nan", "inf", "1e-320", "1e300", "9" * 30]
 FILTERS = {"--epsilon": "2", "--delta": "1e-5", "--expected": "0.01,1,1"}
 EPSILON = {"--sampling": "poisson", "--rate": "0.01", "--steps": "3", "--noise-multiplier": "1"}
 DELTA = {"--sampling": "balls-in-bins", "--bins": "3", "--steps": "3", "--noise-multiplier": "1"}
@@ -28,7 +28,8 @@ def outcome(capsys, command, option, value):
     return status, capsys.readouterr().err.splitlines()
 
 
-@pytest.mark.parametrize("value", thinned(["1e-320", "1e-300", "1e-20", "1e-8"], normal=2))
+@pytest.mark.slow
+@pytest.mark.parametrize("value", thinned(["1e-8", "1e-320", "1e-300", "1e-20"], normal=1))
 def test_filters_at_tiny_rates(capsys, value):
     """A rate that small costs next to nothing, which is an answer."""
     assert outcome(capsys, "filters", "--expected", f"{value},1,1") == (0, [])
@@ -53,7 +54,9 @@ def test_filters_at_a_huge_epsilon(capsys, value):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("value", EXTREME)
+@pytest.mark.parametrize(
+    "value", [*EXTREME, *(pytest.param(v, marks=pytest.mark.long) for v in ("1e-300", "1e50"))]
+)
 @pytest.mark.parametrize(
     ("command", "option"),
     [

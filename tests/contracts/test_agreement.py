@@ -100,6 +100,7 @@ def test_one_direction_agrees() -> None:
     assert accounted == found.guarantee.epsilon(1e-5) <= 1.0
 
 
+@pytest.mark.slow
 def test_other_settings_agree_with_themselves() -> None:
     """With another accuracy and budget, `account` with the same ones gives the same number."""
     plan = hs.Plan(sampling=hs.BallsInBins(bins=2), steps=4, strategy=hs.strategies.bsr(4, bands=2))

@@ -58,7 +58,7 @@ def epsilon_of(scheme, method, *, noise=1.0, times=1, direction="both", delta=1e
 @pytest.mark.parametrize(("scheme", "method"), CASES)
 def test_more_noise_is_more_private(scheme, method):
     """Epsilon falls with the noise."""
-    values = [epsilon_of(scheme, method, noise=noise) for noise in (0.6, 1.0, 2.0, 5.0)]
+    values = [epsilon_of(scheme, method, noise=noise) for noise in (0.6, 1.0, 4.0)]
     assert values == sorted(values, reverse=True)
     assert values[0] > values[-1] > 0
 
@@ -66,9 +66,9 @@ def test_more_noise_is_more_private(scheme, method):
 @pytest.mark.parametrize(("scheme", "method"), CASES)
 def test_more_steps_are_less_private(scheme, method):
     """Epsilon grows with the number of steps."""
-    values = [epsilon_of(scheme, method, times=times) for times in (1, 2.5, 5)]
+    values = [epsilon_of(scheme, method, times=times) for times in (1, 2.5)]
     assert values == sorted(values)
-    stops = scheme.most_participations(40) == scheme.most_participations(200)
+    stops = scheme.most_participations(40) == scheme.most_participations(100)
     assert values[0] < values[-1] or (stops and method == "gaussian")
 
 
@@ -83,12 +83,12 @@ def test_both_directions_are_covered(scheme, method):
 
 
 @pytest.mark.parametrize(("scheme", "method"), CASES)
-@pytest.mark.parametrize("delta", thinned([1e-12, 1e-6, 1e-3], normal=1))
+@pytest.mark.parametrize("delta", thinned([1e-5, 1e-12, 1e-3], normal=1))
 def test_delta_of_epsilon(scheme, method, delta):
-    """The guarantee's delta at its own epsilon does not exceed delta by more than its accuracy."""
+    """A guarantee's delta at the epsilon of another one of the same run is at most that delta."""
     plan = hs.Plan(sampling=scheme, steps=steps_of(scheme))
     guarantee = hs.account(plan, noise_multiplier=1.0, method=method)
-    assert guarantee.delta(guarantee.epsilon(delta)) <= delta * (1 + 1e-2)
+    assert guarantee.delta(epsilon_of(scheme, method, delta=delta)) <= delta * (1 + 1e-2)
 
 
 @pytest.mark.parametrize(("scheme", "method"), CASES)
@@ -104,7 +104,14 @@ def test_description(scheme, method):
 @pytest.mark.parametrize(
     "scheme",
     [
-        pytest.param(scheme, id=name, marks=[pytest.mark.slow] if "bins" in name else [])
+        pytest.param(
+            scheme,
+            id=name,
+            marks=[
+                *[pytest.mark.slow] * ("bins" in name),
+                *[pytest.mark.long] * ("uneven" in name),
+            ],
+        )
         for name, scheme in SCHEMES.items()
     ],
 )

@@ -89,7 +89,7 @@ def test_epsilons_are_above_monte_carlo(seed):
 def test_no_method_is_below_the_exact_profile(bins, steps, noise):
     """With independent noise the truth is known: both methods lie above it, in both directions."""
     plan = plan_of(hs.strategies.identity(steps), bins)
-    for direction, delta in itertools.product(("remove", "add"), (1e-2, 1e-6)):
+    for direction, delta in (("remove", 1e-2), ("add", 1e-6)):
         exact, *others = (
             hs.account(plan, noise_multiplier=noise, method=method, direction=direction)
             for method in ("profile", "renyi", "conditional")
@@ -137,7 +137,7 @@ def test_a_larger_budget_never_hurts():
     plan = plan_of(hs.strategies.bisr(300, 8), 60)
     values = [
         hs.account(plan, noise_multiplier=6.0, method="renyi", budget=budget).epsilon(1e-5)
-        for budget in (1e3, 1e5, 1e7, 1e8)
+        for budget in (1e3, 1e5, 1e7)
     ]
     assert values == sorted(values, reverse=True)
     assert values[-1] < 0.98 * values[0]
@@ -167,7 +167,7 @@ def test_guarantees_compose(method):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("steps", "bins"), thinned([(600, 60), (2_000, 100)], normal=1))
+@pytest.mark.parametrize(("steps", "bins"), thinned([(300, 30), (600, 60), (2_000, 100)], normal=1))
 def test_conditional_is_quick_on_a_long_run(steps, bins):
     """Both directions in under a minute of CPU time."""
     levels = hs.strategies.bsr(steps, 4).summed_columns(spacing=bins) / 12.0

@@ -24,7 +24,7 @@ ENTRIES = {
 CITATION = re.compile(r"(?<![\w\]])\[(?P<cited>[A-Z][A-Za-z]+\d\d\b[^\]]*)\](?!\()", re.DOTALL)
 KEY = re.compile(r"\b[A-Z][A-Za-z]+\d\d\b")
 # Neither has an address that we could verify; the journal, its volume and the pages are given.
-WITHOUT_ADDRESS = {"Csiszar67", "Kahane86"}
+WITHOUT_ADDRESS = {"Csiszar67", "Ehrhard83", "Kahane86", "Ville39"}
 
 
 def cited(text):

@@ -13,7 +13,7 @@ import hockeystick as hs
 from documentation.pages import ROOT, anchors
 from hockeystick._foreign import FOREIGN
 from hockeystick.cli.main import main
-from hockeystick.errors import HockeystickError, InvalidParameter, UnknownParameter
+from hockeystick.errors import HockeystickError, InvalidParameter, UnknownParameter, see
 
 POISSON = hs.Poisson(rate=0.1)
 PLAN = hs.Plan(sampling=POISSON, steps=5)
@@ -135,11 +135,12 @@ def refused(call):
 
 def page_of(message):
     """The page that a sentence ends with, if it exists, anchor included."""
-    found = re.search(r"See (docs/[\w-]+\.md)(?:#([\w-]+))?\.$", message)
+    found = re.search(r"See `hockeystick docs ([\w-]+)(?:#([\w-]+))?`\.$", message)
     assert found, message
-    assert (ROOT / found[1]).is_file(), message
-    assert found[2] is None or found[2] in anchors(ROOT / found[1]), message
-    return found[1]
+    page = f"docs/{found[1]}.md"
+    assert (ROOT / page).is_file(), message
+    assert found[2] is None or found[2] in anchors(ROOT / page), message
+    return page
 
 
 @pytest.mark.parametrize("case", REFUSALS)
@@ -239,7 +240,7 @@ def test_signatures_stay():
 def test_pages_of_the_table():
     """Every name of the table leads to a page that exists."""
     for found in FOREIGN.values():
-        page_of(f"See {found.page}.")
+        page_of(see(found.page))
 
 
 OPTIONS = (

@@ -62,3 +62,16 @@ def test_wrong_questions(wrong):
     question = {"epsilon": 1.0, "delta": 1e-5, "expected": [(0.1, 1.0, 1)], **wrong}
     with pytest.raises(InvalidParameter):
         allowed_steps(**question)
+
+
+def test_steps_are_counted_one_at_a_time_in_the_given_proportions():
+    """A common factor changes nothing but the note of a filter for which longer requests pay."""
+    one, many = (
+        {row.filter: row for row in allowed_steps(epsilon=2.0, delta=1e-5, expected=[given])}
+        for given in ((0.01, 1.0, 1), (0.01, 1.0, 20))
+    )
+    assert {name: row.steps for name, row in one.items()} == {
+        name: row.steps for name, row in many.items()
+    }
+    assert not one["Levy"].note
+    assert "in requests as given" in many["Levy"].note

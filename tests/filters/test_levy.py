@@ -10,6 +10,8 @@ import hockeystick as hs
 from fdp_filter_showcase import showcase_schedule
 from hockeystick import filters
 from hockeystick.errors import BudgetExceeded, InvalidParameter
+from hockeystick.filters.levy.search.design import _grid
+from hockeystick.filters.levy.search.settings import DEFAULT
 from hockeystick.filters.request import GaussianStep
 from hypothesis_strategies import thinned
 
@@ -60,7 +62,7 @@ def test_showcase_in_blocks_with_a_designed_process() -> None:
     """Epsilon 3 % above that of the schedule fixed in advance is enough, at delta = 1e-5."""
     schedule = showcase_schedule()
     epsilon = 1.03 * PROFILE[1e-5]
-    f = filters.Levy(epsilon=epsilon, delta=1e-5, expected=schedule)
+    f = filters.Levy(epsilon=epsilon, delta=1e-5, expected=schedule, block=150)
     for rate, sigma, steps in schedule:
         f.request(rate=rate, noise_multiplier=sigma, steps=steps, clip=False)
     g = f.guarantee()
@@ -231,3 +233,35 @@ def test_design_beats_renyi_where_it_is_meant_to() -> None:
     f, renyi = filters.Levy(**told), filters.Renyi(**told)
     steps = [one.budget / one.request(rate=0.1, noise_multiplier=1.5).charge for one in (f, renyi)]
     assert steps[0] > 1.1 * steps[1]
+
+
+def test_as_many_steps_as_were_expected_one_at_a_time_or_in_blocks() -> None:
+    """`expected` counts steps, whatever the size of a request: the design serves both."""
+    told = {"epsilon": 1.5, "delta": 1e-5}
+    whole, single = (
+        filters.Levy(**told, expected=[(0.05, 2.0, steps)])  # type: ignore[arg-type]
+        for steps in (300, 1)
+    )
+    assert whole.process == single.process
+    one = whole.request(rate=0.05, noise_multiplier=2.0).charge
+    block = whole.request(rate=0.05, noise_multiplier=2.0, steps=50).charge
+    renyi = filters.Renyi(**told, expected=[(0.05, 2.0, 300)])  # type: ignore[arg-type]
+    charge = renyi.request(rate=0.05, noise_multiplier=2.0).charge
+    assert whole.budget / one > renyi.budget / charge
+    assert 0.8 * 50 * one < block < 50 * one
+
+
+def test_the_design_counts_steps_not_entries() -> None:
+    """One entry of 99 steps weighs like 99 of one step."""
+    rare, common = hs.fdp.EqualSteps(0.01, 1.0, 1), hs.fdp.EqualSteps(0.01, 2.0, 99)
+    nodes = {p.noise: p.weight for p in _grid((rare, common), DEFAULT)}
+    assert nodes[2.0] == pytest.approx(0.99)
+    assert nodes[1.0] == pytest.approx(DEFAULT.unexpected_weight)
+
+
+def test_a_block_without_a_time_costs_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no time is found for a block, the times of its steps add up; both are valid."""
+    f = small()
+    one = f.request(rate=0.01, noise_multiplier=1.5).charge
+    monkeypatch.setattr("hockeystick.filters.levy.filter.charge_of", lambda *_, **__: math.inf)
+    assert f.request(rate=0.01, noise_multiplier=1.5, steps=4).charge == pytest.approx(4 * one)

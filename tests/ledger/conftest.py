@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from hockeystick.ledger import MemoryStore, Store, open_store
@@ -16,17 +17,27 @@ DESCRIPTION = {"filter": "renyi", "kind": "proven", "epsilon": 2.0, "delta": 1e-
 POSTGRES = pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.slow])
 
 NewStore = Callable[[float], Store]
+_bases = itertools.count(1)
 _names = (f"budget-{number}" for number in itertools.count(1))
 
 
 @pytest.fixture(scope="session")
-def postgres_url() -> Iterator[str]:
+def postgres_server() -> Iterator[str]:
     """A real server, started once."""
     installed = programs()
     if installed is None:
         pytest.skip(MISSING)
     with running_server(installed) as url:
         yield url
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str) -> str:
+    """A new database of the server: what one test damages does not concern the others."""
+    base = f"ledger{next(_bases)}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {base}")
+    return postgres_server.removesuffix("postgres") + base
 
 
 @pytest.fixture

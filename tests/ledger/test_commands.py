@@ -11,7 +11,9 @@ import sqlalchemy as sa
 
 from hockeystick.cli.main import main
 from hockeystick.ledger import open_store, read_ledger
-from hockeystick.ledger.schema import budgets, entries, with_checksum
+from hockeystick.ledger.schema import budgets, entries
+from hockeystick.ledger.seals import with_checksum
+from ledger.forging import forge
 from ledger.test_audit import tamper
 from ledger.workers import engine_of
 
@@ -183,6 +185,7 @@ def test_nothing_in_a_file_steers_the_terminal(run, directory):
                 connection.execute(table.insert(), new)
         connection.execute(entries.delete().where(entries.c.budget == "x"))
         connection.execute(budgets.delete().where(budgets.c.name == "x"))
+        forge(connection, path)
     store.close()
     for words in (["show", path], ["audit", path], ["adopt", path], ["show", path, "--json"]):
         status, output, error = run(*words)
@@ -192,6 +195,7 @@ def test_nothing_in_a_file_steers_the_terminal(run, directory):
         for row in connection.execute(sa.select(entries)).all():
             new = with_checksum(entries, {**row._mapping, "request": json.dumps({"note": escape})})
             connection.execute(entries.update(), new)
+        forge(connection, path)
     store.close()
     for words in (["show", path], ["audit", path], ["show", path, "--json"]):
         status, output, error = run(*words)

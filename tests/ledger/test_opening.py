@@ -75,14 +75,16 @@ def test_constant_work(where, name):
     for _ in range(100):
         store.reserve(lambda spent: (2.0**-20, {}))
     assert asked() == first
-    assert len([statement for statement in first if "BEGIN" not in statement]) == 5
+    # A server locks the end of the chain in each of the two transactions.
+    most = 9 if "sqlite" in engine_of(store).name else 11
+    assert len([statement for statement in first if "BEGIN" not in statement]) == most
     if "sqlite" in engine_of(store).name:
         with sqlite3.connect(where) as file:
             for statement in first:
                 if not statement.startswith(("BEGIN", "INSERT")):
                     values = ["x"] * statement.count("?")
                     plan = file.execute(f"EXPLAIN QUERY PLAN {statement}", values).fetchall()
-                    assert all(line[-1].startswith("SEARCH") for line in plan)
+                    assert all(line[-1].startswith(("SEARCH", "SCALAR SUBQUERY")) for line in plan)
         file.close()
 
 

@@ -58,7 +58,7 @@ def test_a_verification_can_be_interrupted(tmp_path):
     path = tmp_path / "draws.json"
     question = {"noise_multiplier": 1.5, "epsilon": 1.0, "delta": 0.2, "seed": 6}
     whole = hs.verify(PLAN, **question)
-    interrupted = hs.Execution(checkpoint=path, progress=Interruption(12), workers=1)
+    interrupted = hs.Execution(checkpoint=path, progress=Interruption(3), workers=1)
     with pytest.raises(KeyboardInterrupt):
         hs.verify(PLAN, execution=interrupted, **question)
     resumed = hs.verify(PLAN, execution=hs.Execution(checkpoint=path), **question)

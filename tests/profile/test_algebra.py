@@ -86,6 +86,7 @@ def test_reverse_twice_is_the_identity(name):
         assert_overlap(profile.reverse().reverse(), profile, epsilon)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize(
     "operation",
@@ -101,9 +102,8 @@ def test_operations_act_before_reverse(name, operation):
     """Sampling a reversed profile means sampling the mechanism and then reversing."""
     profile = MECHANISMS[name]
     one, other = operation(profile.reverse()), operation(profile).reverse()
-    for epsilon in (0.0, 0.4):
-        assert_overlap(one, other, epsilon)
-        assert_overlap(one.reverse(), other.reverse(), epsilon)
+    assert_overlap(one, other, 0.4)
+    assert_overlap(one.reverse(), other.reverse(), 0.4)
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

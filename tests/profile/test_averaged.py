@@ -121,6 +121,7 @@ def integral(means, weights, epsilon, *, backwards):
     return float(np.sum(gain * density) * (z[1] - z[0]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.parametrize("means", [(1.0, math.sqrt(2)), (0.3, 2.0), (0.5, 0.4)])
 def test_two_gaussians_against_an_integral(means, backwards):

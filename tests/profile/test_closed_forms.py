@@ -105,6 +105,7 @@ def test_epsilon_delta_pair_is_the_worst(epsilon, delta, at):
     assert value == pytest.approx(float(hockey_stick(pair, at)), rel=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reverse_it", [False, True])
 @pytest.mark.parametrize("sigma", [0.4, 1.0, 3.0])
 @pytest.mark.parametrize("rate", [0.01, 0.3, 0.9])

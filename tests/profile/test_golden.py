@@ -102,6 +102,7 @@ def test_allocation_with_little_noise():
     assert upper >= 1.5435e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "value"), [(0.1, 1.482e-4), (1.0, 2.271e-13)])
 def test_allocation_plan(epsilon, value):
     """The plan in the remove direction is the profile."""

@@ -14,6 +14,7 @@ from hockeystick._numerics.law import Resolution, Side, reverse
 from hockeystick._numerics.moments import moments_of_law
 from hockeystick.profile.expressions.mechanisms import GaussianPair, Shifts, random_shift
 from hockeystick.profile.expressions.sampled import Subsampled
+from hypothesis_strategies import thinned
 from references.outcomes import exact, number
 
 # Together they take seconds; `make test` runs them.
@@ -94,7 +95,7 @@ def test_the_closed_form_is_the_integral(case):
         assert value == pytest.approx(float(delta_of(pair, epsilon, backwards=False)), rel=1e-6)
 
 
-@pytest.mark.parametrize("tail", [1e-3, 1e-12, 1e-40])
+@pytest.mark.parametrize("tail", thinned([1e-3, 1e-12, 1e-40], normal=2))
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("case", CASES)
 def test_both_sides_enclose_the_truth(case, step, tail):

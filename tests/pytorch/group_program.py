@@ -1,4 +1,4 @@
-"""What each rank runs in the tests of process groups: `torchrun group_program.py case...`.
+"""What each rank runs in the tests of process groups: `group_program.py case...`.
 
 Cases are functions of this file; `tests/pytorch/groups.py` starts them. Each can also be called in
 a single process, so that both are the same code.
@@ -19,6 +19,7 @@ from torch.distributed.fsdp import fully_shard
 
 import hockeystick as hs
 from hockeystick.errors import HockeystickError
+from hockeystick.torch import noise_stream
 
 STEPS = 8
 EXAMPLES = 60
@@ -124,6 +125,44 @@ def updates(wrapping, plan, clipping, most, noise_memory="rows"):
     }
 
 
+def drawn_by_torch(*case):
+    """`updates` with noise that PyTorch draws, as if the CPU were another device."""
+    chosen, noise_stream.drawing_device = noise_stream.drawing_device, lambda devices: devices[0]
+    try:
+        return updates(*case)
+    finally:
+        noise_stream.drawing_device = chosen
+
+
+def exact_updates(wrapping, plan, clipping):
+    """Weights after all steps with exact arithmetic.
+
+    Losses are linear: gradients of single examples are the inputs, whatever they are computed with.
+    """
+    torch.manual_seed(0)
+    model = nn.Linear(5, 30, bias=False)
+    if wrapping == "sharded" and dist.is_initialized():
+        fully_shard(model)
+    run = hs.torch.make_private(
+        model,
+        torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9),
+        examples(),
+        plan_of(plan),
+        noise_multiplier=1.0,
+        max_grad_norm=7.0,
+        rng=3,
+        clipping=clipping,
+        arithmetic="exact",
+    )
+    criterion = run.loss(lambda outputs, _: outputs.sum(dim=1))
+    for inputs, labels in run.loader:
+        run.optimizer.zero_grad()
+        criterion(run.model(inputs), labels).backward()
+        run.optimizer.step()
+    memory = run.optimizer._noise.memory
+    return {"weights": weights(model), "memory": memory.numel(), "type": str(memory.dtype)}
+
+
 def saved(folder, wrapping, plan="bsr", until=3, adam=False):
     """A folder after some steps; then the run goes on to its end."""
     run, model = made(wrapping, plan, adam=adam)
@@ -139,12 +178,12 @@ def continued(folder, wrapping, plan="bsr", adam=False):
     run.load(folder)
     taken = run.taken_steps
     train(run)
-    return {"weights": weights(model), "from": taken, "epsilon": epsilon(run)}
+    return {"weights": weights(model), "from": taken, "epsilon": epsilon(run, method="gaussian")}
 
 
-def epsilon(run):
+def epsilon(run, **options):
     """The stated one."""
-    return run.statement(delta=1e-3).epsilon
+    return run.statement(delta=1e-3, **options).epsilon
 
 
 def noise_rows(wrapping):
@@ -283,6 +322,8 @@ def main(cases, out):
     dist.init_process_group("gloo")
     found = []
     for name, *arguments in cases:
+        # What was found before is not lost with a rank.
+        torch.save(found, Path(out) / f"rank{rank()}.pt")
         found.append(outcome(lambda name=name, a=arguments: CASES[name](*a)))
     torch.save(found, Path(out) / f"rank{rank()}.pt")
     sys.stdout.flush()

@@ -16,13 +16,6 @@ PROGRAM = Path(__file__).with_name("group_program.py")
 SECONDS = 400
 
 
-def torchrun(ranks, cases, folder):
-    """What each rank found in each case: `found[rank][case]`."""
-    folder.mkdir()
-    run_torchrun(ranks, [PROGRAM, json.dumps(cases), folder])
-    return [torch.load(folder / f"rank{rank}.pt") for rank in range(ranks)]
-
-
 def run_torchrun(ranks, arguments, folder=None):
     """The finished process of torchrun, which has to succeed."""
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(ranks)]
@@ -41,7 +34,10 @@ def run_torchrun(ranks, arguments, folder=None):
 
 
 def ranks_of(count, cases, folder):
-    """The same without torchrun, which would end all ranks when one dies: output of each rank."""
+    """What each rank found in each case, `found[rank][case]`, until it died; output of each rank.
+
+    Without torchrun, which would end all ranks when one dies, and imports PyTorch once more.
+    """
     folder.mkdir()
     port = str(free_port())
     where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(count)}
@@ -57,7 +53,8 @@ def ranks_of(count, cases, folder):
     ]
     output = [process.communicate(timeout=SECONDS)[0] for process in processes]
     found = [folder / f"rank{rank}.pt" for rank in range(count)]
-    return [torch.load(path) if path.exists() else None for path in found], output
+    assert all(path.exists() for path in found), "\n".join(output)[-3000:]
+    return [torch.load(path) for path in found], output
 
 
 def environment():

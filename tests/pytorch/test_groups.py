@@ -12,7 +12,10 @@ import torch
 
 import hockeystick as hs
 from pytorch import group_program as program
-from pytorch.groups import ranks_of, run_torchrun, torchrun
+from pytorch.groups import ranks_of, run_torchrun
+
+# Processes that import PyTorch; `make test` runs them.
+pytestmark = pytest.mark.slow
 
 # Wrapping, plan, clipping, physical batch size, noise memory.
 UPDATES = {
@@ -32,6 +35,16 @@ UPDATES = {
         ("sharded", "0.05", "ghost", 1, "rows"),
     ],
 }
+# Two ranks whose noise PyTorch draws.
+ON_DEVICES = [
+    ("plain", "bsr", "per-sample", None, "rows"),
+    ("sharded", "bisr", "per-sample", None, "replay"),
+]
+# Wrapping, plan, clipping, with exact arithmetic.
+EXACT = {
+    2: [("plain", "bsr", "per-sample"), ("sharded", "bsr", "ghost")],
+    3: [("plain", "0.05", "ghost"), ("sharded", "bsr", "per-sample")],
+}
 # What is refused, and what the first and the last rank say.
 REFUSED = {
     ("other_noise",): ("noise_multiplier is not the same", "noise_multiplier is not the same"),
@@ -45,13 +58,16 @@ REFUSED = {
 }
 # Folders: of which ranks, how wrapped, with which optimizer.
 FOLDERS = {"one": (1, "plain", False), "two": (2, "sharded", False), "three": (3, "plain", True)}
+# How the run is wrapped of which the last of so many ranks dies.
+DYING = {2: "plain", 3: "sharded"}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def found(tmp_path_factory):
     """What two and three ranks found, each started once; the value of a case, for each rank.
 
-    Each number of ranks saves a folder, and continues that of another.
+    Each number of ranks saves a folder, and continues that of another. In the last case a rank
+    dies.
     """
     base = tmp_path_factory.mktemp("groups")
     names = {name: str(base / name) for name in FOLDERS}
@@ -59,6 +75,8 @@ def found(tmp_path_factory):
     cases = {
         2: [
             *(["updates", *case] for case in UPDATES[2]),
+            *(["drawn_by_torch", *case] for case in ON_DEVICES),
+            *(["exact_updates", *case] for case in EXACT[2]),
             *(list(case) for case in REFUSED),
             ["noise_rows", "plain"],
             ["noise_rows", "sharded"],
@@ -68,6 +86,7 @@ def found(tmp_path_factory):
         ],
         3: [
             *(["updates", *case] for case in UPDATES[3]),
+            *(["exact_updates", *case] for case in EXACT[3]),
             ["continued_charges", str(base / "two.db"), str(base / "charged"), "sharded"],
             ["saved", names["three"], "plain", "bsr", 3, True],
             ["continued", names["two"], "ddp"],
@@ -75,9 +94,11 @@ def found(tmp_path_factory):
     }
     results = {}
     for ranks, some in cases.items():
-        outcomes = torchrun(ranks, some, base / f"ranks{ranks}")
+        some.append(["dying", 4, DYING[ranks], str(base / f"dying{ranks}")])
+        outcomes, _ = ranks_of(ranks, some, base / f"ranks{ranks}")
         for number, case in enumerate(some):
-            results[ranks, *map(str, case)] = [of_rank[number] for of_rank in outcomes]
+            found = [dict(enumerate(of_rank)).get(number) for of_rank in outcomes]
+            results[ranks, *map(str, case)] = found
 
     def look_up(ranks, *case):
         return results[ranks, *map(str, case)]
@@ -93,6 +114,24 @@ def test_updates_are_those_of_one_process(found, ranks, case):
     for of_rank in together:
         assert of_rank["value"]["weights"] == pytest.approx(alone["weights"], abs=1e-5)
         assert of_rank["value"]["probed"] >= 2
+    assert sum(of_rank["value"]["memory"] for of_rank in together) == alone["memory"]
+
+
+@pytest.mark.parametrize("case", ON_DEVICES)
+def test_noise_on_devices_is_that_of_one_process(found, case):
+    """Drawn by PyTorch on two ranks, by the kernels on one."""
+    alone, together = program.updates(*case), found(2, "drawn_by_torch", *case)
+    for of_rank in together:
+        assert of_rank["value"]["weights"] == pytest.approx(alone["weights"], abs=1e-5)
+
+
+@pytest.mark.parametrize(("ranks", "case"), [(n, c) for n, some in EXACT.items() for c in some])
+def test_exact_updates_are_those_of_one_process_bit_for_bit(found, ranks, case):
+    """Sums of integers do not depend on who adds them."""
+    alone, together = program.exact_updates(*case), found(ranks, "exact_updates", *case)
+    for of_rank in together:
+        assert torch.equal(of_rank["value"]["weights"], alone["weights"])
+        assert of_rank["value"]["type"] == "torch.int32"
     assert sum(of_rank["value"]["memory"] for of_rank in together) == alone["memory"]
 
 
@@ -139,10 +178,11 @@ def test_a_refusal_ends_the_run_on_all_ranks(found, case):
 def test_another_number_of_ranks_continues(found, ranks, case):
     """From the third step to the weights, and the statement, of an uninterrupted run."""
     folder, wrapping = case
+    stated = program.epsilon(program.made()[0], method="gaussian")
     for of_rank in found(ranks, "continued", found.folder[folder], wrapping):
         assert of_rank["value"]["from"] == 3
         assert of_rank["value"]["weights"] == pytest.approx(found.alone["weights"], abs=1e-5)
-        assert of_rank["value"]["epsilon"] == program.epsilon(program.made()[0])
+        assert of_rank["value"]["epsilon"] == stated
 
 
 @pytest.mark.parametrize(("folder", "adam"), [("two", False), ("three", True)])
@@ -177,13 +217,14 @@ def test_charges_are_made_once(found, tmp_path):
         assert of_rank["value"]["weights"] == pytest.approx(alone["weights"], abs=1e-5)
 
 
-@pytest.mark.parametrize("wrapping", ["plain", "sharded"])
-def test_a_rank_that_dies_ends_the_run(found, tmp_path, wrapping):
+@pytest.mark.parametrize("ranks", DYING)
+def test_a_rank_that_dies_ends_the_run(found, ranks):
     """With one sentence on the others; the folder that was saved before is continued by one."""
-    folder = tmp_path / "folder"
-    outcomes, output = ranks_of(2, [["dying", 4, wrapping, str(folder)]], tmp_path / "ranks")
-    assert outcomes[1] is None
-    assert "has died or left the run" in outcomes[0][0]["refused"], output[0]
+    folder = found.base / f"dying{ranks}"
+    *others, dead = found(ranks, "dying", 4, DYING[ranks], folder)
+    assert dead is None
+    for of_rank in others:
+        assert "has died or left the run" in of_rank["refused"]
     now = program.continued(str(folder), "plain")
     assert now["from"] == 3
     assert now["weights"] == pytest.approx(found.alone["weights"], abs=1e-5)

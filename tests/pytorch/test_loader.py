@@ -27,6 +27,7 @@ def batch_seed(seed: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(seed, spawn_key=(0,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", SCHEMES, ids=lambda scheme: scheme.name)
 @pytest.mark.parametrize("most", [None, 3])
 def test_every_scheme_runs_its_own_batches(runs, scheme, most):

@@ -114,6 +114,7 @@ def test_functions_that_reduce(runs, criterion):
         first_step(runs, network(), criterion)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clipping", ["per-sample", "ghost"])
 def test_clean_models_and_what_lies_between(runs, clipping):
     """Dropout, padding, operations between model and criterion; nothing is refused."""

@@ -132,7 +132,7 @@ def test_the_optimizer_inside_cannot_be_replaced(runs):
         run.optimizer._original = other
     with pytest.raises(PlanMismatch, match="added"):
         run.optimizer.add_param_group({"params": [nn.Parameter(torch.zeros(3))]})
-    with pytest.raises(PlanMismatch, match="optimizer cannot be set"):
+    with pytest.raises(PlanMismatch, match="optimizer cannot change"):
         run.optimizer = other
     points, _ = next(iter(run.loader))
     backward(runs, run, points)

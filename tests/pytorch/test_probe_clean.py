@@ -159,6 +159,7 @@ class Heads(nn.Module):
         return self.attention(parts, parts, parts, need_weights=False)[0].reshape(len(x), 8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "layers",
     [

@@ -47,6 +47,7 @@ def test_what_is_set_from_the_first_batch(runs, clipping, where):
         stepped(runs, network(FirstBatch(where)), clipping)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "why"),
     [
@@ -62,6 +63,7 @@ def test_mixing_beside_dropout(runs, clipping, function, why):
         stepped(runs, network(nn.Dropout(0.3), Function(function)), clipping)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dropout", [0.0, 0.2])
 @pytest.mark.parametrize("how", ["setitem", "view", "data"])
 def test_changes_in_place_between_model_and_criterion(runs, clipping, dropout, how):
@@ -183,6 +185,7 @@ def test_an_example_that_is_not_finite(runs, clipping):
     assert run.taken_steps == 1
 
 
+@pytest.mark.slow
 def test_randomness_of_python(runs, clipping):
     """A layer that is sometimes left out."""
     layer = Function(lambda x: x if random.random() < 0.5 else 2.0 * x)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 # Networks 0 to 99 in ten groups; the others of the sweep run in `make test-long`.
 GROUPS = [
-    group if group < 3 else pytest.param(group, marks=pytest.mark.long) for group in range(10)
+    group if group < 2 else pytest.param(group, marks=pytest.mark.long) for group in range(10)
 ]
 
 

@@ -22,6 +22,7 @@ def ours(state):
     return state["optimizer"][OURS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("saved", "restored"), [(3, None), (None, 3)])
 def test_a_known_seed_stays_known(runs, saved, restored):
     """The statement says `seeded` whichever of the two runs had a seed."""
@@ -156,6 +157,7 @@ def _saved(runs):
     return run.state_dict()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "value"), BROKEN.values(), ids=BROKEN)
 def test_a_malformed_state_is_refused_in_one_sentence(runs, saved, path, value):
     """And the run is as it was, batches, noise and weights."""

@@ -40,6 +40,7 @@ def clipped(gradients: torch.Tensor) -> torch.Tensor:
     return weighted_sum(gradients, ClipLimit(1.0).factors(norms, batch))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["equal", "cancelling", "huge", "random"])
 @pytest.mark.parametrize(("count", "width"), [(100_000, 40), (50, 1_000_000), (3, 1)])
 def test_the_influence_of_an_example_is_at_most_one(kind, count, width):
@@ -104,6 +105,7 @@ def sums(runs, points, labels, *, clipping, context) -> torch.Tensor:
     return torch.cat(run._gradients.take(piece))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("equal", [True, False])
 @pytest.mark.parametrize(
     ("clipping", "context", "most"),

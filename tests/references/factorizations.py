@@ -11,6 +11,7 @@ from scipy.linalg import sqrtm, toeplitz
 from scipy.optimize import minimize
 
 from hockeystick.randomness import Key
+from hockeystick.strategies.chacha import cipher_head
 from hockeystick.strategies.normals import fill_normal
 
 __all__ = [
@@ -86,10 +87,10 @@ def generic_minimum(
 
 
 def drawn(rng: Any, shape: tuple[int, int], dtype: Any = np.float64) -> Array:
-    """The rows of Z that a stream with this source draws: a generator for each piece and row."""
+    """The rows of Z that a stream with this source draws, each at once."""
     key = Key.of(rng)
+    head = cipher_head(key.secret(b"noise"))
     z = np.empty(shape, dtype)
     for step, row in enumerate(z):
-        for piece, start in enumerate(range(0, row.size, 2**18)):
-            fill_normal(row[start : start + 2**18], key.generator(piece, step))
+        fill_normal(row, 0, head, step=step, rounds=key.rounds)
     return z

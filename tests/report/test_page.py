@@ -207,3 +207,11 @@ def test_a_failure_while_writing_leaves_nothing(
     with pytest.raises(RuntimeError):
         write_page(small_report(), tmp_path / "report.html")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_page_has_the_words_of_the_table() -> None:
+    """Noise without correlation is "independent" in choices, facts and the table alike."""
+    text = parsed(small_report()).text
+    assert "independent" in text
+    assert "identity" not in text
+    assert "factorization" not in text

@@ -18,6 +18,7 @@ from hockeystick.cli.main import main
 from hockeystick.report.optimizer_setting import OptimizerSetting
 from hockeystick.report.recommendation import Recommendation, recommended
 from hockeystick.report.reproduction import python_code
+from hypothesis_strategies import thinned
 
 RUN = {"examples": 200, "batch_size": 20.0, "steps": 40, "epsilon": 8.0, "delta": 1e-4}
 SETTINGS = {
@@ -27,6 +28,7 @@ SETTINGS = {
     "file": {"learning_rates": "rates.txt"},
     "users": {"examples_per_user": 2},
     "constant": {"learning_rates": "constant"},
+    "adam": {"optimizer": "adam"},
 }
 RUNNING = [name for name in SETTINGS if name != "constant"]
 
@@ -50,13 +52,15 @@ def advice(name: str) -> Recommendation:
     return recommended(
         found,
         examples=200,
-        optimizer=OptimizerSetting(given.get("momentum", 0.0), schedule),
+        optimizer=OptimizerSetting(
+            given.get("momentum", 0.0), schedule, given.get("optimizer", "sgd")
+        ),
         examples_per_user=given.get("examples_per_user"),
     )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", RUNNING)
+@pytest.mark.parametrize("name", thinned(RUNNING, normal=3))
 def test_the_command_runs_as_printed(name: str) -> None:
     """It finds the noise of the recommended row, up to what calibration leaves open."""
     one = advice(name)
@@ -83,6 +87,7 @@ def test_the_script_runs_as_printed(name: str) -> None:
     assert hs.training.check_statement(statement).holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["schedule", "file", "constant"])
 def test_the_error_is_that_of_the_script(name: str) -> None:
     """For the same workload, in units of the largest learning rate."""
@@ -118,3 +123,12 @@ def test_the_caveat_names_the_optimizer() -> None:
     one = advice("schedule")
     assert "SGD with momentum 0.9 and cosine learning rates" in one.caveat
     assert "need not mean better accuracy" in one.caveat
+
+
+def test_optimizers_without_a_formula_get_independent_noise() -> None:
+    """Adam's iterates are not linear in the gradients: said so, and nothing else is compared."""
+    found = advice("adam")
+    assert not found.best.plan.correlated
+    assert str(found.optimizer) == "Adam"
+    assert "not linear in the gradients" in found.caveat
+    assert "torch.optim.Adam(network.parameters()" in found.python

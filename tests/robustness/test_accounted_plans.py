@@ -55,7 +55,7 @@ def certain(plan: hs.Plan, noise: float, delta: float) -> float:
 def test_methods_agree(scheme: str) -> None:
     """No NaN, lower below upper, and no proven upper bound below another's lower bound."""
 
-    @examples(10)
+    @examples(6)
     @given(plans(SCHEMES[scheme]), noises(), deltas(), st.data())
     def check(plan: hs.Plan, noise: float, delta: float, data: st.DataObject) -> None:
         skipped = ("monte-carlo", *(SLOW if plan.steps > SHORT else ()))

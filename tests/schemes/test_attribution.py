@@ -67,7 +67,9 @@ def test_examples_of_nobody_are_found():
         Attribution.from_pairs(examples=[0, 1], users=[0, 0], number_of_examples=3)
     with pytest.raises(InvalidParameter, match=r"examples must be integers in \[0, 0\]"):
         Attribution.from_pairs(examples=[0, 1], users=[0, 0], number_of_examples=1)
-    with pytest.raises(InvalidParameter, match=r"from_users takes labels.*See docs/users\.md"):
+    with pytest.raises(
+        InvalidParameter, match=r"from_users takes labels.*See `hockeystick docs users"
+    ):
         Attribution.from_pairs(examples=[0, 1], users=["ada", "bob"])
     with pytest.raises(InvalidParameter, match=r"examples must be one or more"):
         Attribution.from_pairs(examples=np.array([], dtype=int), users=np.array([], dtype=int))

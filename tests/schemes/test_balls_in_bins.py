@@ -38,6 +38,7 @@ def test_one_epoch_is_random_allocation(bins: int, examples: int, seed: int) -> 
     assert [b.tolist() for b in ours] == [b.tolist() for b in theirs]
 
 
+@pytest.mark.slow
 def test_bins_are_uniform_and_examples_independent() -> None:
     """The joint law of the bins of two examples is the product of uniform laws."""
     bins, runs = 4, 20_000

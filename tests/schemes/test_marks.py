@@ -70,7 +70,7 @@ def test_draws_without_replacement_are_uniform(sizes: tuple[int, ...]) -> None:
 def test_the_last_ones_are_uniform_too() -> None:
     """Beyond the point from which the rest is listed, each of them is as likely to come next."""
     rng, counts = np.random.default_rng(2), np.zeros(300)
-    for _ in range(3000):
+    for _ in range(1500):
         rest = marks.Unmarked(300, rng)
         rest.take(297)
         counts[rest.take(1)] += 1

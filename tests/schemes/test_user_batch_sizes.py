@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from hockeystick.errors import InvalidParameter
 from hockeystick.schemes import Attribution, ConjecturedUserMinSep, MinSep, UserMinSep
+from hypothesis_strategies import thinned
 
 # Together they take seconds; `make test` runs them.
 pytestmark = pytest.mark.slow
@@ -73,7 +74,7 @@ def test_the_expected_size_is_what_is_drawn_on_a_graph(cls: Scheme) -> None:
 
 @pytest.mark.slow
 @both
-@pytest.mark.parametrize("separation", [1, 4])
+@pytest.mark.parametrize("separation", thinned([4, 1], normal=1))
 def test_for_batch_size_inverts_the_expectation_on_a_graph(cls: Scheme, separation: int) -> None:
     """Exactly for Algorithm 3, and to the accuracy of its simulation for Algorithm 4."""
     graph = random_graph(2, examples=300, users=500)

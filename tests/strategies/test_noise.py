@@ -123,7 +123,7 @@ def test_the_plan_draws_the_same_noise():
 def test_memory(strategy, rows):
     """At most 1.2 times bands single-precision rows; for BLT the buffers, the row and the last."""
     size = 200_000
-    list(strategy.noise(3, rng=1))  # compiled before memory is measured
+    list(strategy.noise(size, rng=1))  # compiled before memory is measured
     tracemalloc.start()
     try:
         for _ in strategy.noise(size, rng=1):

@@ -21,6 +21,7 @@ from hockeystick.training import (
     load_statement,
     statement,
 )
+from hockeystick.training.statements import NEW
 
 pytestmark = pytest.mark.slow
 
@@ -84,7 +85,7 @@ def test_files_are_read_back(tmp_path):
     one = statement(record(), delta=DELTA).save(tmp_path / "one.json")
     assert load_statement(joint) == true()
     assert load_statement(one) == statement(record(), delta=DELTA)
-    assert json.loads(one.read_text())["format"] == "hockeystick privacy statement 2"
+    assert json.loads(one.read_text())["format"] == "hockeystick privacy statement 3"
     with pytest.raises(hs.errors.InvalidParameter, match="format"):
         Statement.load(joint)
     with pytest.raises(hs.errors.InvalidParameter, match="format"):
@@ -92,11 +93,14 @@ def test_files_are_read_back(tmp_path):
 
 
 def test_runs_of_the_first_format_are_read():
-    """A run without the field `probe`, as the first version wrote it."""
+    """Runs without the fields that came later, as the first versions wrote them."""
     content = json.loads(true().to_json())
-    for run in content["runs"]:
-        run["format"] = "hockeystick privacy statement 1"
-        del run["probe"]
+    content["format"] = "hockeystick joint privacy statement 1"
+    del content["signature"]
+    for number, run in enumerate(content["runs"], start=1):
+        run["format"] = f"hockeystick privacy statement {number}"
+        for name in (*NEW, *(["probe"] if number == 1 else [])):
+            del run[name]
     assert JointStatement.from_json(json.dumps(content)) == true()
 
 

@@ -276,9 +276,10 @@ def _best_first(analyses: list[Analysis]) -> tuple[Analysis, ...]:
 
 
 def _note(plan: Plan, analyses: list[Analysis]) -> str | None:
-    """Whether draws of the run may say more than the proofs, none of which is tight."""
+    """Whether draws may say more than the proofs, none of which is tight; or other batches do."""
     if any(analysis.tight for analysis in analyses):
         return None
-    if methods(plan).get(MonteCarlo.name) != "confidence":
-        return None
-    return f"a verified number may be lower ({MonteCarlo.name})"
+    notes = [plan.sampling.better_batches(plan)]
+    if methods(plan).get(MonteCarlo.name) == "confidence":
+        notes.append(f"a verified number may be lower ({MonteCarlo.name})")
+    return "; ".join(note for note in notes if note) or None

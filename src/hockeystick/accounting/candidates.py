@@ -19,10 +19,24 @@ from hockeystick.schemes.batches import batch_size_within
 from hockeystick.strategies import Strategy, identity, iterates
 from hockeystick.strategies.workloads import Workload
 
-__all__ = ["ONE_OF_THEM", "RunSize", "candidates", "plan_of", "steps_for", "users_with"]
+__all__ = [
+    "ONE_OF_THEM",
+    "OPTIMIZERS",
+    "RunSize",
+    "candidates",
+    "plan_of",
+    "steps_for",
+    "users_with",
+]
 
 # What is not a whole number of steps by less than this, relatively, is one: rounding of decimals.
 ROUNDING = 1e-9
+# Whether the iterates of an optimizer are linear in the gradients, so that the noise in them has an
+# error that does not depend on the data.
+OPTIMIZERS = {
+    "sgd": True,
+    **dict.fromkeys(("adam", "adamw", "adagrad", "rmsprop", "other"), False),
+}
 ONE_OF_THEM = "given, or epochs in their place, and not both"
 
 
@@ -70,6 +84,7 @@ class RunSize:
     momentum: float = 0.0
     learning_rates: str | npt.ArrayLike | None = None
     examples_per_user: int | None = None
+    optimizer: str = "sgd"
 
     def __post_init__(self) -> None:
         size, examples = batch_size_within(self.batch_size, examples=self.examples)
@@ -88,7 +103,21 @@ class RunSize:
                 allowed = f"at most examples={examples}"
                 raise InvalidParameter("examples_per_user", allowed, most)
             object.__setattr__(self, "examples_per_user", most)
+        if self.optimizer not in OPTIMIZERS:
+            raise InvalidParameter("optimizer", f"one of {', '.join(OPTIMIZERS)}", self.optimizer)
+        for name, value in (("momentum", self.momentum), ("learning_rates", self.learning_rates)):
+            if not self.linear and value is not None and not np.array_equal(value, 0.0):
+                allowed = (
+                    f"left out with optimizer={self.optimizer!r}, for which noise is independent "
+                    "and the ranking depends on neither momentum nor learning rates"
+                )
+                raise InvalidParameter(name, allowed, value)
         _ = self.workload  # is checked here
+
+    @property
+    def linear(self) -> bool:
+        """Whether the optimizer's iterates are linear in the gradients."""
+        return OPTIMIZERS[self.optimizer]
 
     @cached_property
     def workload(self) -> Workload:
@@ -125,9 +154,14 @@ def users_with(examples_per_user: int, *, examples: int) -> Attribution:
 def candidates(
     run: RunSize, *, schemes: Collection[str] | None = None, quick: bool = False
 ) -> list[Candidate]:
-    """What every registered scheme would try, the quick ones first."""
+    """What every registered scheme would try, the quick ones first.
+
+    The error of correlated noise is that of an optimizer whose iterates are linear in the
+    gradients; for others only independent noise is tried.
+    """
     names = SCHEMES if schemes is None else _known(schemes)
     found = [one for name in names for one in _of_scheme(name, run)]
+    found = [one for one in found if run.linear or one.strategy is None]
     if not found:
         allowed = f"schemes with candidates for this run: {', '.join(_proposing(run))}"
         raise InvalidParameter("schemes", allowed, ", ".join(names))

@@ -79,6 +79,7 @@ def compare(
     epochs: float | None = None,
     schemes: Collection[str] | None = None,
     quick: bool = False,
+    optimizer: str = "sgd",
     momentum: float = 0.0,
     learning_rates: str | npt.ArrayLike | None = None,
     examples_per_user: int | None = None,
@@ -104,8 +105,13 @@ def compare(
     quick
         Only candidates whose accounting is a closed form or a convolution: seconds where others
         take minutes.
+    optimizer
+        "sgd", or one whose iterates are not linear in the gradients: "adam", "adamw", "adagrad",
+        "rmsprop", "other". What noise does to those depends on the data, so that no error can be
+        computed; only independent noise is compared for them, by the error in the sums of the
+        gradients, which ranks like the noise of a single step.
     momentum, learning_rates
-        What the optimizer does with the gradients, as for `strategies.iterates`. Strategies are
+        What SGD does with the gradients, as for `strategies.iterates`. Strategies are
         optimised for it, and errors are of its iterates, in units of the largest learning rate.
     examples_per_user
         Protect users, each of whom has as many examples; by default every example by itself.
@@ -134,6 +140,7 @@ def compare(
         momentum=momentum,
         learning_rates=learning_rates,
         examples_per_user=examples_per_user,
+        optimizer=optimizer,
     )
     tried = candidates(run, schemes=schemes, quick=check.boolean("quick", quick))
     return compare_run(run, tried, epsilon=epsilon, delta=delta, update=update, found=found)

@@ -15,7 +15,9 @@ from hockeystick._version import __version__
 from hockeystick.cli.batches import batches
 from hockeystick.cli.calibrate import calibrate
 from hockeystick.cli.compare import compare
+from hockeystick.cli.docs import docs
 from hockeystick.cli.filters import filters
+from hockeystick.cli.keygen import keygen
 from hockeystick.cli.known_noise import delta, epsilon
 from hockeystick.cli.ledger import ledger
 from hockeystick.cli.reproduce import reproduce
@@ -54,7 +56,9 @@ for _command in (
     batches,
     tradeoff,
     filters,
+    keygen,
     reproduce,
+    docs,
 ):
     register(_command)
 app.add_typer(ledger, name="ledger")

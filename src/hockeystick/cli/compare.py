@@ -17,19 +17,17 @@ from hockeystick.cli.comparison_output import (
     result_line,
 )
 from hockeystick.cli.gather import gathered
+from hockeystick.cli.optimizer_options import NOTHING_SAID, Optimizer, OptimizerOptions
 from hockeystick.cli.options import (
     OUTPUT,
     QUESTION,
-    RUN,
     Delta,
     Epochs,
     Epsilon,
     Json,
-    LearningRateSchedule,
-    Momentum,
     Steps,
 )
-from hockeystick.cli.schedules import rates_from
+from hockeystick.cli.parameters import RUN
 from hockeystick.report.comparison_report import comparison_report
 from hockeystick.report.figure import check_figure_file, save_figure
 from hockeystick.report.numbers import count_text
@@ -50,8 +48,8 @@ class ComparisonOptions:
     batch_size: Annotated[float, typer.Option(help="Expected batch size.", rich_help_panel=RUN)]
     steps: Steps = None
     epochs: Epochs = None
-    momentum: Momentum = None
-    learning_rate_schedule: LearningRateSchedule = None
+    optimizer: Optimizer = "sgd"
+    of_sgd: OptimizerOptions = NOTHING_SAID
     examples_per_user: Annotated[
         int | None,
         typer.Option(help="Protect users who have so many examples each.", rich_help_panel=RUN),
@@ -64,18 +62,17 @@ class ComparisonOptions:
             batch_size=self.batch_size,
             steps=self.steps,  # type: ignore[arg-type]  # None with epochs
             epochs=self.epochs,
-            momentum=self.momentum or 0.0,
+            momentum=self.of_sgd.momentum or 0.0,
             examples_per_user=self.examples_per_user,
+            optimizer=self.optimizer,
         )
-        if self.learning_rate_schedule is None:
-            return size
-        rates = rates_from(self.learning_rate_schedule, steps=size.steps)
-        return replace(size, epochs=None, learning_rates=rates)
+        rates = self.of_sgd.rates(steps=size.steps)
+        return size if rates is None else replace(size, epochs=None, learning_rates=rates)
 
     @property
-    def optimizer(self) -> OptimizerSetting:
-        """Momentum and learning rates, as they were spelled."""
-        return OptimizerSetting(self.momentum or 0.0, self.learning_rate_schedule)
+    def setting(self) -> OptimizerSetting:
+        """The optimizer, as it was spelled."""
+        return self.of_sgd.setting(self.optimizer)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +158,7 @@ def compare(
     names = None if schemes is None else [one.strip() for one in schemes.split(",")]
     tried = candidates(run, schemes=names, quick=quick)
     question: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
-    title = _title(run, options.optimizer)
+    title = _title(run, options.setting)
     with progress("Accounting ...") as update:
         found = compare_run(
             run, tried, **question, update=update, found=lambda one: update.line(result_line(one))
@@ -169,7 +166,7 @@ def compare(
         advice = recommended(
             found,
             examples=run.examples,
-            optimizer=options.optimizer,
+            optimizer=options.setting,
             examples_per_user=run.examples_per_user,
             baseline=None if any(one.baseline for one in found) else _baseline(run, question),
         )
@@ -204,8 +201,8 @@ def _described(run: RunSize, options: ComparisonOptions) -> dict[str, Any]:
     """The run as plain values; what was left out is not there."""
     given = {
         "epochs": options.epochs,
-        "momentum": options.momentum,
-        "learning_rate_schedule": options.learning_rate_schedule,
+        "optimizer": None if run.linear else options.optimizer,
+        **options.of_sgd.given(),
         "examples_per_user": options.examples_per_user,
     }
     size = {"examples": run.examples, "batch_size": run.batch_size, "steps": run.steps}

@@ -8,8 +8,9 @@ import typer
 from rich import box
 from rich.table import Table
 
-from hockeystick.cli.options import RUN, Delta, Epsilon, Json
+from hockeystick.cli.options import Delta, Epsilon, Json
 from hockeystick.cli.output import print_json, stdout
+from hockeystick.cli.parameters import RUN
 from hockeystick.errors import InvalidParameter
 from hockeystick.filters.comparison import AllowedSteps, allowed_steps
 from hockeystick.report.numbers import count_text
@@ -27,8 +28,8 @@ def filters(
         list[str],
         typer.Option(
             metavar="RATE,NOISE,STEPS",
-            help="An expected request: probability that an example joins a step, standard "
-            "deviation of the noise over the clip norm, equal steps; several are used in turn.",
+            help="Expected steps: probability that an example joins a step, standard deviation of "
+            "the noise over the clip norm, number of steps; several are taken in proportion.",
             rich_help_panel=RUN,
         ),
     ],
@@ -46,7 +47,9 @@ def filters(
     )
     console = stdout()
     console.print(
-        f"steps within epsilon {epsilon:g} at delta {delta:g}, in rounds of: {told}", style="bold"
+        f"steps within epsilon {epsilon:g} at delta {delta:g}, requested one at a time, in the "
+        f"proportions of: {told}",
+        style="bold",
     )
     console.print(_table(found), soft_wrap=False)
     for one in found:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_type_hints
 
 import typer
 
-__all__ = ["Command", "gathered", "options_of", "taken_from"]
+__all__ = ["Command", "gathered", "options_of", "spelled_out", "taken_from"]
 
 Group = TypeVar("Group")
 
@@ -52,9 +52,9 @@ def gathered(command: Callable[..., None]) -> Command:
     """The command with each parameter that is a dataclass replaced by the dataclass's fields.
 
     Typer reads options from a signature. The returned command has one keyword for each field,
-    gathers them into the dataclasses again and calls the function. A field whose metadata has
-    "spread" stands for several options: it is the dictionary of the parameters that the function
-    under that key returns.
+    gathers them into the dataclasses again and calls the function. A field that is a dataclass
+    itself stands for its own fields. A field whose metadata has "spread" stands for several
+    options: it is the dictionary of the parameters that the function under that key returns.
     """
     hints = get_type_hints(command, include_extras=True)
     groups = [name for name, hint in hints.items() if is_dataclass(hint)]
@@ -88,27 +88,43 @@ def options_of(group: type[Any]) -> list[inspect.Parameter]:
     return [one for _, several in _members_of(group) for one in several]
 
 
+def spelled_out(group: type[Any]) -> list[inspect.Parameter]:
+    """The options that have fields of their own, in the dataclass or in one inside it."""
+    return [
+        one
+        for field in fields(group)
+        if not _stands_for_several(field)
+        for one in _options_of_field(field, _hints_of(group)[field.name])  # type: ignore[arg-type]
+    ]
+
+
 def taken_from(options: dict[str, Any], group: type[Group]) -> Group:
     """The dataclass, from options that are taken out of the dictionary."""
     values: dict[str, Any] = {}
     for field, parameters in _members_of(group):
         given = {one.name: options.pop(one.name) for one in parameters if one.name in options}
-        values.update({field.name: given} if _stands_for_several(field) else given)
+        inner = _hints_of(group)[field.name]  # type: ignore[arg-type]  # classes are hashable
+        if is_dataclass(inner):
+            values[field.name] = taken_from(given, inner)  # type: ignore[arg-type]  # a class
+        else:
+            values.update({field.name: given} if _stands_for_several(field) else given)
     return group(**values)
 
 
 def _members_of(group: type[Any]) -> list[tuple[Field[Any], list[inspect.Parameter]]]:
     """The fields of a dataclass, each with its options."""
     hints = _hints_of(group)  # type: ignore[arg-type]  # classes are hashable
+    return [(field, _options_of_field(field, hints[field.name])) for field in fields(group)]
 
-    def options_of_field(field: Field[Any]) -> list[inspect.Parameter]:
-        if _stands_for_several(field):
-            several: list[inspect.Parameter] = field.metadata["spread"]()
-            return several
-        kind, default = inspect.Parameter.KEYWORD_ONLY, _default_of(field)
-        return [inspect.Parameter(field.name, kind, default=default, annotation=hints[field.name])]
 
-    return [(field, options_of_field(field)) for field in fields(group)]
+def _options_of_field(field: Field[Any], hint: Any) -> list[inspect.Parameter]:
+    if _stands_for_several(field):
+        several: list[inspect.Parameter] = field.metadata["spread"]()
+        return several
+    if is_dataclass(hint):
+        return options_of(hint)  # type: ignore[arg-type]  # a class
+    kind, default = inspect.Parameter.KEYWORD_ONLY, _default_of(field)
+    return [inspect.Parameter(field.name, kind, default=default, annotation=hint)]
 
 
 @cache  # Typer reads every signature several times

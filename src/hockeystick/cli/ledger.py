@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from hockeystick import _validate as check
 from hockeystick._files import check_target, replacing
 from hockeystick._text import printable
 from hockeystick._version import __version__
@@ -25,9 +26,11 @@ from hockeystick.cli.ledger_output import (
 from hockeystick.cli.options import OUTPUT, Json
 from hockeystick.cli.output import json_text, print_json
 from hockeystick.errors import InvalidParameter
-from hockeystick.ledger import BudgetRecord, EntryRecord, read_ledger
+from hockeystick.ledger import BudgetRecord, EntryRecord, Ledger, read_ledger
 from hockeystick.ledger import adopt as adopt_ledger
 from hockeystick.ledger import audit as audit_ledger
+from hockeystick.ledger import authenticate as authenticate_ledger
+from hockeystick.ledger import head as head_of_ledger
 from hockeystick.report.numbers import upper_text
 
 __all__ = ["check_export_file", "ledger", "write_export"]
@@ -77,11 +80,23 @@ Where = Annotated[
     typer.Argument(help="A file, or a postgresql:// URL.", metavar="LEDGER", show_default=False),
 ]
 Name = Annotated[str | None, typer.Option(help="One budget only; all by default.")]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="The key that authenticates the rows, as `hockeystick keygen --ledger FILE` makes it.",
+        metavar="FILE",
+        show_default=False,
+    ),
+]
+
+
+def _with_key(where: str, key_file: Path | None) -> str | Ledger:
+    return where if key_file is None else Ledger(where, key=key_file)
 
 
 @ledger.callback()
 def about() -> None:
-    """What privacy filters have spent: show, audit, export, adopt."""
+    """What privacy filters have spent: show, audit, head, export, adopt, authenticate."""
 
 
 @ledger.command()
@@ -92,15 +107,25 @@ def show(
     last: Annotated[
         int, typer.Option(min=0, help="With --name, how many of the latest entries are shown.")
     ] = 20,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="For epsilons of budgets that have no delta of their own (mu)."),
+    ] = None,
+    key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
     """Budgets with what is spent and left; with --name also the latest entries."""
-    records = read_ledger(where, name=name)
+    records = read_ledger(_with_key(where, key_file), name=name)
     shown = 0 if name is None else last
+    if delta is not None:
+        delta = check.small_probability("delta", delta)
     if json:
-        print_json({"ledger": [budget_object(record, last=shown) for record in records]})
+        found = [budget_object(record, last=shown, delta=delta) for record in records]
+        print_json({"ledger": found})
         return
-    print_budgets(records)
+    print_budgets(records, delta=delta)
+    if name is None:
+        _print_individual(where, key_file)
     for record in records[: min(shown, 1)]:
         print_entries(record, last=last)
 
@@ -114,14 +139,23 @@ def audit(
         float | None,
         typer.Option(help="Also account for the steps that were run, at this delta: a diagnostic."),
     ] = None,
+    head: Annotated[
+        str | None,
+        typer.Option(
+            help="What `ledger head` printed earlier: the ledger must have gone on from there.",
+            metavar="RECORDS:LINK",
+        ),
+    ] = None,
+    key_file: KeyFile = None,
     json: Json = False,
 ) -> None:
-    """Check that entries add up and stay within their budgets; exit status 1 if not."""
-    audits = audit_ledger(where, name=name, delta=delta)
+    """Check the chain, that entries add up and stay within budgets; exit status 1 if not."""
+    audits = audit_ledger(_with_key(where, key_file), name=name, delta=delta, head=head)
     if json:
         print_json({"audits": [audit_object(one) for one in audits]})
     else:
         print_audits(audits)
+        _print_individual(where, key_file)
     _fail_if([problem for one in audits for problem in one.problems])
 
 
@@ -136,27 +170,65 @@ def export(
         ),
     ],
     name: Name = None,
+    key_file: KeyFile = None,
 ) -> None:
     """Write all entries to a JSON or CSV file."""
     check_export_file("output", output)
-    records = read_ledger(where, name=name)
+    records = read_ledger(_with_key(where, key_file), name=name)
     write_export(records, output)
     entries = sum(len(record.entries) for record in records)
     typer.echo(f"{entries:,} entries of {len(records):,} budgets written to {output}")
 
 
 @ledger.command()
-def adopt(where: Where) -> None:
+def head(where: Where, *, key_file: KeyFile = None) -> None:
+    """Print the head of the chain: note it elsewhere, and `ledger audit --head` compares."""
+    typer.echo(str(head_of_ledger(_with_key(where, key_file))))
+
+
+@ledger.command()
+def authenticate(
+    where: Where,
+    *,
+    new_key_file: Annotated[
+        Path,
+        typer.Option(
+            help="The key to authenticate the rows with from now on.",
+            metavar="FILE",
+            show_default=False,
+        ),
+    ],
+    key_file: KeyFile = None,
+) -> None:
+    """Authenticate all rows with a key from now on; --key-file is the one that they have now.
+
+    Everything is checked first, but without a key so far nobody can know who wrote it.
+    """
+    authenticate_ledger(_with_key(where, key_file), key=new_key_file)
+    noted = head_of_ledger(Ledger(where, key=new_key_file))
+    typer.echo(f"{where} is authenticated with {new_key_file}; its head is {noted}")
+
+
+@ledger.command()
+def adopt(where: Where, *, key_file: KeyFile = None) -> None:
     """Declare a moved or restored file to be the one that is in use from now on.
 
     What was spent with another copy of it is not in this one, and no command can find that out.
     """
-    adopt_ledger(where)
+    adopt_ledger(_with_key(where, key_file))
     spent = ", ".join(
         f"{printable(record.name)}: {upper_text(record.spent)} of {upper_text(record.budget)} spent"
-        for record in read_ledger(where)
+        for record in read_ledger(_with_key(where, key_file))
     )
     typer.echo(f"{where} is the ledger in use now ({spent or 'no budgets'})")
+
+
+def _print_individual(where: str, key_file: Path | None) -> None:
+    """Which budgets of single examples there are; what they have spent is not shown."""
+    from hockeystick.ledger.individual import charged_steps
+
+    for name, steps in charged_steps(_with_key(where, key_file)):
+        typer.echo(f"{printable(name)}: budgets of single examples, {steps:,} steps charged")
 
 
 def _fail_if(problems: Sequence[str]) -> None:

@@ -14,8 +14,7 @@ from rich.table import Table
 from hockeystick._text import printable
 from hockeystick.cli.output import stdout
 from hockeystick.filters.registry import registered_class
-from hockeystick.ledger import BudgetAudit, BudgetRecord, EntryRecord
-from hockeystick.ledger.auditing import so_far
+from hockeystick.ledger import BudgetAudit, BudgetRecord, EntryRecord, Spending, spending_of
 from hockeystick.ledger.records import guarantee_text
 from hockeystick.report.numbers import count_text, lower_text, upper_text
 
@@ -33,8 +32,11 @@ DIAGNOSTIC = "diagnostic: valid only if the steps had been fixed beforehand"
 STATUSES = ("reserved", "committed", "cancelled")
 
 
-def budget_object(record: BudgetRecord, *, last: int | None = None) -> dict[str, Any]:
+def budget_object(
+    record: BudgetRecord, *, last: int | None = None, delta: float | None = None
+) -> dict[str, Any]:
     """A budget with its latest entries, or with all of them."""
+    spending = spending_of(record, delta=delta)
     first = 0 if last is None else max(len(record.entries) - last, 0)
     return {
         "name": record.name,
@@ -43,6 +45,7 @@ def budget_object(record: BudgetRecord, *, last: int | None = None) -> dict[str,
         "spent": record.spent,
         "remaining": record.budget - record.spent,
         "guarantee": record.guarantee,
+        "spending": None if spending is None else {**spending._asdict(), "kind": DIAGNOSTIC},
         "spent_by": record.spent_by,
         **{status: record.count(status) for status in STATUSES},
         "created": record.created.isoformat(),
@@ -82,7 +85,7 @@ WHOLE = ("name", "kind", "budget", "spent", "left", "run", "open", "cancelled")
 LEFT = ("name", "filter", "kind", "status", "label", "reserved at (UTC)", "request")
 
 
-def print_budgets(records: Sequence[BudgetRecord]) -> None:
+def print_budgets(records: Sequence[BudgetRecord], *, delta: float | None = None) -> None:
     """A row for each budget."""
     some_cancelled = any(record.count("cancelled") for record in records)
     counted = {"run": "committed", "open": "reserved"}
@@ -102,22 +105,38 @@ def print_budgets(records: Sequence[BudgetRecord]) -> None:
     console = stdout()
     console.print(table, soft_wrap=False)
     for record in records:
-        _print_meaning(console, record)
+        _print_meaning(console, record, delta)
         for warning in record.warnings:
             console.print(f"{printable(record.name)}: warning: {warning}", style="bold yellow")
 
 
-def _print_meaning(console: Console, record: BudgetRecord) -> None:
+def _print_meaning(console: Console, record: BudgetRecord, delta: float | None) -> None:
     """What the numbers of the table stand for: epsilon, and who spent them."""
-    whole = guarantee_text(record.guarantee)
+    whole, name = guarantee_text(record.guarantee), printable(record.name)
     if whole:
         share = f"{100 * record.spent / record.budget:.3g} % of it is spent"
-        steps = so_far(record)
-        known = "" if steps is None or not steps.epsilon else upper_text(steps.epsilon)
-        fixed = f"; the steps so far: epsilon {known}, had they been fixed before" if known else ""
-        unit = _unit(record)
-        console.print(f"{printable(record.name)}: the budget{unit} is {whole}; {share}{fixed}")
+        console.print(f"{name}: the budget{_unit(record)} is {whole}; {share}")
+        console.print(f"{name}: {_in_epsilon(spending_of(record, delta=delta))}")
     _print_labels(console, record.spent_by, before=f"{printable(record.name)}: ")
+
+
+def _in_epsilon(found: Spending | None) -> str:
+    """What is spent and left as epsilons, and what they mean."""
+    if found is None:
+        return "with --delta also what is spent and left as epsilons"
+    if found.spent is None or found.left is None:
+        return "what is spent is no epsilon: some requests were profiles, which no ledger keeps"
+    at = f"at delta {found.delta:g}"
+    if found.steps_left is None:
+        return f"nothing is spent; epsilon {upper_text(found.epsilon)} {at} is left"
+    spent = f"spent: epsilon {upper_text(found.spent)} of {upper_text(found.epsilon)} {at}"
+    if not found.steps_left:
+        return f"{spent}, had the steps been fixed before; left: not one more step like the latest"
+    return (
+        f"{spent}; left: {upper_text(found.left)} more, if the rest goes into "
+        f"{count_text(found.steps_left)} steps like the latest (both as if the steps had been "
+        f"fixed before; the guarantee is epsilon {upper_text(found.epsilon)} for whatever comes)"
+    )
 
 
 def _unit(record: BudgetRecord) -> str:

@@ -15,6 +15,7 @@ from hockeystick.errors import (
     InvalidParameter,
     LedgerError,
     UnsupportedPlan,
+    see,
     shown,
 )
 
@@ -83,8 +84,7 @@ def _(error: InvalidParameter) -> str:
     part, _, whole = error.name.rpartition(" in ")
     option = f"{part} in --{whole}" if part else _as_option(whole)
     got = "" if error.value is None else f", got {shown(error.value)}"
-    page = f" See {error.page}." if error.page else ""
-    return f"{option} must be {error.allowed}{got}.{page}"
+    return f"{option} must be {error.allowed}{got}.{see(error.page)}"
 
 
 @_message.register(USAGE_ERROR)
@@ -99,7 +99,7 @@ def _(error: typer.BadParameter) -> str:
     # Other names have Typer's own suggestions, and other commands no names in common.
     if not page or not {"steps", "epsilon", "delta"} & set(known):
         return said
-    return f"{said.rstrip('.')}. {instead[0].upper()}{instead[1:]}. See {page}."
+    return f"{said.rstrip('.')}. {instead[0].upper()}{instead[1:]}.{see(page)}"
 
 
 def _as_option(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from inspect import Parameter
 from pathlib import Path
@@ -13,7 +13,9 @@ import typer
 from hockeystick.accounting.account import DEFAULT_BUDGET
 from hockeystick.accounting.candidates import steps_for
 from hockeystick.cli.files import read_attribution
-from hockeystick.cli.parameters import further_options
+from hockeystick.cli.gather import spelled_out
+from hockeystick.cli.optimizer_options import NOTHING_SAID, OptimizerOptions
+from hockeystick.cli.parameters import RUN, further_options
 from hockeystick.errors import InvalidParameter
 from hockeystick.montecarlo.settings import Execution, MonteCarlo
 from hockeystick.report.progress import Update
@@ -29,15 +31,13 @@ __all__ = [
     "Epochs",
     "Epsilon",
     "Json",
-    "LearningRateSchedule",
-    "Momentum",
     "NoiseMultiplier",
     "OutputOptions",
     "PlanOptions",
     "Steps",
 ]
 
-RUN, QUESTION, DRAWS, OUTPUT = "The run", "The question", "Draws", "Output"
+QUESTION, DRAWS, OUTPUT = "The question", "Draws", "Output"
 
 NoiseMultiplier = Annotated[
     float,
@@ -54,21 +54,6 @@ Epochs = Annotated[
     float | None,
     typer.Option(
         help="Passes over the data in the place of --steps, with --examples and --batch-size.",
-        rich_help_panel=RUN,
-    ),
-]
-Momentum = Annotated[
-    float | None,
-    typer.Option(
-        help="Heavy-ball momentum of SGD, for which strategies are optimised.", rich_help_panel=RUN
-    ),
-]
-LearningRateSchedule = Annotated[
-    str | None,
-    typer.Option(
-        help="Learning rates for which strategies are optimised: constant, cosine, linear, or a "
-        "file with one number for each step.",
-        metavar="NAME|FILE",
         rich_help_panel=RUN,
     ),
 ]
@@ -96,7 +81,7 @@ Baselines = Annotated[
 
 def _further_options() -> list[Parameter]:
     """Parameters of schemes and strategies that `PlanOptions` does not spell out."""
-    return further_options([one.name for one in fields(PlanOptions)], panel=RUN)
+    return further_options([one.name for one in spelled_out(PlanOptions)], panel=RUN)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,8 +127,7 @@ class PlanOptions:
             rich_help_panel=RUN,
         ),
     ] = "identity"
-    momentum: Momentum = None
-    learning_rate_schedule: LearningRateSchedule = None
+    optimizer: OptimizerOptions = NOTHING_SAID
     further: dict[str, Any] = field(default_factory=dict, metadata={"spread": _further_options})
     """The parameters of schemes and strategies, by name."""
 

@@ -15,7 +15,10 @@ import typer
 from hockeystick.schemes import SCHEMES
 from hockeystick.strategies import FACTORIZATIONS
 
-__all__ = ["further_options", "names_of_strategies"]
+__all__ = ["RUN", "further_options", "names_of_strategies"]
+
+# The part of the help in which the options of the run are.
+RUN = "The run"
 
 # What the text of an option can be turned into.
 PLAIN = (bool, int, float, str)

@@ -9,7 +9,6 @@ from typing import Any
 
 from hockeystick.cli.options import PlanOptions
 from hockeystick.cli.parameters import names_of_strategies
-from hockeystick.cli.schedules import rates_from
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
 from hockeystick.schemes import SCHEMES, Attribution, Sampling
@@ -17,11 +16,7 @@ from hockeystick.strategies import FACTORIZATIONS, Strategy, iterates
 
 __all__ = ["described", "plan_from", "sampling_from", "strategy_from"]
 
-OF_THE_OPTIMIZER = ("momentum", "learning_rate_schedule")
-OF_THE_PLAN = (
-    *("sampling", "steps", "epochs", "strategy", "attribution", "further"),
-    *OF_THE_OPTIMIZER,
-)
+OF_THE_PLAN = ("sampling", "steps", "epochs", "strategy", "attribution", "further", "optimizer")
 
 
 def plan_from(options: PlanOptions) -> Plan:
@@ -80,17 +75,16 @@ def _workload(
     options: PlanOptions, factorization: Callable[..., object], steps: int
 ) -> dict[str, Any]:
     """What the strategy is optimised for, if that is not the default."""
-    asked = {n: v for n in OF_THE_OPTIMIZER if (v := getattr(options, n)) is not None}
+    asked = options.optimizer.given()
     if not asked:
         return {}
     if "workload" not in inspect.signature(factorization).parameters:
         name, value = next(iter(asked.items()))
         allowed = f"left out for the strategy {options.strategy}, which is not optimised"
         raise InvalidParameter(name, allowed, value)
-    schedule = options.learning_rate_schedule
-    rates = None if schedule is None else rates_from(schedule, steps=steps)
-    made = iterates(steps, momentum=options.momentum or 0.0, learning_rates=rates)
-    return {"workload": made}
+    rates = options.optimizer.rates(steps=steps)
+    momentum = options.optimizer.momentum or 0.0
+    return {"workload": iterates(steps, momentum=momentum, learning_rates=rates)}
 
 
 def described(plan: Plan, options: PlanOptions) -> dict[str, Any]:

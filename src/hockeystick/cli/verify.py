@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich import box
+from rich.console import Console
 from rich.table import Table
 
 from hockeystick._text import escaped
@@ -36,6 +38,7 @@ from hockeystick.montecarlo.verify import verify as check_claim
 from hockeystick.report.numbers import count_text, upper_text
 from hockeystick.report.progress import Update, progress
 from hockeystick.training import (
+    Coverage,
     JointStatement,
     Recheck,
     Statement,
@@ -45,13 +48,35 @@ from hockeystick.training import (
 
 __all__ = ["or_statement", "verify"]
 
-FILE = "statement"
+FILE, KEY, EXPECT = "statement", "key", "expect"
+SIGNATURES = {
+    "valid": "signed with the key that was given: all fields are as its owner wrote them",
+    "invalid": "the signature is not that of the key that was given",
+    "not checked": "signed, but the signature is not checked: give the signer's --key",
+    "absent": "not signed: whoever can write the file can change the fields",
+}
 StatementFile = Annotated[
     Path | None,
     typer.Argument(
         help="A privacy statement to recompute, as `run.statement(...).save(FILE)` writes it; no "
-        "other option but --json then.",
+        "other option but --json, --key and --expect then.",
         metavar="FILE",
+        show_default=False,
+    ),
+]
+PublicKey = Annotated[
+    Path | None,
+    typer.Option(
+        help="With FILE: the signer's public key (PEM); the statement must be signed with it.",
+        metavar="PUBLIC",
+        show_default=False,
+    ),
+]
+Expected = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="With FILE: a value that a field must have, such as dataset=...; may be repeated.",
+        metavar="FIELD=VALUE",
         show_default=False,
     ),
 ]
@@ -64,23 +89,29 @@ def or_statement(command: Callable[..., None]) -> Command:
     """
 
     def call(**options: Any) -> None:
-        path = options.pop(FILE)
+        path, key, expect = (options.pop(name) for name in (FILE, KEY, EXPECT))
         known = inspect.signature(command).parameters
         if path is None:
+            for name, value in ((KEY, key), (EXPECT, expect)):
+                if value:
+                    raise InvalidParameter(name, "left out without a statement", value)
             _require([name for name, one in known.items() if one.default is one.empty], options)
             command(**options)
             return
         for name, value in options.items():
             if name != "json" and value != _absent(known[name]):
                 raise InvalidParameter(name, "left out with a statement", value)
-        recheck_file(path, json=options["json"])
+        recheck_file(path, key=key, expect=_expected(expect or []), json=options["json"])
 
     def parameters() -> list[inspect.Parameter]:
-        argument = inspect.Parameter(
-            FILE, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=StatementFile
-        )
+        own = [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
+            )
+            for name, annotation in ((FILE, StatementFile), (KEY, PublicKey), (EXPECT, Expected))
+        ]
         known = inspect.signature(command).parameters.values()
-        return [argument, *(one.replace(default=_absent(one)) for one in known)]
+        return [*own, *(one.replace(default=_absent(one)) for one in known)]
 
     return Command(command, call, parameters)
 
@@ -90,11 +121,19 @@ def _absent(parameter: inspect.Parameter) -> Any:
     return None if parameter.default is parameter.empty else parameter.default
 
 
-def recheck_file(path: Path, *, json: bool) -> None:
+def _expected(given: list[str]) -> dict[str, str]:
+    parts = [one.partition("=") for one in given]
+    for name, sign, value in parts:
+        if not (name and sign and value):
+            raise InvalidParameter(EXPECT, "FIELD=VALUE", f"{name}{sign}{value}")
+    return {name: value for name, _, value in parts}
+
+
+def recheck_file(path: Path, *, key: Path | None, expect: dict[str, str], json: bool) -> None:
     """Recompute the statement in the file; exit status 1 if it does not hold."""
     statement = _read(path)
     with progress("Recomputing ..."):
-        recheck = check_statement(statement)
+        recheck = check_statement(statement, key=key, expect=expect)
     if json:
         print_json(_as_object(statement, recheck))
     else:
@@ -132,6 +171,7 @@ def _as_object(statement: Statement | JointStatement, recheck: Recheck) -> dict[
         "stated": {**stated, **(runs[0] if len(runs) == 1 else {"runs": runs})},
         "recomputed": recomputed,
         "problems": list(recheck.problems),
+        "coverage": asdict(recheck.coverage),
     }
 
 
@@ -153,9 +193,26 @@ def _print(statement: Statement | JointStatement, recheck: Recheck) -> None:
             f"steps taken; accounted for {escaped(run.priced_for)}"
         )
     console.print(escaped(f"adjacency: {statement.adjacency}; unit: {statement.unit}"))
+    _print_coverage(console, recheck.coverage)
     for problem in recheck.problems:
         console.print(escaped(f"problem: {problem}"), style="bold red")
     console.print("the statement holds" if recheck.holds else "the statement does not hold")
+
+
+def _print_coverage(console: Console, coverage: Coverage) -> None:
+    """Every field, by what is known about it."""
+    titles = {
+        "recomputed": "the number follows from",
+        "expected": "compared with what is expected",
+        "consistent": "fit each other, not checked otherwise",
+        "unchecked": "NOT CHECKED",
+    }
+    for name, title in titles.items():
+        found = getattr(coverage, name)
+        if found:
+            console.print(f"{title}: {', '.join(found)}")
+    style = "bold green" if coverage.signature == "valid" else ""
+    console.print(SIGNATURES[coverage.signature], style=style)
 
 
 @or_statement
@@ -172,8 +229,9 @@ def verify(
 ) -> None:
     """Recompute a privacy statement (FILE), or test by draws that a run is (epsilon, delta)-DP.
 
-    FILE is what `run.statement(...).save(FILE)` wrote: its number is recomputed, and the exit
-    status is 1 if it does not hold. Without a file the run, its noise, epsilon and delta are
+    FILE is what `run.statement(...).save(FILE)` wrote: its number is recomputed, every field is
+    listed with how it was checked or that it was not, and the exit status is 1 if the statement
+    does not hold. Without a file the run, its noise, epsilon and delta are
     required; the run may be made only if the claim is accepted.
     """
     plan = plan_from(run)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
+from hockeystick import _validate as check
 from hockeystick._validate import known_names_only
 from hockeystick.fdp.schedule import EqualSteps
 from hockeystick.filters.audit import Audit, audit_of
@@ -20,8 +20,10 @@ from hockeystick.filters.request import (
     checked_request,
 )
 from hockeystick.guarantee import Guarantee, Kind
+from hockeystick.ledger.keyed import Where
 from hockeystick.ledger.names import checked_text
 from hockeystick.ledger.records import guarantee_of, guarantee_text
+from hockeystick.ledger.spending import Spending, spending_of_entries
 from hockeystick.ledger.store import Entry
 from hockeystick.profile import Profile
 
@@ -81,7 +83,7 @@ class Filter(Charging):
         *,
         budget: float,
         description: Mapping[str, object],
-        ledger: str | Path | None,
+        ledger: Where | None,
         name: str,
         must_exist: bool | None = None,
         label: str = "",
@@ -193,6 +195,41 @@ class Filter(Charging):
         It is not about what is spent so far: stopping early, for a reason seen in the outputs, does
         not make the run more private than its budget.
         """
+
+    def spending(self, *, delta: float | None = None) -> Spending:
+        """What is spent and what is left as epsilons, beside the unit: a diagnostic.
+
+        `spent` is epsilon of the steps so far, had they been fixed in advance, `left` by how much
+        it would grow if the rest went into steps like the latest one. The guarantee is about the
+        whole budget.
+
+        Parameters
+        ----------
+        delta
+            The filter's own by default; needed where it has none.
+
+        Returns
+        -------
+        Spending
+            With both, the guarantee's epsilon and how many steps like the latest still fit.
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> f = hs.filters.Gaussian(mu=1.0)
+        >>> f.request(noise_multiplier=2.0).commit()
+        >>> found = f.spending(delta=1e-5)
+        >>> round(found.spent, 2), round(found.left, 2), found.steps_left
+        (1.99, 2.38, 3)
+        """
+        at = check.small_probability("delta", getattr(self, "delta", delta))
+        return spending_of_entries(
+            self.history,
+            left=self.remaining,
+            epsilon=self.guarantee().epsilon(at),
+            delta=at,
+            kind=self.kind,
+        )
 
     def audit(self, *, direction: str = "both") -> Audit:
         """The permitted steps, accounted for as if they had been fixed in advance.

@@ -37,7 +37,7 @@ class AllowedSteps(NamedTuple):
     steps : int or None
         None where the filter cannot be built for this target, or not charge these steps.
     note : str
-        The reason.
+        The reason, or what would allow more.
     """
 
     filter: str
@@ -47,7 +47,7 @@ class AllowedSteps(NamedTuple):
 
 
 class _Target(NamedTuple):
-    """A schedule of requests, one round of it, within (epsilon, delta)."""
+    """A schedule of steps, one round of it, within (epsilon, delta)."""
 
     epsilon: float
     delta: float
@@ -57,20 +57,29 @@ class _Target(NamedTuple):
     def steps(self) -> int:
         return sum(one.steps for one in self.expected)
 
+    def smallest_round(self) -> _Target:
+        """The same proportions in the fewest steps."""
+        common = math.gcd(*(one.steps for one in self.expected))
+        return self._replace(
+            expected=tuple(one._replace(steps=one.steps // common) for one in self.expected)
+        )
+
 
 def allowed_steps(*, epsilon: float, delta: float, expected: Expected) -> list[AllowedSteps]:
-    """Steps, in whole rounds of the expected requests, that fit into (epsilon, delta).
+    """Steps, in the expected proportions, that fit into (epsilon, delta).
 
-    One row for each registered filter that can be built for such a target. The last row is the same
-    schedule with its parameters fixed in advance, which no proven filter exceeds; it is no filter.
-    The approximate filter is asymptotic and may exceed it: that is its error.
+    Every step is a request, as in training; where longer requests allow more steps, a note says how
+    many. One row for each registered filter that can be built for such a target. The last row is
+    the same schedule with its parameters fixed in advance, which no proven filter exceeds; it is no
+    filter. The approximate filter is asymptotic and may exceed it: that is its error.
 
     Parameters
     ----------
     epsilon, delta
         The guarantee of the whole run.
     expected
-        The requests (rate, noise_multiplier, steps) of one round, over and over.
+        The steps (rate, noise_multiplier, steps) of one round, over and over; with a common factor
+        of all numbers of steps left out.
 
     Returns
     -------
@@ -94,11 +103,12 @@ def allowed_steps(*, epsilon: float, delta: float, expected: Expected) -> list[A
     rows = [_allowed(one, target) for one in registered() if issubclass(one, Filter)]
     found = [row for row in rows if row is not None]
     proven = [row.steps or 0 for row in found if row.kind == "proven"]
-    return [*found, _fixed(target, known=max(proven, default=0) // target.steps)]
+    once = target.smallest_round()
+    return [*found, _fixed(once, known=max(proven, default=0) // once.steps)]
 
 
 def _allowed(filter_class: type[Filter], target: _Target) -> AllowedSteps | None:
-    """Of one filter; a round is requested once, because equal requests cost the same."""
+    """Of one filter; a step is requested once, because equal requests cost the same."""
     name, kind = filter_class.__name__, filter_class.kind
     try:
         budget = filter_class.for_target(**target._asdict())
@@ -106,15 +116,30 @@ def _allowed(filter_class: type[Filter], target: _Target) -> AllowedSteps | None
         return AllowedSteps(name, kind, None, str(error))
     if budget is None:
         return None
+    once = target.smallest_round()
     try:
-        for rate, noise, steps in target.expected:
-            budget.request(rate=rate, noise_multiplier=noise, steps=steps, clip=False)
-    except BudgetExceeded:
-        return AllowedSteps(name, kind, 0, "not a single round fits")
+        steps = _rounds(budget, once.expected, at_once=False) * once.steps
+        if steps == 0:
+            return AllowedSteps(name, kind, 0, "not a single round fits")
+        blocks = _rounds(budget, target.expected, at_once=True) * target.steps
     except HockeystickError as error:
         return AllowedSteps(name, kind, None, str(error))
-    rounds = min(math.floor(budget.budget / budget.spent), MOST_ROUNDS)
-    return AllowedSteps(name, kind, rounds * target.steps)
+    return AllowedSteps(name, kind, steps, f"{blocks:,} in requests as given" * (blocks > steps))
+
+
+def _rounds(budget: Filter, expected: Sequence[EqualSteps], *, at_once: bool) -> int:
+    """How many rounds fit, each setting in one request or step by step."""
+    charge = 0.0
+    for rate, noise, steps in expected:
+        try:
+            permit = budget.request(
+                rate=rate, noise_multiplier=noise, steps=steps if at_once else 1, clip=False
+            )
+        except BudgetExceeded:
+            return 0
+        charge += permit.charge if at_once else steps * permit.charge
+        permit.cancel()
+    return min(math.floor(budget.budget / charge), MOST_ROUNDS)
 
 
 def _fixed(target: _Target, *, known: int) -> AllowedSteps:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, Protocol
 
@@ -20,6 +19,7 @@ from hockeystick.filters.base import Filter
 from hockeystick.filters.charging import ROUNDING
 from hockeystick.filters.request import Expected, GaussianStep, checked_expected
 from hockeystick.guarantee import Analysis, Guarantee
+from hockeystick.ledger.keyed import Where
 from hockeystick.profile import Profile
 
 __all__ = [
@@ -83,7 +83,7 @@ class Gaussian(Filter):
         *,
         mu: float,
         expected: Expected | None = None,
-        ledger: str | Path | None = None,
+        ledger: Where | None = None,
         name: str = "default",
         must_exist: bool | None = None,
         label: str = "",
@@ -242,7 +242,7 @@ class ApproximateGaussian(Filter):
         mu: float,
         regime: RegimeName = "small",
         expected: Expected | None = None,
-        ledger: str | Path | None = None,
+        ledger: Where | None = None,
         name: str = "default",
         must_exist: bool | None = None,
         label: str = "",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hockeystick.errors import InvalidParameter, shown
 from hockeystick.filters.registry import registered_class
+from hockeystick.ledger.keyed import Where
 from hockeystick.ledger.names import PAGE
 from hockeystick.ledger.records import read_ledger
 from hockeystick.ledger.store import MemoryStore, Store
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["join", "opened"]
 
 
-def join(*, ledger: str | Path, name: str, label: str = "") -> Filter:
+def join(*, ledger: Where, name: str, label: str = "") -> Filter:
     """The filter of a budget that a ledger has, with the parameters that it was opened with.
 
     What every service but the first needs: kind, epsilon, delta and order are read from the ledger,
@@ -75,7 +75,7 @@ def join(*, ledger: str | Path, name: str, label: str = "") -> Filter:
 
 
 def opened(
-    ledger: str | Path | None,
+    ledger: Where | None,
     *,
     name: str,
     budget: float,

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +23,7 @@ from hockeystick.filters.base import Filter
 from hockeystick.filters.charging import ROUNDING
 from hockeystick.filters.request import Expected, GaussianStep, checked_expected
 from hockeystick.guarantee import Analysis, Guarantee
+from hockeystick.ledger.keyed import Where
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.base import Expression
 
@@ -99,7 +99,7 @@ class NaturalFDP(Filter):
         budget: Profile,
         steps: int = 3,
         expected: Expected | None = None,
-        ledger: str | Path | None = None,
+        ledger: Where | None = None,
         name: str = "default",
         must_exist: bool | None = None,
         label: str = "",

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from hockeystick.errors import LedgerError
 from hockeystick.ledger.auditing import BudgetAudit, OpenEntry, Realised, audit
-from hockeystick.ledger.opening import adopt, open_store
+from hockeystick.ledger.heads import Head
+from hockeystick.ledger.keyed import Ledger
+from hockeystick.ledger.opening import adopt, authenticate, head, open_store
 from hockeystick.ledger.records import BudgetRecord, EntryRecord, read_ledger
+from hockeystick.ledger.spending import Spending, spending_of
 from hockeystick.ledger.store import Entry, MemoryStore, Store
 
 __all__ = [
@@ -13,13 +16,19 @@ __all__ = [
     "BudgetRecord",
     "Entry",
     "EntryRecord",
+    "Head",
+    "Ledger",
     "LedgerError",
     "MemoryStore",
     "OpenEntry",
     "Realised",
+    "Spending",
     "Store",
     "adopt",
     "audit",
+    "authenticate",
+    "head",
     "open_store",
     "read_ledger",
+    "spending_of",
 ]

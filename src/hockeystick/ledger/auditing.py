@@ -5,25 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import NamedTuple
 
 from hockeystick import _validate as check
-from hockeystick.errors import PrecisionError
-from hockeystick.fdp.schedule import (
-    MOST_SETTINGS,
-    EqualSteps,
-    merged,
-    profile_of,
-    recorded_steps,
-)
+from hockeystick.fdp.schedule import MOST_SETTINGS, EqualSteps, merged, recorded_steps
+from hockeystick.ledger.heads import Head, parsed_head
+from hockeystick.ledger.keyed import Where
 from hockeystick.ledger.records import BudgetRecord, EntryRecord, read_damaged
-from hockeystick.profile.resolution import BOTH
+from hockeystick.ledger.spending import epsilon_of_steps
 
-__all__ = ["BudgetAudit", "OpenEntry", "Realised", "audit", "so_far"]
+__all__ = ["BudgetAudit", "OpenEntry", "Realised", "audit"]
 
-# Of the epsilon of the realised steps: a diagnostic needs no more.
-ACCURACY = 1e-2
 ROUNDED = "parameters rounded on the safe side"
 
 
@@ -97,22 +89,28 @@ class BudgetAudit(NamedTuple):
 
 
 def audit(
-    where: str | Path, *, name: str | None = None, delta: float | None = None
+    where: Where,
+    *,
+    name: str | None = None,
+    delta: float | None = None,
+    head: str | Head | None = None,
 ) -> list[BudgetAudit]:
     """Check every budget of a ledger, or the named one.
 
-    The entries must sum to the running total, the total must be within the budget, and the numbers
-    must have no gaps.
+    The chain must be whole and say what the rows say, the entries must sum to the running total,
+    the total must be within the budget, and the numbers must have no gaps.
 
     Parameters
     ----------
     where
-        A path or a URL, as for `open_store`.
+        A path or a URL, or a `Ledger`, as for `open_store`.
     name
         Of one budget; all of them by default.
     delta
         With a delta, the steps that were run (or may have been) are also accounted for as if they
         had been fixed beforehand: a diagnostic, because filters exist for steps that were not.
+    head
+        What `head` returned earlier: the chain must have gone on from there.
 
     Returns
     -------
@@ -130,7 +128,8 @@ def audit(
     """
     if delta is not None:
         delta = check.small_probability("delta", delta)
-    return [_audit(record, delta) for record in read_damaged(where, name=name)]
+    noted = None if head is None else parsed_head(head)
+    return [_audit(record, delta) for record in read_damaged(where, name=name, noted=noted)]
 
 
 def _audit(record: BudgetRecord, delta: float | None) -> BudgetAudit:
@@ -158,15 +157,6 @@ def _audit(record: BudgetRecord, delta: float | None) -> BudgetAudit:
         guarantee=record.guarantee,
         spent_by=record.spent_by,
     )
-
-
-def so_far(record: BudgetRecord, *, delta: float | None = None) -> Realised | None:
-    """Epsilon of the steps so far, had they been fixed in advance; at the budget's own delta.
-
-    None if neither the caller nor the budget has a delta.
-    """
-    at = record.guarantee.get("delta", delta)
-    return None if at is None else _realised(_counted(record), delta=at)
 
 
 def _counted(record: BudgetRecord) -> list[EntryRecord]:
@@ -206,14 +196,9 @@ def _realised(entries: Sequence[EntryRecord], *, delta: float) -> Realised:
             note = f"entry {entry.number} has no rate and noise multiplier"
             return Realised(None, delta, len(entries), note)
         recorded.append(found)
-    schedule = merged(recorded)
-    steps = sum(part.steps for part in schedule)
-    profile = profile_of(schedule)
-    if profile is None:
+    if not recorded:
         return Realised(0.0, delta, 0, "nothing was spent")
-    try:
-        epsilon = profile.epsilon_bounds(delta, directions=BOTH, accuracy=ACCURACY).upper
-    except PrecisionError as error:
-        epsilon = error.upper
+    schedule = merged(recorded)
     note = ROUNDED if len(schedule) > MOST_SETTINGS else ""
-    return Realised(epsilon, delta, steps, note)
+    steps = sum(part.steps for part in schedule)
+    return Realised(epsilon_of_steps(schedule, delta=delta), delta, steps, note)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 import sqlalchemy as sa
@@ -13,9 +12,11 @@ import sqlalchemy as sa
 from hockeystick._process import OwnProcess, Uncopied
 from hockeystick.errors import HockeystickError, InvalidParameter, LedgerError
 from hockeystick.ledger import schema
+from hockeystick.ledger.chain import CANCELLED, COMMITTED, OPENED, RESERVED, Event, append
 from hockeystick.ledger.connections import Connections
 from hockeystick.ledger.names import refuse_difference, refuse_missing, refuse_typo, refuse_unnamed
-from hockeystick.ledger.schema import budgets, checked, entries, with_checksum
+from hockeystick.ledger.schema import budgets, entries
+from hockeystick.ledger.seals import checked, digest_of, with_checksum
 from hockeystick.ledger.store import (
     Decision,
     Entry,
@@ -24,8 +25,9 @@ from hockeystick.ledger.store import (
     checked_number,
     from_text,
     must_change,
+    now,
 )
-from hockeystick.ledger.tables import prepare, record_place, recorded_place, wrong_sums
+from hockeystick.ledger.tables import check_server, prepare
 
 __all__ = ["DatabaseStore"]
 
@@ -42,8 +44,9 @@ class DatabaseStore(Uncopied):
 
     Every call is one transaction that ends on the disk. `reserve` holds the budget's row while it
     decides, so reservations happen one after the other. Every row that is used is compared with its
-    checksum, and a ledger that goes back behind what this store has seen is refused. Cost: O(1) per
-    call, except for `history` and for opening, which checks everything.
+    checksum, every change is added to the chain, and a ledger that goes back behind what this store
+    has seen is refused. Cost: O(1) per call, except for `history` and for opening, which checks
+    everything.
     """
 
     what: ClassVar[str] = "The store of a ledger"
@@ -64,6 +67,7 @@ class DatabaseStore(Uncopied):
         self.name = name
         self.budget = budget
         self._seen = 0  # the largest number of a reservation
+        self._records = 0  # of the chain
         self._mine: set[int] = set()  # open reservations of this store, in this process
         self._owner = OwnProcess()
         self._enter(as_text(description, name="description"), must_exist)
@@ -80,24 +84,26 @@ class DatabaseStore(Uncopied):
                 "number": number,
                 "charge": charge,
                 "request": request,
-                "status": "reserved",
-                "reserved_at": _now(),
+                "status": RESERVED,
+                "reserved_at": now(),
                 "committed_at": None,
                 "host": socket.gethostname(),
                 "pid": os.getpid(),
             }
-            connection.execute(schema.ADD_ENTRY, with_checksum(entries, entry))
+            connection.execute(schema.ADD_ENTRY, with_checksum(entries, entry, self._key))
             self._update(connection, row, spent=row.spent + charge, last=number)
+            self._append(connection, RESERVED, entry)
         self._seen = max(self._seen, number)
         self._own().add(number)
-        return Entry(number, charge, from_text(request), "reserved")
+        return Entry(number, charge, from_text(request), RESERVED)
 
     def commit(self, number: int) -> None:
         """Mark the entry as run; any process may."""
         with self._connections.writing() as connection:
             row = self._entry(connection, number)
-            if must_change(number, status=row.status, wanted="committed"):
-                self._mark(connection, row, status="committed", when=_now())
+            if must_change(number, status=row.status, wanted=COMMITTED):
+                changed = self._mark(connection, row, status=COMMITTED, when=now())
+                self._append(connection, COMMITTED, changed)
         self._own().discard(number)
 
     def cancel(self, number: int) -> None:
@@ -109,12 +115,13 @@ class DatabaseStore(Uncopied):
             # The budget before the entry, as in `reserve`: no two transactions wait for each other.
             budget = self._lock(connection)
             row = self._entry(connection, number)
-            if must_change(number, status=row.status, wanted="cancelled"):
+            if must_change(number, status=row.status, wanted=CANCELLED):
                 if row.number not in self._own():
                     raise InvalidParameter("number", _NOT_MINE.format(row.pid, row.host), number)
-                self._mark(connection, row, status="cancelled", when=None)
+                changed = self._mark(connection, row, status=CANCELLED, when=None)
                 spent = budget.spent - row.charge
                 self._update(connection, budget, spent=spent, last=budget.reservations)
+                self._append(connection, CANCELLED, changed)
         self._own().discard(number)
 
     def spent(self) -> float:
@@ -129,7 +136,7 @@ class DatabaseStore(Uncopied):
         """All entries in order of reservation."""
         with self._connections.reading() as connection:
             found = connection.execute(schema.ENTRIES, {"of": self.name}).all()
-            rows = [checked(entries, row, where=self._where) for row in found]
+            rows = [self._whole(entries, row) for row in found]
         return tuple(Entry(r.number, r.charge, from_text(r.request), r.status) for r in rows)
 
     def close(self) -> None:
@@ -138,20 +145,22 @@ class DatabaseStore(Uncopied):
 
     def _enter(self, description: str, must_exist: bool | None) -> None:
         """Find the budget or create it; another budget under the same name is refused."""
+        if not self._connections.where.is_file:
+            with self._connections.reading() as connection:
+                check_server(connection, self._connections.where)
         with self._connections.writing() as connection:
             prepare(connection, self._connections.where)
             row = connection.execute(schema.LOCK_BUDGET, {"of": self.name}).one_or_none()
             if row is None:
                 self._check_new(connection, must_exist)
                 new = {"name": self.name, "description": description, "budget": self.budget}
-                started = {"spent": 0.0, "reservations": 0, "created": _now()}
-                row_of = with_checksum(budgets, {**new, **started})
+                started = {"spent": 0.0, "reservations": 0, "created": now()}
+                row_of = with_checksum(budgets, {**new, **started}, self._key)
                 connection.execute(schema.ADD_BUDGET, row_of)
-                if self._connections.where.is_file:
-                    record_place(connection, recorded_place(connection))
+                event = Event(OPENED, digest_of(budgets, row_of), self.name)
+                self._records = append(connection, self._connections.where, event)
                 return
-            for line in wrong_sums(connection, self._checked(row, seen=0)):
-                raise LedgerError(f"The ledger {self._where} is damaged: {line}.")
+            self._checked(row, seen=0)
         if row.description != description:
             refuse_difference(self.name, from_text(row.description), given=from_text(description))
         if row.budget != self.budget:
@@ -176,7 +185,7 @@ class DatabaseStore(Uncopied):
         """The budget's row, if it is there, whole, and not older than one that was seen before."""
         if found is None:
             raise LedgerError(f"The ledger {self._where} no longer has a budget {self.name!r}.")
-        checked(budgets, found, where=self._where)
+        self._whole(budgets, found)
         if found.name != self.name or found.reservations < seen:
             raise LedgerError(
                 f"The ledger {self._where} has forgotten reservations of {self.name!r} that were "
@@ -191,20 +200,37 @@ class DatabaseStore(Uncopied):
         row = connection.execute(schema.LOCK_ENTRY, which).one_or_none()
         if row is None:
             raise InvalidParameter("number", "the number of an entry", number)
-        checked(entries, row, where=self._where)
+        self._whole(entries, row)
         if (row.budget, row.number) != (which["of"], which["at"]):
             raise LedgerError(f"The ledger {self._where} is damaged: it finds another entry.")
         return row
 
     def _update(self, connection: sa.Connection, row: Any, *, spent: float, last: int) -> None:
-        new = with_checksum(budgets, {**row._mapping, "spent": spent, "reservations": last})
+        changed = {**row._mapping, "spent": spent, "reservations": last}
+        new = with_checksum(budgets, changed, self._key)
         values = {"of": self.name, "to": spent, "last": last, "sum": new["checksum"]}
         connection.execute(schema.UPDATE_BUDGET, values)
 
-    def _mark(self, connection: sa.Connection, row: Any, *, status: str, when: str | None) -> None:
-        new = with_checksum(entries, {**row._mapping, "status": status, "committed_at": when})
+    def _mark(
+        self, connection: sa.Connection, row: Any, *, status: str, when: str | None
+    ) -> dict[str, Any]:
+        changed = {**row._mapping, "status": status, "committed_at": when}
+        new = with_checksum(entries, changed, self._key)
         values = {"of": self.name, "at": row.number, "to": status, "when": when}
         connection.execute(schema.MARK, {**values, "sum": new["checksum"]})
+        return new
+
+    def _append(self, connection: sa.Connection, event: str, entry: Mapping[str, Any]) -> None:
+        """Record what happened to the entry."""
+        record = Event(event, digest_of(entries, entry), self.name, entry["number"])
+        self._records = append(connection, self._connections.where, record, seen=self._records)
+
+    def _whole(self, table: sa.Table, row: Any) -> Any:
+        return checked(table, row, where=self._where, key=self._key)
+
+    @property
+    def _key(self) -> bytes | None:
+        return self._connections.where.key
 
     def _own(self) -> set[int]:
         """The open reservations of this store; a child process has none of its parent's."""
@@ -215,7 +241,3 @@ class DatabaseStore(Uncopied):
     @property
     def _where(self) -> str:
         return self._connections.where.text
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -65,12 +65,12 @@ def connect(path: Path, *, mode: str, patience: float) -> sqlite3.Connection:
 def create(path: Path, fill: Callable[[Path], None]) -> None:
     """Put a new file at the path, complete and on the disk; one that is there already stays.
 
-    It is written under another name and then renamed, while a lock on the directory keeps other
-    processes from doing the same.
+    Only its owner can read it. It is written under another name and then renamed, while a lock on
+    the directory keeps other processes from doing the same.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
-        temporary.touch(exist_ok=False)
+        temporary.touch(mode=0o600, exist_ok=False)
         fill(temporary)
         with _locked(path.parent) as directory:
             if not path.exists():

@@ -11,10 +11,10 @@ import sqlalchemy as sa
 
 from hockeystick._files import check_target
 from hockeystick.errors import InvalidParameter
+from hockeystick.ledger.keyed import ALLOWED, Ledger, Where
 
-__all__ = ["Location", "location"]
+__all__ = ["Location", "existing", "location"]
 
-ALLOWED = "a path, a sqlite:/// URL or a postgresql:// URL"
 # Text that was meant for a server, however it is written: nothing after the first word is shown.
 _FOR_A_SERVER = re.compile(
     r"(?i)^[a-z][\w+.-]+:/|^postgres\w*:|://|\bpassword\s*=|(^|/)[^/@:]+:[^/@]*@"
@@ -28,6 +28,7 @@ class Location(NamedTuple):
 
     url: sa.URL
     secrets: Mapping[str, str]
+    key: bytes | None = None
 
     @property
     def is_file(self) -> bool:
@@ -56,8 +57,10 @@ class Location(NamedTuple):
         return f"Location({self.text!r})"
 
 
-def location(where: str | Path) -> Location:
-    """The place of a ledger, given by a path or a URL."""
+def location(where: Where) -> Location:
+    """The place of a ledger, given by a path or a URL, and its key."""
+    if isinstance(where, Ledger):
+        return location(where._where)._replace(key=where._key)
     text = str(where)
     if text.startswith("sqlite") and "://" in text:
         return _file(_without_host(_parsed(text), text).database or "")
@@ -70,6 +73,14 @@ def location(where: str | Path) -> Location:
     if url.get_backend_name() != "postgresql":
         raise InvalidParameter("ledger", ALLOWED, _shown(text))
     return _server(url.set(drivername="postgresql+psycopg"))
+
+
+def existing(where: Where, *, file_only: bool = False) -> Location:
+    """The same, if it is a server (unless only files will do) or a file that exists."""
+    target = location(where)
+    if not (target.path.is_file() if target.is_file else not file_only):
+        raise InvalidParameter("ledger", "a file that exists", target.text)
+    return target
 
 
 def _parsed(text: str) -> sa.URL:

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hockeystick._validate import boolean
 from hockeystick.errors import InvalidParameter, LedgerError
+from hockeystick.ledger.keyed import checked_key
 from hockeystick.ledger.names import checked_text, refuse_missing
 from hockeystick.ledger.store import checked_budget
 
 if TYPE_CHECKING:
+    import sqlalchemy as sa
+
     from hockeystick.ledger.connections import Connections
     from hockeystick.ledger.database import DatabaseStore
+    from hockeystick.ledger.heads import Head
+    from hockeystick.ledger.keyed import Where
     from hockeystick.ledger.locations import Location
 
-__all__ = ["adopt", "open_store"]
+__all__ = ["adopt", "authenticate", "head", "open_store", "opened"]
 
 
 def open_store(
-    where: str | Path,
+    where: Where,
     *,
     name: str,
     budget: float,
@@ -77,7 +83,7 @@ def open_store(
     if must_exist is not None:
         boolean("must_exist", must_exist)
     return DatabaseStore(
-        _opened(where, name=name if must_exist else None),
+        opened(where, name=name if must_exist else None),
         name=name,
         budget=budget,
         description=description,
@@ -85,7 +91,7 @@ def open_store(
     )
 
 
-def adopt(where: str | Path) -> None:
+def adopt(where: Where) -> None:
     """Declare that a ledger file is the one in use from now on, where it is now.
 
     For a file that was moved or restored. What was spent elsewhere since it was copied is not in
@@ -107,35 +113,115 @@ def adopt(where: str | Path) -> None:
     >>> hs.ledger.open_store(path, **told).spent()
     0.5
     """
+    from hockeystick.ledger.chain import ADOPTED, check_key
+    from hockeystick.ledger.conversion import convert
     from hockeystick.ledger.files import refuse_journal_left_at
-    from hockeystick.ledger.locations import location
     from hockeystick.ledger.place import Place
-    from hockeystick.ledger.tables import (
-        format_of,
-        record_place,
-        recorded_place,
-        refuse_damage,
-        upgrade,
-    )
+    from hockeystick.ledger.schema import FORMAT
+    from hockeystick.ledger.tables import format_of, record_place, recorded_place, refuse_damage
 
-    target = location(where)
-    if not target.is_file or not target.path.is_file():
-        raise InvalidParameter("ledger", "a file that exists", target.text)
+    with _changing(where) as (connection, target):
+        version = format_of(connection, target)
+        check_key(connection, target, version=version)
+        if version != FORMAT:
+            convert(connection, target, version=version)
+        recorded, here = recorded_place(connection), Place.of(target.path)
+        if recorded is not None and not recorded.is_at(here):
+            refuse_journal_left_at(recorded)
+        refuse_damage(connection, target)
+        record_place(connection, target, ADOPTED)
+
+
+def authenticate(where: Where, *, key: bytes | str | Path) -> None:
+    """Authenticate the rows of a ledger with a key from now on, as they are now.
+
+    Everything is checked first, and heads of the chain that were noted before are no longer in it:
+    note the new one. A ledger that has a key, given with `where`, gets the new one in its place.
+    Nobody may have the ledger open meanwhile; stores that do are refused afterwards.
+
+    Parameters
+    ----------
+    where
+        A path or URL, or a `Ledger` with the key that it has now.
+    key
+        As for `Ledger`.
+
+    Examples
+    --------
+    >>> import secrets
+    >>> import hockeystick as hs
+    >>> f = hs.filters.Gaussian(mu=1.0, ledger="plain.db", name="survey")
+    >>> key = secrets.token_bytes(32)
+    >>> hs.ledger.authenticate("plain.db", key=key)
+    >>> [record.name for record in hs.ledger.read_ledger(hs.ledger.Ledger("plain.db", key=key))]
+    ['survey']
+    """
+    from hockeystick.ledger.conversion import seal_again
+    from hockeystick.ledger.tables import prepare
+
+    new = checked_key(key)
+    with _changing(where, file_only=False) as (connection, target):
+        prepare(connection, target)
+        seal_again(connection, target, key=new)
+
+
+def head(where: Where) -> Head:
+    """The head of a ledger's chain: note it elsewhere, and `audit(where, head=...)` compares.
+
+    That finds what no key can: an older state of the whole ledger that was put back. The chain is
+    checked first, so that what is noted is the head of a whole ledger. Cost: linear.
+
+    Parameters
+    ----------
+    where
+        A path or a URL, or a `Ledger`.
+
+    Returns
+    -------
+    Head
+        Its text, records:link, is what `audit` takes.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> f = hs.filters.Gaussian(mu=1.0, ledger="budget.db", name="survey")
+    >>> noted = str(hs.ledger.head("budget.db"))
+    >>> f.request(noise_multiplier=2.0).commit()
+    >>> hs.ledger.audit("budget.db", head=noted)[0].problems
+    []
+    """
+    from hockeystick.ledger.chain import check_key, head_of
+    from hockeystick.ledger.connections import reading_only
+    from hockeystick.ledger.locations import existing
+    from hockeystick.ledger.schema import FORMAT
+    from hockeystick.ledger.tables import format_of, refuse_damage
+
+    target = existing(where)
+    with reading_only(target) as connection:
+        version = format_of(connection, target)
+        if version != FORMAT:
+            allowed = "a ledger that was opened once with this version: earlier ones have no chain"
+            raise InvalidParameter("ledger", allowed, target.text)
+        check_key(connection, target, version=version)
+        refuse_damage(connection, target)
+        return head_of(connection)
+
+
+@contextmanager
+def _changing(where: Where, *, file_only: bool = True) -> Iterator[tuple[sa.Connection, Location]]:
+    """A transaction on a ledger that exists."""
+    from hockeystick.ledger.locations import existing
+
+    target = existing(where, file_only=file_only)
     connections = _connected(target)
     try:
         with connections.writing() as connection:
-            if format_of(connection, target) == 1:
-                upgrade(connection, target)
-            recorded, here = recorded_place(connection), Place.of(target.path)
-            if recorded is not None and not recorded.is_at(here):
-                refuse_journal_left_at(recorded)
-            refuse_damage(connection, target, every_entry=True)
-            record_place(connection, here)
+            yield connection, target
     finally:
         connections.close()
 
 
-def _opened(where: str | Path, *, name: str | None) -> Connections:
+def opened(where: Where, *, name: str | None) -> Connections:
     """Connections to a ledger; a file that is not there is made first.
 
     With the name of a budget that has to exist it is not.
@@ -157,7 +243,7 @@ def _make(target: Location) -> None:
 
     try:
         with clear_errors(target):
-            create(target.path, partial(fill, name=target.path.name))
+            create(target.path, partial(fill, where=target))
     except OSError as error:
         message = f"The ledger {target.text} cannot be made: {error.strerror}."
         raise LedgerError(message) from error

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from hockeystick.errors import InvalidParameter, LedgerError
@@ -15,6 +14,8 @@ from hockeystick.ledger.store import from_text
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
+    from hockeystick.ledger.heads import Head
+    from hockeystick.ledger.keyed import Where
     from hockeystick.ledger.locations import Location
 
 __all__ = [
@@ -141,7 +142,7 @@ def guarantee_text(guarantee: Mapping[str, float]) -> str:
     return " at ".join(f"{name} {value:g}" for name, value in guarantee.items())
 
 
-def read_ledger(where: str | Path, *, name: str | None = None) -> list[BudgetRecord]:
+def read_ledger(where: Where, *, name: str | None = None) -> list[BudgetRecord]:
     """All budgets of a ledger, or the named one; nothing is created or changed.
 
     A damaged ledger raises `LedgerError`; a copy can be read, and its records say that it is one.
@@ -176,30 +177,37 @@ def read_ledger(where: str | Path, *, name: str | None = None) -> list[BudgetRec
     return records
 
 
-def read_damaged(where: str | Path, *, name: str | None = None) -> list[BudgetRecord]:
-    """The same with what is wrong in the records, as far as they can be read at all."""
-    from hockeystick.ledger.connections import reading_only
-    from hockeystick.ledger.locations import location
+def read_damaged(
+    where: Where, *, name: str | None = None, noted: Head | None = None
+) -> list[BudgetRecord]:
+    """The same with what is wrong in the records, as far as they can be read at all.
 
-    target = location(where)
-    if target.is_file and not target.path.is_file():
-        raise InvalidParameter("ledger", "a file that exists", target.text)
+    `noted` is a head of the chain that was kept elsewhere.
+    """
+    from hockeystick.ledger.connections import reading_only
+    from hockeystick.ledger.locations import existing
+
+    target = existing(where)
     with reading_only(target) as connection:
-        records = _records(target, connection)
+        records = _records(target, connection, noted)
     if name is None:
         return records
     refuse_missing(name, [record.name for record in records], where=target.text)
     return [record for record in records if record.name == name]
 
 
-def _records(target: Location, connection: sa.Connection) -> list[BudgetRecord]:
-    from hockeystick.ledger.schema import budgets, entries
+def _records(target: Location, connection: sa.Connection, noted: Head | None) -> list[BudgetRecord]:
+    from hockeystick.ledger.chain import check_key
+    from hockeystick.ledger.schema import FORMAT, budgets, entries
     from hockeystick.ledger.tables import damage_of, format_of, rows_of
 
     version = format_of(connection, target)
     if version == 0:
         raise InvalidParameter("ledger", "a ledger written by this library", target.text)
-    damage = list(damage_of(connection, target, every_entry=True, version=version))
+    check_key(connection, target, version=version)
+    if noted is not None and version != FORMAT:
+        raise InvalidParameter("head", "left out for an earlier ledger, which has no chain", noted)
+    damage = list(damage_of(connection, target, version=version, noted=noted))
     elsewhere = _elsewhere(target, connection, version) if target.is_file else ""
     found: dict[str, list[Any]] = {}
     for row in connection.execute(rows_of(entries, version)):
@@ -213,14 +221,13 @@ def _records(target: Location, connection: sa.Connection) -> list[BudgetRecord]:
 def _elsewhere(target: Location, connection: sa.Connection, version: int) -> str:
     """One sentence if the file may be a copy, or has several names; otherwise nothing."""
     from hockeystick.ledger.place import Place, check_single, moved
-    from hockeystick.ledger.schema import FORMAT
     from hockeystick.ledger.tables import recorded_place
 
     try:
         check_single(target.path)
     except LedgerError as error:
         return str(error)
-    recorded = recorded_place(connection) if version == FORMAT else Place.of(target.path)
+    recorded = recorded_place(connection) if version > 1 else Place.of(target.path)
     if recorded is None:
         return f"The ledger {target.text} does not say where it was last used."
     return "" if recorded.is_at(Place.of(target.path)) else moved(target.path, recorded)

@@ -1,49 +1,48 @@
-"""The tables of a ledger, the checksum of each row, and the statements that use them.
+"""The tables of a ledger, and the statements that use them.
 
 Checks of the database repeat what the code ensures: no program that writes to these tables can
-spend more than the budget or use a number twice. A checksum keeps a flipped bit from passing for
-another amount. It is no signature: whoever can write to a ledger can also write a checksum.
+spend more than the budget or use a number twice.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
-from typing import Any
-
 import sqlalchemy as sa
-
-from hockeystick.errors import LedgerError
 
 __all__ = [
     "ADD_BUDGET",
     "ADD_ENTRY",
+    "ADD_INDIVIDUAL",
+    "ADD_RECORD",
     "BUDGET_VALUES",
-    "COUNT_BUDGETS",
+    "CHAIN",
     "CREATION_LOCK",
     "ENTRIES",
     "ENTRY_VALUES",
     "FIND_BUDGET",
     "FORMAT",
+    "LAST_RECORD",
     "LOCK_BUDGET",
     "LOCK_ENTRY",
+    "LOCK_INDIVIDUAL",
+    "LOCK_LEDGER",
     "MARK",
     "NAMES",
     "ORPHANS",
     "TABLES",
     "TOTALS",
     "UPDATE_BUDGET",
+    "UPDATE_INDIVIDUAL",
+    "VALUES",
     "budgets",
-    "checked",
+    "chain",
     "entries",
-    "intact",
+    "individual",
     "ledger",
     "metadata",
-    "with_checksum",
 ]
 
-# Of the tables below; 1 had neither checksums nor a place.
-FORMAT = 2
+# Of the tables below; 1 had neither checksums nor a place, 2 had no chain.
+FORMAT = 3
 
 metadata = sa.MetaData()
 
@@ -82,18 +81,44 @@ entries = sa.Table(
     ),
 )
 
-# One row: how the tables are written and, for a file, where it is (`Place` as JSON) and how many
-# budgets it has.
+# Budgets of single examples: what is left for each, as 64-bit numbers.
+individual = sa.Table(
+    "hockeystick_individual",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("description", sa.Text, nullable=False),  # JSON with sorted keys
+    sa.Column("steps", sa.BigInteger, nullable=False),
+    sa.Column("remaining", sa.LargeBinary, nullable=False),
+    sa.Column("created", sa.Text, nullable=False),
+    sa.Column("checksum", sa.Text, nullable=False),
+)
+
+# What happened to the rows of the other tables, in order. `digest` is that of the row afterwards,
+# `link` that of the record together with the link before it.
+chain = sa.Table(
+    "hockeystick_chain",
+    metadata,
+    sa.Column("position", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("event", sa.Text, nullable=False),
+    sa.Column("budget", sa.Text),
+    sa.Column("number", sa.BigInteger),
+    sa.Column("digest", sa.Text, nullable=False),
+    sa.Column("link", sa.Text, nullable=False),
+)
+
+# One row: how the tables are written, for a file where it is (`Place` as JSON), which record of the
+# chain says so, and the fingerprint of the key if there is one.
 ledger = sa.Table(
     "hockeystick_ledger",
     metadata,
     sa.Column("format", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("place", sa.Text),
-    sa.Column("budgets", sa.BigInteger),
+    sa.Column("placed", sa.BigInteger, nullable=False),
+    sa.Column("key", sa.Text),
     sa.Column("checksum", sa.Text, nullable=False),
 )
 
-TABLES = (budgets.name, entries.name, ledger.name)
+TABLES = (budgets.name, entries.name, ledger.name, chain.name, individual.name)
 
 # Statements are built once: building one costs more than running it.
 _this_budget = budgets.c.name == sa.bindparam("of")
@@ -102,7 +127,6 @@ _this_entry = (entries.c.budget == sa.bindparam("of")) & (entries.c.number == sa
 ADD_BUDGET = budgets.insert()
 ADD_ENTRY = entries.insert()
 NAMES = sa.select(budgets.c.name).order_by(budgets.c.name)
-COUNT_BUDGETS = sa.select(sa.func.count()).select_from(budgets)
 FIND_BUDGET = sa.select(budgets).where(_this_budget)
 # SQLite has no row locks and needs none: its transactions hold the whole file.
 LOCK_BUDGET = FIND_BUDGET.with_for_update()
@@ -140,39 +164,25 @@ ORPHANS = sa.select(sa.func.count()).where(entries.c.budget.not_in(sa.select(bud
 # A number that only this library locks, so that two processes do not create tables at once.
 CREATION_LOCK = sa.select(sa.func.pg_advisory_xact_lock(0x686F636B6579))
 
-BUDGET_VALUES = tuple(column.name for column in budgets.c if column.name != "checksum")
-ENTRY_VALUES = tuple(column.name for column in entries.c if column.name != "checksum")
-# A place is compared with the file that it is read from.
+LOCK_LEDGER = sa.select(ledger).with_for_update()
+ADD_RECORD = chain.insert()
+LAST_RECORD = sa.select(chain.c.position, chain.c.link).where(
+    chain.c.position == sa.select(sa.func.max(chain.c.position)).scalar_subquery()
+)
+CHAIN = sa.select(chain).order_by(chain.c.position)
+ADD_INDIVIDUAL = individual.insert()
+LOCK_INDIVIDUAL = (
+    sa.select(individual).where(individual.c.name == sa.bindparam("of")).with_for_update()
+)
+UPDATE_INDIVIDUAL = (
+    individual.update()
+    .where(individual.c.name == sa.bindparam("of"))
+    .values(steps=sa.bindparam("to"), remaining=sa.bindparam("left"), checksum=sa.bindparam("sum"))
+)
+
+# The columns that a checksum is about.
 VALUES = {
-    budgets.name: BUDGET_VALUES,
-    entries.name: ENTRY_VALUES,
-    ledger.name: (ledger.c.format.name, ledger.c.budgets.name),
+    table.name: tuple(column.name for column in table.c if column.name != "checksum")
+    for table in (budgets, entries, individual, ledger)
 }
-
-
-def with_checksum(table: sa.Table, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a row together with their checksum."""
-    return {**values, "checksum": _checksum(table, values)}
-
-
-def intact(table: sa.Table, row: Any) -> bool:
-    """Whether a row that was read is as it was written."""
-    values = row._mapping
-    return bool(values["checksum"] == _checksum(table, values))
-
-
-def checked(table: sa.Table, row: Any, *, where: str) -> Any:
-    """The row, if it is as it was written; `LedgerError` otherwise."""
-    if not intact(table, row):
-        what = "a budget" if table is budgets else "an entry"
-        raise LedgerError(
-            f"The ledger {where} is damaged: {what} does not match its checksum, and nothing is "
-            "spent from it; `hockeystick ledger audit` says more."
-        )
-    return row
-
-
-def _checksum(table: sa.Table, values: Mapping[str, Any]) -> str:
-    """Of names and exact values: the text of a Python number tells it from every other."""
-    text = repr((table.name, *(values[name] for name in VALUES[table.name])))
-    return hashlib.blake2b(text.encode("utf-8", "backslashreplace"), digest_size=16).hexdigest()
+BUDGET_VALUES, ENTRY_VALUES = VALUES[budgets.name], VALUES[entries.name]

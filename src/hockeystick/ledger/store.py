@@ -13,6 +13,7 @@ import operator
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from hockeystick import _validate as check
@@ -31,6 +32,7 @@ __all__ = [
     "checked_number",
     "from_text",
     "must_change",
+    "now",
     "plain_json",
     "rounded_up",
 ]
@@ -233,6 +235,11 @@ def from_text(text: str) -> Mapping[str, object]:
 def plain_json(values: Mapping[str, object]) -> Mapping[str, object]:
     """A copy of the values that is the same in memory as read from a file."""
     return from_text(as_text(values))
+
+
+def now() -> str:
+    """The moment, as ISO 8601 in UTC."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 def checked_number(number: Any, *, last: int) -> int:

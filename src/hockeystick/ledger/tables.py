@@ -11,64 +11,67 @@ import sqlalchemy as sa
 from hockeystick._text import printable
 from hockeystick.errors import InvalidParameter, LedgerError
 from hockeystick.ledger import schema
+from hockeystick.ledger.chain import CREATED, Event, append, begin, broken_links, check_key
 from hockeystick.ledger.engines import sqlite_engine
 from hockeystick.ledger.files import APPLICATION
+from hockeystick.ledger.heads import Head
 from hockeystick.ledger.locations import Location
 from hockeystick.ledger.place import Place, moved
-from hockeystick.ledger.schema import (
-    BUDGET_VALUES,
-    ENTRY_VALUES,
-    FORMAT,
-    TABLES,
-    budgets,
-    entries,
-    intact,
-    ledger,
-    metadata,
-    with_checksum,
-)
+from hockeystick.ledger.schema import FORMAT, TABLES, budgets, entries, ledger, metadata
+from hockeystick.ledger.seals import intact_before, text_digest, with_checksum
 
 __all__ = [
+    "check_server",
     "damage_of",
     "fill",
     "format_of",
+    "mark",
     "prepare",
     "record_place",
     "recorded_place",
     "refuse_damage",
     "rows_of",
-    "upgrade",
     "wrong_sums",
 ]
 
 # Pages of an SQLite file are checked before anything is believed; three problems say enough.
 FILE_CHECK = "PRAGMA integrity_check(3)"
+FOREIGN_OBJECTS = "SELECT name FROM sqlite_master WHERE type IN ('trigger', 'view') LIMIT 3"
 
 
-def fill(path: Path, *, name: str) -> None:
-    """Make the tables in a new, empty file that will be called `name`."""
+def fill(path: Path, *, where: Location) -> None:
+    """Make the tables in a new, empty file that will be called as the ledger is."""
     engine = sqlite_engine(path)
     try:
         with engine.begin() as connection:
-            metadata.create_all(connection)
-            record_place(connection, Place.of(path, name=name))
+            _make(connection, where, Place.of(path, name=where.path.name).as_text())
+            mark(connection)
     finally:
         engine.dispose()
 
 
-def prepare(connection: sa.Connection, where: Location) -> None:
-    """Make sure, in a transaction, that the tables are there and, in a file, whole.
+def _make(connection: sa.Connection, where: Location, place: str | None) -> None:
+    metadata.create_all(connection)
+    begin(connection, where, [Event(CREATED, text_digest(place))], place)
 
-    `LedgerError` if the file is damaged or may be a copy. Cost: linear in the entries.
+
+def prepare(connection: sa.Connection, where: Location) -> None:
+    """Make sure, in a transaction, that the tables are there and of this version; a file is whole.
+
+    `LedgerError` if the ledger is damaged or may be a copy, or has another key. Cost: linear in the
+    entries. The tables of a server are checked by `check_server`, while others write.
     """
+    from hockeystick.ledger.conversion import convert
+
     if not where.is_file:
         connection.execute(schema.CREATION_LOCK)
     version = format_of(connection, where)
     if version == 0:
-        metadata.create_all(connection)
-        record_place(connection, None)
-    if version == 1:
-        upgrade(connection, where)
+        _make(connection, where, None)
+        return
+    check_key(connection, where, version=version)
+    if version != FORMAT:
+        convert(connection, where, version=version)
     if where.is_file:
         recorded = recorded_place(connection)
         if recorded is None or not recorded.is_at(Place.of(where.path)):
@@ -76,9 +79,16 @@ def prepare(connection: sa.Connection, where: Location) -> None:
         refuse_damage(connection, where)
 
 
-def refuse_damage(connection: sa.Connection, where: Location, *, every_entry: bool = False) -> None:
+def check_server(connection: sa.Connection, where: Location) -> None:
+    """The tables of a server, if they are there, in a transaction that reads one moment."""
+    if format_of(connection, where) == FORMAT:
+        check_key(connection, where, version=FORMAT)
+        refuse_damage(connection, where)
+
+
+def refuse_damage(connection: sa.Connection, where: Location, *, version: int = FORMAT) -> None:
     """One sentence for the first thing that is wrong."""
-    for line in damage_of(connection, where, every_entry=every_entry):
+    for line in damage_of(connection, where, version=version):
         raise LedgerError(
             f"The ledger {where.text} is damaged, and nothing is spent from it: {line}."
         )
@@ -98,6 +108,8 @@ def format_of(connection: sa.Connection, where: Location) -> int:
         return 0
     if there == [budgets.name, entries.name] and not (where.is_file and _is_marked(connection)):
         return 1
+    if there == [budgets.name, entries.name, ledger.name]:
+        return _format_2(connection, where)
     if len(there) != len(TABLES):
         raise LedgerError(f"The ledger {where.text} is damaged: it has lost tables.")
     versions = connection.execute(sa.select(ledger.c.format)).scalars().all()
@@ -109,24 +121,32 @@ def format_of(connection: sa.Connection, where: Location) -> int:
     return FORMAT
 
 
+def _format_2(connection: sa.Connection, where: Location) -> int:
+    """The second format had no chain; a ledger of this one that has lost it is none."""
+    columns = {column["name"] for column in sa.inspect(connection).get_columns(ledger.name)}
+    versions = connection.execute(sa.select(ledger.c.format)).scalars().all()
+    if "placed" in columns or versions != [2]:
+        raise LedgerError(f"The ledger {where.text} is damaged: it has lost its chain.")
+    return 2
+
+
 def _is_marked(connection: sa.Connection) -> bool:
     """Whether this version of the library has written the file: it had all tables then."""
     return connection.exec_driver_sql("PRAGMA application_id").scalar() == APPLICATION
 
 
-def record_place(connection: sa.Connection, place: Place | None) -> None:
-    """Write down where the ledger is and how many budgets it has; a server has no place.
+def mark(connection: sa.Connection) -> None:
+    """Write into the header of a file what tells it from other SQLite files."""
+    connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION}")
 
-    On a server budgets are not counted: all of them would wait for one row.
-    """
-    connection.execute(ledger.delete())
-    values: dict[str, object] = {"format": FORMAT, "place": None, "budgets": None}
-    if place is not None:
-        values["place"] = place.as_text()
-        values["budgets"] = connection.execute(schema.COUNT_BUDGETS).scalar()
-    connection.execute(ledger.insert(), with_checksum(ledger, values))
-    if place is not None:
-        connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION}")
+
+def record_place(connection: sa.Connection, where: Location, event: str) -> None:
+    """Write down where the file is now, and that this happened."""
+    place = Place.of(where.path).as_text()
+    placed = append(connection, where, Event(event, text_digest(place)))
+    row = connection.execute(sa.select(ledger)).one()
+    new = with_checksum(ledger, {**row._mapping, "place": place, "placed": placed}, where.key)
+    connection.execute(ledger.update().values(place=place, placed=placed, checksum=new["checksum"]))
 
 
 def recorded_place(connection: sa.Connection) -> Place | None:
@@ -138,42 +158,52 @@ def damage_of(
     connection: sa.Connection,
     where: Location,
     *,
-    every_entry: bool = False,
     version: int = FORMAT,
+    noted: Head | None = None,
 ) -> Iterator[str]:
     """What is wrong with a ledger, piece by piece, in parts of sentences.
 
-    The checksums of entries are compared only if that is asked for; sums are always.
+    `noted` is a head of the chain that was kept elsewhere.
     """
     if where.is_file:
         yield from _damaged_pages(connection)
-    with_checksums = version == FORMAT
-    if where.is_file and with_checksums:
+        yield from _foreign_objects(connection)
+    if version == FORMAT:
+        yield from broken_links(connection, where, noted=noted)
+    elif where.is_file and version > 1:
         yield from _lost_budgets(connection)
     for row in connection.execute(rows_of(budgets, version)).all():
-        if with_checksums and not intact(budgets, row):
+        if version == 2 and not intact_before(budgets, row):
             yield f"the budget {str(row.name)[:80]!r} does not match its checksum"
         yield from wrong_sums(connection, row)
     orphans = connection.execute(schema.ORPHANS).scalar()
     if orphans:
         yield f"{orphans} entries belong to no budget"
-    for row in connection.execute(rows_of(entries, version)) if every_entry else ():
-        if with_checksums and not intact(entries, row):
+    for row in connection.execute(rows_of(entries, version)) if version == 2 else ():
+        if not intact_before(entries, row):
             yield f"an entry of {str(row.budget)[:80]!r} does not match its checksum"
 
 
+def _foreign_objects(connection: sa.Connection) -> Iterator[str]:
+    """Triggers would change rows behind the back of whoever writes; views would show others."""
+    found = connection.exec_driver_sql(FOREIGN_OBJECTS).scalars().all()
+    for name in found:
+        yield f"it has a trigger or view that is not the library's, {printable(name)[:80]!r}"
+
+
 def _lost_budgets(connection: sa.Connection) -> Iterator[str]:
-    row = connection.execute(sa.select(ledger)).one()
-    if not intact(ledger, row):
+    """Of the second format, which counted its budgets."""
+    row = connection.exec_driver_sql(f"SELECT format, budgets, checksum FROM {ledger.name}").one()
+    if not intact_before(ledger, row):
         yield "the number of its budgets does not match its checksum"
-    count = connection.execute(schema.COUNT_BUDGETS).scalar()
+    count = connection.execute(sa.select(sa.func.count()).select_from(budgets)).scalar()
     if count != row.budgets:
         yield f"it has {count} budgets and not {row.budgets!r:.20}"
 
 
 def rows_of(table: sa.Table, version: int) -> sa.Select[Any]:
     """All rows, in order; those of the first version have no checksum."""
-    columns = [one for one in table.c if version == FORMAT or one.name != "checksum"]
+    columns = [one for one in table.c if version > 1 or one.name != "checksum"]
     return sa.select(*columns).order_by(*table.primary_key)
 
 
@@ -193,28 +223,6 @@ def wrong_sums(connection: sa.Connection, row: Any) -> Iterator[str]:
         yield f"the entries of {row.name!r} sum to {found.total!r} and not to {row.spent!r}"
     if (found.count, found.last) != (row.reservations, row.reservations):
         yield f"{row.name!r} has {found.count} entries and not {row.reservations}"
-
-
-def upgrade(connection: sa.Connection, where: Location) -> None:
-    """Add checksums and the place to tables that an earlier version wrote."""
-    metadata.create_all(connection)
-    for table in (budgets, entries):
-        sql = f"ALTER TABLE {table.name} ADD COLUMN checksum TEXT NOT NULL DEFAULT ''"
-        connection.exec_driver_sql(sql)
-    for row in connection.execute(sa.select(budgets)).all():
-        written = with_checksum(budgets, {name: row._mapping[name] for name in BUDGET_VALUES})
-        connection.execute(
-            budgets.update().where(budgets.c.name == row.name), {"checksum": written["checksum"]}
-        )
-    for row in connection.execute(sa.select(entries)).all():
-        written = with_checksum(entries, {name: row._mapping[name] for name in ENTRY_VALUES})
-        connection.execute(
-            entries.update().where(
-                (entries.c.budget == row.budget) & (entries.c.number == row.number)
-            ),
-            {"checksum": written["checksum"]},
-        )
-    record_place(connection, Place.of(where.path) if where.is_file else None)
 
 
 def _nowhere(where: Location) -> str:

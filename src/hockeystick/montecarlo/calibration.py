@@ -2,7 +2,8 @@
 
 [DongGanesh26, Algorithm 5]: of candidates with decreasing noise the last one is run whose
 predecessors were all accepted. The noisiest is a proven mechanism, which needs no test; the others
-are tested in turn up to the first rejection. More noise keeps every guarantee, so a candidate that
+are tested in turn up to the first rejection. Where tuples of replicas are drawn the proven noise is
+that at which their bound is small enough. More noise keeps every guarantee, so a candidate that
 is not private enough is reached only through a wrong acceptance, and Theorem A.1 charges one of
 them. A pilot with randomness of its own places the candidates; no data is touched.
 """
@@ -11,12 +12,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from hockeystick.guarantee import Guarantee
-from hockeystick.montecarlo.drawing import open_drawer
-from hockeystick.montecarlo.pilot import noise_by_pilots
+from hockeystick.montecarlo.drawing import Drawer, open_drawer
+from hockeystick.montecarlo.noise_by_tuples import (
+    most_noise,
+    noise_by_tuples,
+    offers_tuples,
+    proven_by_bounds,
+    sensitivity_of,
+)
+from hockeystick.montecarlo.pilot import NoiseEstimate, Pilot, noise_by_pilots
 from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.montecarlo.trials import Design
 from hockeystick.montecarlo.verifier import Claim, DrawPlan, Outcome, Verifier
@@ -25,8 +34,9 @@ from hockeystick.plan import Plan
 
 __all__ = ["VerifiedNoise", "planned_tests", "verified_noise"]
 
-# Times 1/delta: some minutes for thousands of steps at delta = 1e-5.
-DEFAULT_DRAWS = 100
+# Times 1/delta: some minutes for thousands of steps at delta = 1e-5. Draws of tuples of replicas,
+# at any delta: half a per cent of noise or less, some seconds for thousands of steps.
+DEFAULT_DRAWS, TUPLE_DRAWS = 100, 100_000
 
 
 @dataclass(frozen=True)
@@ -76,14 +86,16 @@ def verified_noise(
     which is a part of delta.
     """
     claim = checked_claim(plan, epsilon=epsilon, delta=delta, direction=direction)
-    fallback, budget = proven(claim.allowed), _budget(settings, claim)
-    question = (epsilon, delta, direction, budget)
-    with open_drawer(
-        plan, execution=settings.execution, seed=settings.seed, calibrate=question
-    ) as drawer:
+    with _opened(claim, settings) as drawer:
         verifier = Verifier(drawer)
-        candidates = place_candidates(verifier, claim, proven=fallback, draws=budget, start=start)
-        chosen = select_noise(verifier, claim, candidates, proven=fallback)
+        found = _candidates(verifier, claim, proven, settings, start)
+        chosen = select_noise(
+            verifier, claim, found.candidates, pilots_at=found.pilots_at, proven=found.proven
+        )
+        if chosen.noise_multiplier == found.proven and found.by_bounds:
+            # Another proven analysis may need less.
+            least = min(found.proven, proven(claim.allowed))
+            chosen = replace(chosen, noise_multiplier=least, proven=least)
     guarantee = verified_guarantee(claim, chosen.noise_multiplier, _details(claim, chosen))
     return VerifiedNoise(chosen.noise_multiplier, guarantee, len(chosen.candidates))
 
@@ -100,21 +112,74 @@ def planned_tests(
 ) -> list[DrawPlan]:
     """What `verified_noise` would test with the same arguments, noisiest first; pilots only."""
     claim = checked_claim(plan, epsilon=epsilon, delta=delta, direction=direction)
-    fallback, budget = proven(claim.allowed), _budget(settings, claim)
-    question = (epsilon, delta, direction, budget)
-    with open_drawer(
-        plan, execution=settings.execution, seed=settings.seed, calibrate=question
-    ) as drawer:
+    with _opened(claim, settings) as drawer:
         verifier = Verifier(drawer)
-        candidates = place_candidates(verifier, claim, proven=fallback, draws=budget, start=start)
+        found = _candidates(verifier, claim, proven, settings, start)
         return [
             verifier.draw_plan(claim, noise, stream=(1, number))
-            for number, noise in enumerate(candidates.noises)
+            for number, noise in enumerate(found.candidates.noises)
         ]
 
 
-def _budget(settings: MonteCarlo, claim: Claim) -> int:
-    return settings.draws or math.ceil(DEFAULT_DRAWS / claim.delta)
+def _opened(claim: Claim, settings: MonteCarlo) -> AbstractContextManager[Drawer]:
+    question = (claim.epsilon, claim.delta, claim.directions, settings.draws)
+    return open_drawer(
+        claim.plan, execution=settings.execution, seed=settings.seed, calibrate=question
+    )
+
+
+PilotsAt = Callable[[float, int], list[Pilot]]
+"""The pilots of a candidate, given its noise and its number."""
+
+
+class _Found(NamedTuple):
+    """Candidates, their pilots, a noise that needs no test, whether by the bound of replicas."""
+
+    candidates: Candidates
+    pilots_at: PilotsAt
+    proven: float
+    by_bounds: bool
+
+
+def _candidates(
+    verifier: Verifier,
+    claim: Claim,
+    proven: Callable[[float], float],
+    settings: MonteCarlo,
+    start: float | None,
+) -> _Found:
+    """By tuples of replicas where they are offered; otherwise below the proven noise."""
+    aim = CANDIDATES.aim * claim.allowed
+    first = start or sensitivity_of(claim.plan) / claim.epsilon**0.5
+    if offers_tuples(claim, first):
+        most = most_noise(claim)
+        found = noise_by_tuples(verifier, claim, aim=aim, start=first, most=most)
+        if found is not None:
+            noise, curves = found
+
+            def known(noise: float, _number: int) -> list[Pilot]:
+                return [curve.pilot(noise) for curve in curves]
+
+            near_order = max(curve.order for curve in curves)
+            safe = proven_by_bounds(claim, start=noise, most=most, near=near_order)
+            near = NoiseEstimate(noise, known(noise, 0), max(curve.power for curve in curves))
+            draws = settings.draws or TUPLE_DRAWS
+            placed = place_candidates(verifier, claim, near, proven=safe, draws=draws)
+            return _Found(placed, known, safe, True)
+    safe = proven(claim.allowed)
+    by_pilots = noise_by_pilots(
+        lambda noise, number: verifier.pilots(claim, noise, stream=(0, number)),
+        aim=aim,
+        most=safe,
+        start=start or CANDIDATES.start * safe,
+    )
+    draws = settings.draws or math.ceil(DEFAULT_DRAWS / claim.delta)
+    placed = place_candidates(verifier, claim, by_pilots, proven=safe, draws=draws)
+
+    def fresh(noise: float, number: int) -> list[Pilot]:
+        return verifier.pilots(claim, noise, stream=(1, number))
+
+    return _Found(placed, fresh, safe, False)
 
 
 def _details(claim: Claim, chosen: Selection) -> dict[str, object]:
@@ -124,6 +189,7 @@ def _details(claim: Claim, chosen: Selection) -> dict[str, object]:
         "candidates": len(chosen.candidates),
         "fallback": chosen.proven,
         "accepted": chosen.noise_multiplier < chosen.proven,
+        **chosen.details,
     }
 
 
@@ -157,17 +223,17 @@ class Selection:
         """Draws of all tests; pilots not counted."""
         return sum(candidate.outcome.draws for candidate in self.candidates)
 
+    @property
+    def details(self) -> dict[str, object]:
+        """Of the last candidate that was accepted."""
+        accepted = [one.outcome.details for one in self.candidates if one.outcome.accepted]
+        return accepted[-1] if accepted else {}
+
 
 def place_candidates(
-    verifier: Verifier, claim: Claim, *, proven: float, draws: float, start: float | None = None
+    verifier: Verifier, claim: Claim, near: NoiseEstimate | None, *, proven: float, draws: float
 ) -> Candidates:
     """Place the candidates so that testing them takes about as many draws as given."""
-    near = noise_by_pilots(
-        lambda noise, number: verifier.pilots(claim, noise, stream=(0, number)),
-        aim=CANDIDATES.aim * claim.allowed,
-        most=proven,
-        start=start or CANDIDATES.start * proven,
-    )
     if near is None:
         return Candidates((), ())
     noise, pilots, power = near
@@ -188,14 +254,18 @@ def place_candidates(
 
 
 def select_noise(
-    verifier: Verifier, claim: Claim, candidates: Candidates, *, proven: float
+    verifier: Verifier,
+    claim: Claim,
+    candidates: Candidates,
+    *,
+    pilots_at: PilotsAt,
+    proven: float,
 ) -> Selection:
     """Test the candidates in turn, up to the first rejection."""
     accepted = proven
     tried: list[Tested] = []
     for number, noise in enumerate(candidates.noises):
-        pilots = verifier.pilots(claim, noise, stream=(1, number))
-        designs = verifier.designs(claim, pilots)
+        designs = verifier.designs(claim, pilots_at(noise, number))
         text = f"Candidate {number + 1} of {len(candidates.noises)}, noise {noise:.5g}"
         outcome = _tested(verifier, designs, text, number)
         tried.append(Tested(noise, outcome))

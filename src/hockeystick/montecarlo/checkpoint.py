@@ -144,7 +144,14 @@ def _key(piece: Piece) -> str:
 
 def _digest(job: Job) -> str:
     run = job.simulation
-    drawn = (run.noise_multipliers, run.present, run.held, run.proposal, run.reference)
+    drawn = (
+        run.noise_multipliers,
+        run.present,
+        run.held,
+        run.proposal,
+        run.reference,
+        run.replicas,
+    )
     return hashlib.sha256(repr((drawn, job.payoffs, job.draws)).encode()).hexdigest()[:16]
 
 

@@ -11,18 +11,15 @@ import hashlib
 import hmac
 import os
 import secrets
-import stat
+from contextlib import suppress
 from pathlib import Path
 
+from hockeystick._keys import KEY_BYTES, read_secret, write_private
 from hockeystick.errors import InvalidParameter
 
 __all__ = ["KEY_BYTES", "authentic", "tag", "user_key"]
 
-# As long as the digest of HMAC-SHA256: a shorter key is the weaker part, a longer one adds nothing.
-KEY_BYTES = 32
 FILE = "checkpoint.key"
-# Of a key as hexadecimal digits; a longer file is none.
-LONGEST_FILE = 1000
 
 
 def tag(key: bytes, content: bytes) -> str:
@@ -47,11 +44,9 @@ def user_key() -> bytes:
         path = _folder() / FILE
         if not path.exists():
             _make(path)
-        key = bytes.fromhex(_read_private(path).decode("ascii"))
+        key = read_secret(path, in_own_folder=True)
         if len(key) != KEY_BYTES:
             raise ValueError(f"{len(key)} bytes")
-        if len(set(key)) == 1:
-            raise ValueError("a key that repeats one byte")
     except (OSError, RuntimeError, ValueError) as error:
         allowed = (
             f"{KEY_BYTES} bytes or more, given by Execution, or a file {path or FILE} that this "
@@ -70,32 +65,5 @@ def _folder() -> Path:
 def _make(path: Path) -> None:
     """Complete or not at all; of two processes that make it at once, one does."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path.with_name(f".{FILE}.{secrets.token_hex(8)}")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(handle, "w", encoding="ascii") as file:
-            file.write(secrets.token_hex(KEY_BYTES))
-        try:
-            os.link(temporary, path)
-        except FileExistsError:
-            return
-        except OSError:  # no hard links here
-            temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _read_private(path: Path) -> bytes:
-    """The file, if nobody else can read it or put another one in its place."""
-    folder = path.parent.stat()
-    if os.name == "posix" and (folder.st_uid not in (0, os.geteuid()) or folder.st_mode & 0o022):
-        raise ValueError("a folder that others own, or can write to")
-    # Opening a pipe would wait for somebody to write into it.
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    with os.fdopen(handle, "rb") as file:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
-            raise ValueError("something else than a file")
-        if os.name == "posix" and (found.st_uid != os.geteuid() or found.st_mode & 0o077):
-            raise ValueError("a file that others own, or can read or write")
-        return file.read(LONGEST_FILE)
+    with suppress(FileExistsError):
+        write_private(path, secrets.token_hex(KEY_BYTES).encode("ascii"))

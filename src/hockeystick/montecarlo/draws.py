@@ -16,6 +16,7 @@ many workers there are, nor on one of them being lost and its piece drawn again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sized
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, Self
@@ -26,26 +27,45 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick.randomness import generator
 from hockeystick.schemes.simulation import Drawn, Simulation
 
-__all__ = ["Job", "Part", "Payoff", "Piece", "Sums", "draw_piece", "payoffs", "pieces_of"]
+__all__ = [
+    "ROUNDING",
+    "Job",
+    "Part",
+    "Payoff",
+    "Piece",
+    "Sums",
+    "draw_piece",
+    "payoffs",
+    "pieces_of",
+]
 
 # Steps in a piece: about half a second of work, so that a lost one costs little and handing one out
 # costs nothing beside it. Runs so long that a piece would have few draws get this many.
 PIECE, SMALLEST_PIECE = 20_000_000, 256
+# Steps in a piece of tuples of replicas, of which few are drawn, and which may end early.
+TUPLE_PIECE = 4_000_000
 # Pieces of a job: a checkpoint keeps a line for each of them.
 MOST_PIECES = 50_000
 
-Part = Literal["whole", "capped", "excess"]
+# What rounding may have taken from a mean, relatively: 1e-16 in each addition of a block of draws,
+# of which there are far fewer than 1e7.
+ROUNDING = 1e-8
+
+Part = Literal["whole", "capped", "excess", "sequential"]
 
 
 class Payoff(NamedTuple):
     """The hockey stick at `epsilon`, or a part of it: up to the cap, or what exceeds it.
 
-    The excess refers to the proposal that is the simulation's `reference`.
+    The excess refers to the proposal that is the simulation's `reference`. "sequential" is
+    log (1 + s a) - log(1 + s (a - Z)) for the payoff Z, a = `cap` and s = `stake`, which is not
+    negative and which a sequential trial adds up (sequential.py).
     """
 
     epsilon: float
     part: Part = "whole"
     cap: float = np.inf
+    stake: float = 0.0
 
 
 def payoffs(drawn: Drawn, payoff: Payoff, *, present: bool) -> FloatArray:
@@ -61,6 +81,12 @@ def payoffs(drawn: Drawn, payoff: Payoff, *, present: bool) -> FloatArray:
             over = np.where(reference > payoff.cap, 1 - payoff.cap / reference, 0.0)
         # NaN stays NaN, so that it passes no trial.
         worth = np.where(np.isnan(reference), np.nan, worth * over)
+    elif payoff.part == "sequential":
+        raised = worth * (1 + ROUNDING)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # A payoff above its bound is not a number here, and passes no trial.
+            left = np.log1p(payoff.stake * (payoff.cap - raised))
+        worth = math.log1p(payoff.stake * payoff.cap) - left
     return worth
 
 
@@ -133,7 +159,9 @@ class Piece:
 
 def pieces_of(job: Job) -> Iterator[Piece]:
     """The pieces of a job, in the order in which they are added up."""
-    size = max(SMALLEST_PIECE, PIECE // job.simulation.plan.steps, -(-job.draws // MOST_PIECES))
+    run = job.simulation
+    piece = PIECE if run.replicas is None else TUPLE_PIECE
+    size = max(SMALLEST_PIECE, piece // run.plan.steps, -(-job.draws // MOST_PIECES))
     for number, start in enumerate(range(0, job.draws, size)):
         yield Piece(job, number, min(size, job.draws - start))
 

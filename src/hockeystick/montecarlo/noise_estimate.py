@@ -9,6 +9,13 @@ from hockeystick import _validate as check
 from hockeystick.errors import CalibrationError
 from hockeystick.guarantee import directions_for
 from hockeystick.montecarlo.drawing import check_simulated, open_drawer
+from hockeystick.montecarlo.noise_by_tuples import (
+    TupleCurve,
+    most_noise,
+    noise_by_tuples,
+    offers_tuples,
+    sensitivity_of,
+)
 from hockeystick.montecarlo.pilot import noise_by_pilots
 from hockeystick.montecarlo.settings import Execution
 from hockeystick.montecarlo.verifier import Claim, Verifier
@@ -56,8 +63,8 @@ def estimate_noise(
     """About the noise at which delta(epsilon) is `delta`: what exact accounting would give.
 
     Nothing is proved or verified; for a noise to run with see `calibrate` with `MonteCarlo`. Draws
-    come from proposals that make the rare event common, so that some ten thousand suffice for any
-    delta (schemes/simulation/participation_run.py).
+    come from proposals that make the rare event common, or are tuples of replicas, so that some ten
+    thousand suffice for any delta (schemes/simulation).
 
     Parameters
     ----------
@@ -95,16 +102,15 @@ def estimate_noise(
         check.small_probability("delta", delta),
         directions_for(direction),
     )
-    scheme = plan.sampling
-    sensitivity = scheme.most_copies * plan.strategy.sensitivity(
-        separation=scheme.least_gap, participations=scheme.most_participations(plan.steps)
-    )
-    # Far more than every mechanism needs at deltas that floating point tells from 0.
-    most = 100.0 * sensitivity / min(claim.epsilon, 1.0)
-    first = float(sensitivity) / claim.epsilon**0.5 if start is None else start
+    most = most_noise(claim)
+    first = sensitivity_of(plan) / claim.epsilon**0.5 if start is None else start
     question: dict[str, Any] = {"estimate_noise": (epsilon, delta, direction)}
     with open_drawer(plan, execution=execution, seed=seed, **question) as drawer:
         verifier = Verifier(drawer)
+        if offers_tuples(claim, first):
+            found = noise_by_tuples(verifier, claim, aim=claim.delta, start=first, most=most)
+            if found is not None:
+                return _of_tuples(*found)
         near = noise_by_pilots(
             lambda noise, number: verifier.pilots(claim, noise, stream=(0, number)),
             aim=claim.delta,
@@ -121,3 +127,9 @@ def estimate_noise(
     # From there along the power with which delta falls.
     noise = near.noise * (claim.delta / near.delta) ** (1 / near.power)
     return EstimatedNoise(noise, near.delta, worst.relative_error)
+
+
+def _of_tuples(noise: float, curves: list[TupleCurve]) -> EstimatedNoise:
+    worst = max(curves, key=lambda curve: curve.delta(noise))
+    error = (worst.relative_variance / worst.draws) ** 0.5
+    return EstimatedNoise(noise, worst.delta(noise), error)

@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 from hockeystick.montecarlo.drawing import Drawer
 from hockeystick.montecarlo.draws import Job, Payoff
+from hockeystick.montecarlo.replica_runs import replica_runs
 from hockeystick.schemes.simulation import Proposal, Simulation
 
-__all__ = ["DrawStatistics", "NoiseEstimate", "Pilot", "noise_by_pilots", "run_pilot"]
+__all__ = ["PILOT", "DrawStatistics", "NoiseEstimate", "Pilot", "noise_by_pilots", "run_pilot"]
 
 # Squares of smaller means are lost to underflow; such a delta counts as not observed.
 SMALLEST_MEAN = 1e-140
@@ -36,6 +37,12 @@ class PilotSettings:
     shifts_without: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8, 1.0, 1.2)
     # Below this epsilon the unit of shifts stays the same, so that it does not vanish.
     least_epsilon: float = 0.1
+    # Tuples of replicas: how many orders, draws from each, and from the best of them.
+    orders: int = 3
+    replica_draws: tuple[int, int] = (500, 20_000)
+    # They do where the bound on a payoff is at most so many times delta; otherwise proposals are
+    # tried as well.
+    good_ratio: float = 300.0
 
 
 @dataclass(frozen=True)
@@ -59,13 +66,17 @@ PILOT, SEARCH = PilotSettings(), NoiseSearchSettings()
 
 
 class DrawStatistics(NamedTuple):
-    """What draws from one proposal were like; `relative_variance` is of a single draw."""
+    """What draws from one proposal were like; `relative_variance` is of a single draw.
+
+    No payoff exceeds e^log_largest.
+    """
 
     run: Simulation
     mean: float
     relative_variance: float
     largest: float
     draws: int
+    log_largest: float = math.inf
 
     @property
     def relative_error(self) -> float:
@@ -94,7 +105,13 @@ class Pilot:
 
 
 def run_pilot(drawer: Drawer, run: Simulation, epsilon: float, *, stream: tuple[int, ...]) -> Pilot:
-    """Try proposals for a run with one noise level, with a stream of random numbers of its own."""
+    """Try proposals for a run with one noise level, with a stream of random numbers of its own.
+
+    Where tuples of replicas have bounds close to delta nothing else is tried.
+    """
+    tuples = _replica_statistics(drawer, run, epsilon, (*stream, 3))
+    if tuples and tuples[0].log_largest <= math.log(PILOT.good_ratio * tuples[0].mean):
+        return Pilot(run, epsilon, tuples, sum(one.draws for one in tuples))
     first, second, last = PILOT.draws
     found = [
         _statistics(drawer, replace(run, proposal=one), epsilon, first, (*stream, 0, number))
@@ -108,7 +125,24 @@ def run_pilot(drawer: Drawer, run: Simulation, epsilon: float, *, stream: tuple[
             for number, one in enumerate(ranked)
         ]
         spent += sum(one.draws for one in found)
+    found += tuples
     return Pilot(run, epsilon, tuple(sorted(found, key=_by_variance)), spent)
+
+
+def _replica_statistics(
+    drawer: Drawer, run: Simulation, epsilon: float, stream: tuple[int, ...]
+) -> tuple[DrawStatistics, ...]:
+    """What draws of the best tuples of replicas are like; nothing if there are none."""
+    few, many = PILOT.replica_draws
+    tried = [
+        _statistics(drawer, one, epsilon, few, (*stream, 0, number))._replace(log_largest=bound)
+        for number, (one, bound) in enumerate(replica_runs(run, epsilon)[: PILOT.orders])
+    ]
+    if not any(one.mean > 0 for one in tried):
+        return ()
+    best = min(tried, key=_by_variance)
+    found = _statistics(drawer, best.run, epsilon, many, (*stream, 1))
+    return (found._replace(log_largest=best.log_largest),) if found.mean > 0 else ()
 
 
 def _statistics(

@@ -11,10 +11,10 @@ from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.errors import InvalidParameter
 from hockeystick.montecarlo.concentration import upper_edge
 from hockeystick.montecarlo.drawing import Drawer, open_drawer
-from hockeystick.montecarlo.draws import Job, Payoff
+from hockeystick.montecarlo.draws import ROUNDING, Job, Payoff
 from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.montecarlo.trials import tightest_run
-from hockeystick.montecarlo.verifier import ROUNDING, Claim
+from hockeystick.montecarlo.verifier import Claim
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
 from hockeystick.profile.resolution import BOTH, Direction
@@ -79,6 +79,7 @@ class ConfidencePoint(Bound):
     draws: int
     directions: tuple[Direction, ...]
     remark: str | None = None
+    tuples: Mapping[str, object] = field(default_factory=dict)
 
     def epsilon(
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
@@ -108,6 +109,7 @@ class ConfidencePoint(Bound):
             "failure_probability": self.failure_probability,
             "draws": self.draws,
             "estimated_delta": self.estimate,
+            **self.tuples,
         }
         return found if self.remark is None else {**found, "note": self.remark}
 
@@ -140,13 +142,14 @@ def confidence_bound(
 def _confidence_point(
     drawer: Drawer, claim: Claim, *, noise: float, draws: int, failure: float
 ) -> ConfidencePoint:
-    """The largest bound over both directions (and numbers of a user's examples).
+    """The largest bound over the numbers of a user's examples, in the direction that decides.
 
     Each run has `draws` draws of its own and an equal share of the failure probability. Draws come
     from the proposal with the smallest proven payoff, in units of which Chernoff's bound is taken.
     """
     runs = claim.runs(noise)
     worst = estimate = 0.0
+    tuples: dict[str, object] = {}
     for number, run in enumerate(runs):
         proposed, largest = tightest_run(run, claim.epsilon)
         job = Job(proposed, (Payoff(claim.epsilon),), draws, drawer.seed, (number,))
@@ -155,10 +158,13 @@ def _confidence_point(
         exponent = math.log(len(runs) / failure) / draws
         edge = largest * upper_edge(min(mean * (1 + ROUNDING) / largest, 1.0), exponent)
         # NaN must not look like a small number.
-        worst = edge if not edge <= worst else worst
+        if not edge <= worst:
+            worst = edge
+            order = None if proposed.replicas is None else proposed.replicas.order
+            tuples = {} if order is None else {"order": order, "largest_payoff": largest}
         estimate = max(estimate, mean)
     remark = simulation_remark(claim.plan)
     drawn = draws * len(runs)
     return ConfidencePoint(
-        claim.epsilon, min(worst, 1.0), failure, estimate, drawn, claim.directions, remark
+        claim.epsilon, min(worst, 1.0), failure, estimate, drawn, claim.directions, remark, tuples
     )

@@ -5,11 +5,12 @@ expectation is above `allowed`, it passes with probability at most `false_pass`:
 whatever the pilot observed. The pilot decides only where thresholds lie and from where draws come,
 so that a run whose delta is below the bound passes.
 
-Three ways to test one run, of which the cheapest is taken: draws from the run itself; draws from a
-proposal with a proven bound on the payoff; or draws from any good proposal with payoffs capped,
-together with draws that test what exceeds the cap (draws.py). In the last one the allowed delta is
-split between the two trials; a run above it is above the share of one of them, so the chances of
-passing wrongly do not add up.
+Four ways to test one run, of which the cheapest is taken: draws of tuples of replicas, whose
+payoffs have a proven bound close to delta, in a sequential trial (sequential.py); draws from the
+run itself; draws from a proposal with a proven bound on the payoff; or draws from any good proposal
+with payoffs capped, together with draws that test what exceeds the cap (draws.py). In the last one
+the allowed delta is split between the two trials; a run above it is above the share of one of them,
+so the chances of passing wrongly do not add up.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from hockeystick.montecarlo.concentration import draws_to_tell, relative_entropy
-from hockeystick.montecarlo.draws import Payoff
+from hockeystick.montecarlo.draws import ROUNDING, Payoff, Sums
 from hockeystick.montecarlo.pilot import DrawStatistics, Pilot
+from hockeystick.montecarlo.replica_runs import replica_runs
+from hockeystick.montecarlo.sequential import SequentialTrial, sequential_trial
 from hockeystick.schemes.simulation import Proposal, Simulation
 
 __all__ = ["Design", "Trial", "bounded_runs", "cheapest_design", "tightest_run"]
@@ -82,7 +85,10 @@ def bounded_runs(run: Simulation, epsilon: float) -> Iterator[tuple[Simulation, 
 def tightest_run(run: Simulation, epsilon: float) -> tuple[Simulation, float]:
     """The run itself, whose payoffs are at most 1, or the proposal with the smallest bound."""
     plain = (replace(run, proposal=None), 1.0)
-    return min([plain, *bounded_runs(run, epsilon)], key=lambda choice: choice[1])
+    tuples = [
+        (one, math.exp(max(bound, SMALLEST_LOG))) for one, bound in replica_runs(run, epsilon)[:1]
+    ]
+    return min([plain, *tuples, *bounded_runs(run, epsilon)], key=lambda choice: choice[1])
 
 
 @dataclass(frozen=True)
@@ -101,6 +107,24 @@ class Trial:
         """In draws of the run itself; where most draws count, so does the proposal's density."""
         return self.draws * (DESIGN.weighted_cost if self.payoff.part == "capped" else 1.0)
 
+    @property
+    def expected(self) -> int:
+        """All of them, unless it fails."""
+        return self.draws
+
+    def passed(self, sums: Sums) -> bool:
+        """Whether the mean is at most the threshold; NaN is not."""
+        mean = float(sums.totals[0, 0]) / self.draws
+        return sums.draws == self.draws and mean * (1 + ROUNDING) <= self.threshold
+
+    def settled(self, sums: Sums) -> bool:
+        """Payoffs are not negative, so a sum that is too large stays so."""
+        return not float(sums.totals[0, 0]) / self.draws <= self.threshold
+
+    def mean(self, sums: Sums) -> float:
+        """Of the draws that were made."""
+        return float(sums.means[0, 0])
+
     def false_pass(self) -> float:
         """A bound on the probability of passing for an expectation above `allowed`."""
         entropy = relative_entropy(self.threshold / self.largest, self.allowed / self.largest)
@@ -113,12 +137,12 @@ class Design(NamedTuple):
     There are none where a proven bound on delta is small enough already.
     """
 
-    trials: tuple[Trial, ...]
+    trials: tuple[Trial | SequentialTrial, ...]
     proven: float | None = None
 
     @property
     def draws(self) -> int:
-        """All draws."""
+        """The most draws."""
         return sum(trial.draws for trial in self.trials)
 
     @property
@@ -159,8 +183,29 @@ def _designs(pilot: Pilot, allowed: float, false_pass: float, change: float) -> 
         if trial is not None:
             yield Design((trial,))
     for observed in pilot.statistics:
+        if observed.run.replicas is not None:
+            yield from _sequential_designs(observed, pilot, allowed, false_pass, change)
         if observed.run.proposal is not None:
             yield from _capped_designs(observed, pilot, allowed, false_pass, change)
+
+
+def _sequential_designs(
+    observed: DrawStatistics, pilot: Pilot, allowed: float, false_pass: float, change: float
+) -> Iterator[Design]:
+    """With the bound of the noise that was observed: a trial belongs to that noise."""
+    largest = math.exp(max(observed.log_largest, SMALLEST_LOG))
+    if largest <= allowed:
+        yield Design((), largest)
+    trial = sequential_trial(
+        observed,
+        pilot.epsilon,
+        largest=largest,
+        allowed=allowed,
+        false_pass=false_pass,
+        change=change,
+    )
+    if trial is not None:
+        yield Design((trial,))
 
 
 def _bounded(pilot: Pilot, mean: float, error: float) -> Iterator[tuple[Simulation, _Expected]]:

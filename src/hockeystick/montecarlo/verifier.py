@@ -2,33 +2,34 @@
 
 Estimate-verify-release [Wang23] [DongGanesh26, Theorem A.1]: a mechanism that is run only after it
 was accepted, by a verifier that accepts one that is not (epsilon, d)-DP with probability at most q,
-is (epsilon, d + q (1 - d))-DP. Both directions are verified, and for users every number of
-examples; a false claim is false for one of these, so their chances do not add up.
+is (epsilon, d + q (1 - d))-DP. Runs are mixtures of Gaussians, so adding never leaks more than
+removing (bounds/directions.py): a claim about both directions is tested by removing. For users
+every number of examples is; a false claim is false for one of these, so their chances do not add
+up.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from hockeystick.bounds.directions import directions_that_decide
 from hockeystick.montecarlo.drawing import Drawer
-from hockeystick.montecarlo.draws import Job, Sums
+from hockeystick.montecarlo.draws import Job
 from hockeystick.montecarlo.pilot import Pilot, run_pilot
+from hockeystick.montecarlo.sequential import SequentialTrial
 from hockeystick.montecarlo.trials import Design, Trial, cheapest_design
 from hockeystick.plan import Plan
 from hockeystick.profile.resolution import Direction
 from hockeystick.schemes.simulation import Simulation, runs_of
 
-__all__ = ["ROUNDING", "Claim", "DrawPlan", "Outcome", "PlannedTrial", "Verifier"]
+__all__ = ["Claim", "DrawPlan", "Outcome", "PlannedTrial", "Verifier"]
 
 # The part of delta for a wrong acceptance. With less, more draws are needed, in proportion to
 # log(1/q); with more, less delta is left for the run.
 FALSE_ACCEPTANCE_SHARE = 0.01
-# What rounding may have taken from a mean, relatively: 1e-16 in each addition of a block of draws,
-# of which there are far fewer than 1e7.
-ROUNDING = 1e-8
 # Streams of random numbers: pilots and trials never share one.
 PILOT_STREAM, TRIAL_STREAM = 0, 1
 
@@ -53,10 +54,10 @@ class Claim:
         return (self.delta - self.false_acceptance) / (1 - self.false_acceptance)
 
     def runs(self, noise: float) -> list[Simulation]:
-        """What has to be tested: each direction, and each number of examples of a user."""
+        """What has to be tested: the direction that decides, each number of a user's examples."""
         return [
             replace(run, noise_multipliers=(noise,))
-            for direction in self.directions
+            for direction in directions_that_decide(self.directions)
             for run in runs_of(self.plan, present=direction == "remove")
         ]
 
@@ -73,9 +74,11 @@ class PlannedTrial:
         How many examples the user has; 1 if the unit is an example.
     part
         What is tested: the "whole" delta, the part that is "capped", or the "excess" over the cap.
-        "proven" needs no draws; its threshold is the proven bound.
+        "sequential" tests the whole and may pass at any time. "proven" needs no draws; its
+        threshold is the proven bound.
     draws, threshold
-        How many draws are made, and the largest mean that passes.
+        How many draws are likely to be made, and the largest mean that passes; for a sequential
+        test the mean for which it is placed.
     """
 
     direction: str
@@ -132,8 +135,25 @@ class Outcome(NamedTuple):
 
     accepted: bool
     draws: int
-    failed: Trial | None = None
+    failed: Trial | SequentialTrial | None = None
     mean: float = 0.0
+    trials: tuple[Trial | SequentialTrial, ...] = ()
+
+    @property
+    def details(self) -> dict[str, object]:
+        """The order and the bound of a test by tuples of replicas; nothing for other tests.
+
+        The largest bound of several numbers of a user's examples, and its order.
+        """
+        known = [
+            (trial.largest, trial.simulation.replicas.order)
+            for trial in self.trials
+            if trial.simulation.replicas is not None
+        ]
+        if not known:
+            return {}
+        largest, order = max(known)
+        return {"order": order, "largest_payoff": largest}
 
 
 @dataclass(frozen=True)
@@ -177,7 +197,9 @@ class Verifier:
             noise,
             tuple(rows),
             max(pilot.mean for pilot in pilots),
-            max((row.threshold for row in rows if row.part in ("whole", "capped")), default=0.0),
+            max(
+                (row.threshold for row in rows if row.part not in ("excess", "proven")), default=0.0
+            ),
             sum(row.draws for row in rows) / speed,
             designs is not None,
         )
@@ -195,21 +217,11 @@ class Verifier:
                 (TRIAL_STREAM, *stream, number),
             )
             name = f"{text}, trial {number + 1} of {len(trials)}"
-            sums = self.drawer.sums(job, text=name, enough=_failed_already(trial))
+            sums = self.drawer.sums(job, text=name, enough=trial.settled)
             draws += sums.draws
-            mean = float(sums.totals[0, 0]) / trial.draws
-            if not mean * (1 + ROUNDING) <= trial.threshold:
-                return Outcome(False, draws, trial, float(sums.means[0, 0]))
-        return Outcome(True, draws)
-
-
-def _failed_already(trial: Trial) -> Callable[[Sums], bool]:
-    """Payoffs are not negative, so a sum that is too large stays so."""
-
-    def failed(sums: Sums) -> bool:
-        return not float(sums.totals[0, 0]) / trial.draws <= trial.threshold
-
-    return failed
+            if not trial.passed(sums):
+                return Outcome(False, draws, trial, trial.mean(sums), tuple(trials))
+        return Outcome(True, draws, trials=tuple(trials))
 
 
 def _planned(pilot: Pilot, design: Design) -> Iterator[PlannedTrial]:
@@ -218,4 +230,5 @@ def _planned(pilot: Pilot, design: Design) -> Iterator[PlannedTrial]:
     if design.proven is not None:
         yield PlannedTrial(direction, run.held, "proven", 0, design.proven)
     for trial in design.trials:
-        yield PlannedTrial(direction, run.held, trial.payoff.part, trial.draws, trial.threshold)
+        part = trial.payoff.part
+        yield PlannedTrial(direction, run.held, part, trial.expected, trial.threshold)

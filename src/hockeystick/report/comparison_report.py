@@ -25,7 +25,7 @@ DEFAULT_SEED = 1
 
 @dataclass(frozen=True)
 class FamilyReport:
-    """One scheme with one factorization, shown by the member with the least error.
+    """One scheme with one strategy, shown by the member with the least error.
 
     `not_drawn` are methods that apply but take too long for a curve. `estimated_noise` is about the
     noise that exact accounting would give, where nothing proven is exact; nobody may run with it.

@@ -181,15 +181,13 @@ def fine_print_list(report: ComparisonReport) -> str:
 
 def _family(one: FamilyReport, report: ComparisonReport) -> str:
     best = one.family.best
-    found, answer, plan = best.calibration, best.answer, best.plan
-    described = [*plan.sampling.describe().items(), *plan.strategy.describe().items()]
-    facts = [(name.replace("_", " "), str(value)) for name, value in described]
+    found, answer = best.calibration, best.answer
+    # The words of the table.
+    texts = zip(COLUMNS, cells(best, report.recommendation.baseline), strict=True)
+    facts = [(title.replace("\n", " "), text) for (title, _), text in texts if text]
     data: Any = report.recommendation.data
-    size = plan.sampling.expected_batch_size(data)
     facts += [
-        ("expected batch size", f"{size:g}"),
-        ("noise multiplier", upper_text(found.noise_multiplier)),
-        ("mean squared error", upper_text(best.mean_squared_error)),
+        ("expected batch size", f"{best.plan.sampling.expected_batch_size(data):g}"),
         ("ε at δ", f"{upper_text(answer.value)} at {found.delta:g}, {answer.kind}"),
         ("method", answer.method),
     ]

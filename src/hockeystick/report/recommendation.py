@@ -73,6 +73,15 @@ class Recommendation:
     @property
     def caveat(self) -> str:
         """What the gain means for training, and what it does not."""
+        if not self.optimizer.linear:
+            return (
+                f"The iterates of {self.optimizer} are not linear in the gradients, so that what "
+                "noise does to them depends on the data and has no formula. Compared is "
+                "independent noise alone, by the mean square of the noise in the sums of the "
+                "gradients, at clip norm 1 and the same privacy: the order is that of the noise "
+                "in a single step. Correlated noise may help too; its error for SGD is what the "
+                "comparison for sgd shows, and only training tells."
+            )
         text = (
             f"The error is the mean square of the noise in the iterates of {self.optimizer}, at "
             "clip norm 1 and the same privacy"
@@ -84,8 +93,8 @@ class Recommendation:
         return (
             f"{text}. Less of it need not mean better accuracy: correlated noise is larger in "
             "every single step before it cancels, and on a small task 4 to 43 % less error gave "
-            "no better accuracy (docs/training.md, digits). Try both on data that are public or "
-            "accounted for."
+            "no better accuracy (`hockeystick docs training`, digits). Try both on data that are "
+            "public or accounted for."
         )
 
     @property

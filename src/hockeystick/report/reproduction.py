@@ -45,7 +45,7 @@ def verifying_command(one: Compared, *, optimizer: OptimizerSetting = PLAIN) -> 
 
 def python_code(one: Compared, *, optimizer: OptimizerSetting = PLAIN) -> str:
     """A script that prints the noise multiplier, the epsilon that it reaches and the error."""
-    error = "" if optimizer.is_plain else "workload"
+    error = "" if optimizer.is_plain or not optimizer.linear else "workload"
     return f"""\
 import hockeystick as hs
 {_numpy(optimizer)}
@@ -63,14 +63,13 @@ def training_code(
 ) -> str:
     """A script from the plan to the statement, with data and a model that stand in for yours."""
     plan, delta = one.plan, one.calibration.delta
-    momentum = f", momentum={optimizer.momentum!r}" if optimizer.momentum else ""
     graph, attribution = _users(examples, examples_per_user)
     schedule = after = ""
     if optimizer.schedule is not None:
         schedule = (
             f"rates = {optimizer.rates_code(plan.steps)}\n"
             "schedule = torch.optim.lr_scheduler.LambdaLR(\n"
-            "    sgd, lambda step: rates[min(step, plan.steps - 1)] / rates.max()\n)\n"
+            "    base, lambda step: rates[min(step, plan.steps - 1)] / rates.max()\n)\n"
         )
         after = "    schedule.step()\n"
     return f"""\
@@ -83,11 +82,11 @@ dataset = torch.utils.data.TensorDataset(
     torch.randn({examples}, 20), torch.randint(2, ({examples},))
 )
 network = torch.nn.Linear(20, 2)
-sgd = torch.optim.SGD(network.parameters(), lr=0.1{momentum})
+base = {optimizer.torch_code("network.parameters()")}
 {schedule}{graph}
 run = hs.torch.make_private(
     network,
-    sgd,
+    base,
     dataset,
     plan,
     noise_multiplier=found.noise_multiplier,

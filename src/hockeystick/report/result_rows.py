@@ -1,6 +1,6 @@
 """Compared plans: in families, as plain values, and as the cells of a table.
 
-A family is one scheme with one factorization, whatever their parameters.
+A family is one scheme with one strategy, whatever their parameters.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Family:
-    """Candidates with the same scheme and factorization; the one with the least error is first."""
+    """Candidates with the same scheme and strategy; the one with the least error is first."""
 
     label: str
     members: tuple[Compared, ...]
@@ -51,7 +51,7 @@ def scheme_of(one: Compared) -> str:
 
 def family_of(one: Compared) -> str:
     """Scheme and strategy by name."""
-    return f"{scheme_of(one)}, {one.plan.strategy.name}"
+    return f"{scheme_of(one)}, {strategy_text(one)}"
 
 
 def families(compared: Sequence[Compared]) -> list[Family]:

@@ -197,6 +197,10 @@ class Sampling(ABC):
         """How privacy losses of the run are drawn, for Monte Carlo."""
         return Missing(f"{self.name} sampling is not simulated", always=True)
 
+    def better_batches(self, run: Run) -> str:
+        """Which batches of the same size suit the noise of the run better; empty if none do."""
+        return ""
+
     @classmethod
     def candidates(cls, *, batch_size: float, examples: int, steps: int) -> Iterator[Candidate]:
         """What `compare` tries for a run of this size, from cheap to expensive; nothing here."""

@@ -22,6 +22,7 @@ from hockeystick.schemes.capabilities import (
     IndependentSampling,
     Missing,
     PairBuilder,
+    Renewal,
     Run,
     Simulator,
     Step,
@@ -124,7 +125,19 @@ class Poisson(Sampling):
         def law() -> MinSepLaw:
             return min_sep_law(run.steps, rate=self.rate, separation=1, warm_start=False)
 
-        return simulator(run, lambda held: law(), gap=1)
+        renewal = Renewal(self.rate, 1, False)
+        return simulator(run, lambda held: law(), gap=1, renewal=renewal)
+
+    def better_batches(self, run: Run) -> str:
+        """Groups, one for each band: participations far enough apart for the amplification."""
+        bands = run.strategy.bands
+        if not run.correlated or bands * self.rate > 1:
+            return ""
+        return (
+            f"correlated noise gains little from Poisson batches: CyclicPoisson(rate="
+            f"{bands * self.rate:.5g}, groups={bands}) has batches of the same size and usually "
+            "needs much less noise"
+        )
 
     @classmethod
     def candidates(cls, *, batch_size: float, examples: int, steps: int) -> Iterator[Candidate]:

@@ -95,7 +95,7 @@ class Shuffle(Sampling):
             "; use RandomAllocation(picks=1, out_of=steps per epoch, truncate=True), or "
             "BallsInBins(bins=steps per epoch) for the same batches in every epoch, which needs "
             "more noise: both use every example once per epoch. See "
-            "docs/how-to-choose.md#why-shuffling-is-refused."
+            "`hockeystick docs how-to-choose#why-shuffling-is-refused`."
         )
 
 

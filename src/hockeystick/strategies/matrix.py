@@ -12,6 +12,7 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick._validate import diagonal_entries, entries, vector
 from hockeystick.errors import InvalidParameter
 from hockeystick.strategies.columns import Sensitivity, certified_sensitivity
+from hockeystick.strategies.dyadic import rounded_entries
 from hockeystick.strategies.recurrence import Recurrence, RowByRowRecurrence
 from hockeystick.strategies.strategy import Strategy
 from hockeystick.strategies.workloads import Workload, as_workload
@@ -134,13 +135,25 @@ class Matrix(Strategy):
         inverse: FloatArray = solve_triangular(self._matrix, np.eye(self.steps), lower=True)
         return inverse
 
-    @cached_property
+    @property
     def recurrence(self) -> Recurrence:
         """Row by row, with bands - 1 rows of memory."""
+        return RowByRowRecurrence(self._entries)
+
+    @cached_property
+    def _entries(self) -> FloatArray:
         entries = np.zeros((self.steps, self.bands))
         for lag in range(self.bands):
             entries[lag:, lag] = np.diagonal(self._matrix, -lag)
-        return RowByRowRecurrence(entries)
+        return entries
+
+    def exact(self) -> Matrix:
+        """The matrix with rounded entries."""
+        rounded = rounded_entries(self._matrix)
+        return self if np.array_equal(rounded, self._matrix) else from_matrix(rounded)
+
+    def _banded_rows(self) -> tuple[FloatArray, float]:
+        return self._entries, float(np.abs(self.inverse_matrix()).sum(axis=1).max())
 
     def _sensitivity(self, separation: int, participations: int) -> Sensitivity:
         """The bound of `participation`; O(n^3) for the Gram matrix, as a matrix product.

@@ -19,10 +19,16 @@ from hockeystick._states import MALFORMED, check_digest, state_digest
 from hockeystick._validate import positive_integer
 from hockeystick.errors import HockeystickError, InvalidParameter
 from hockeystick.randomness import Key, RandomSource
-from hockeystick.strategies.noise_parts import NoisePart, RowPlace
-from hockeystick.strategies.noise_range import WORKING_TYPES, check_row, check_scale
-from hockeystick.strategies.pieces import Coordinates, checked_coordinates, groups
+from hockeystick.strategies.noise_parts import NoiseRow
+from hockeystick.strategies.noise_range import (
+    WORKING_TYPES,
+    check_row,
+    check_scale,
+    checked_dtype,
+)
+from hockeystick.strategies.pieces import Coordinates, checked_coordinates
 from hockeystick.strategies.recurrence import Recurrence, fingerprint
+from hockeystick.strategies.stretches import shares
 
 __all__ = ["NoiseStream"]
 
@@ -36,18 +42,17 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
     is the caller's own array. Memory is what the recurrence has to remember (bands - 1 rows; for
     BLT one row for each buffer; with noise_memory="replay" none) and the row itself.
 
-    All of Z follows from a key of 256 bits: every piece of 262,144 coordinates has a generator of
-    its own in every row. So several streams with the same key and different `coordinates` hold
-    parts of the same noise. `state` and `restore` continue a stream
-    elsewhere, bit for bit; a state reveals past and future noise and must be kept as secret as the
-    data. After an interrupted row only `restore` helps. Restoring an older state repeats noise: two
-    releases with the same noise are not what was accounted. For the same reason a stream works only
-    in the process that made it, and cannot be copied or pickled, and its scale, type and steps
-    cannot be assigned to.
+    All of Z follows from a key of 256 bits, every entry by its row and its coordinate, by the
+    cipher ChaCha. So several streams with the same key and different `coordinates` hold parts of
+    the same noise. `state` and `restore` continue a stream elsewhere, bit for bit; a state reveals
+    past and future noise and must be kept as secret as the data. After an interrupted row only
+    `restore` helps. Restoring an older state repeats noise: two releases with the same noise are
+    not what was accounted. For the same reason a stream works only in the process that made it, and
+    cannot be copied or pickled, and its scale, type and steps cannot be assigned to.
 
     Floating point: noise is drawn and summed in binary floating point, and the Gaussian mechanism
     is proven for real numbers. The low bits of a sum of data and noise can reveal something about
-    the data that no proof here covers [Mironov12].
+    the data that no proof here covers [Mironov12]; `ExactNoiseStream` is the way out.
 
     Attributes
     ----------
@@ -93,8 +98,7 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
         self.coordinates = checked_coordinates(coordinates, size)
         held = sum(stop - start for start, stop in self.coordinates)
         self.shape = self._whole_shape if coordinates is None else (held,)
-        self.dtype = _dtype(dtype)
-        self.scale = check_scale(scale, self.dtype, recurrence.inverse_diagonal)
+        self.dtype, self.scale = self._checked(dtype, scale)
         self.noise_memory = check.choice(
             "noise_memory", noise_memory, NOISE_MEMORIES, "'rows' or 'replay'"
         )
@@ -102,10 +106,17 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
         rows = recurrence.rows if self._factors is None else 0
         self._key = rng if isinstance(rng, Key) else Key.of(rng)
         self._seeded = self._key.seeded
-        working = WORKING_TYPES[self.dtype.name]
-        self._groups = groups(self.coordinates, size)
-        self._memory = np.zeros((rows, held), working)
+        self._shares = shares(self.coordinates)
+        self._memory = self._blank(rows, held)
         self._intact = True
+
+    def _checked(self, dtype: npt.DTypeLike, scale: float) -> tuple[np.dtype[Any], float]:
+        """The type of rows, if it can hold noise of this scale."""
+        checked = checked_dtype(dtype)
+        return checked, check_scale(scale, checked, self._recurrence.inverse_diagonal)
+
+    def _memory_type(self) -> npt.DTypeLike:
+        return WORKING_TYPES[self.dtype.name]
 
     @property
     def step(self) -> int:
@@ -127,18 +138,39 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
         self._check_intact()
         # Whatever interrupts the row, its parts may have advanced by different amounts.
         self._intact = False
-        row = np.empty(math.prod(self.shape), WORKING_TYPES[self.dtype.name])
-        place = RowPlace(self._key, self.scale, self.step)
-        parts = [NoisePart(group, self._memory[:, group.where]) for group in self._groups]
-        if self._factors is None:
-            in_threads(partial(p.advance, row, self._recurrence, place) for p in parts)
-        else:
-            in_threads(partial(p.replay, row, self._factors, place) for p in parts)
-        inverse = self._recurrence.inverse_diagonal
-        check_row(row, self.dtype, self.scale * float(inverse[self.step % inverse.size]))
+        row = self._next_row()
         self._step += 1
         self._intact = True
-        return row.astype(self.dtype, copy=False).reshape(self.shape)
+        return row
+
+    def _blank(self, rows: int, held: int) -> npt.NDArray[Any]:
+        """Memory before the first row."""
+        return np.zeros((rows, held), self._memory_type())
+
+    def _own(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Memory that was read from a state."""
+        return rows
+
+    def _saved_memory(self) -> npt.NDArray[Any]:
+        """A copy for a state."""
+        return self.memory.copy()
+
+    def _next_row(self) -> npt.NDArray[Any]:
+        """Draw it."""
+        size = math.prod(self.shape)
+        row = NoiseRow.empty(size, self._memory_type(), self._key, scale=self.scale, step=self.step)
+        if self._factors is None:
+            memory, recurrence = self._memory, self._recurrence
+            in_threads(partial(row.advance, share, memory, recurrence) for share in self._shares)
+        else:
+            in_threads(partial(row.replay, share, self._factors) for share in self._shares)
+        check_row(row.extremes, self.dtype, self._newest())
+        return row.row.astype(self.dtype, copy=False).reshape(self.shape)
+
+    def _newest(self) -> float:
+        """The standard deviation of the part of the next row that is new in it."""
+        inverse = self._recurrence.inverse_diagonal
+        return self.scale * float(inverse[self.step % inverse.size])
 
     def _check_intact(self) -> None:
         if not self._intact:
@@ -172,7 +204,7 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
 
     def state(self) -> dict[str, Any]:
         """Everything needed to continue from here: plain numbers, text and arrays."""
-        content = {**self.head(), "coordinates": self._edges(), "memory": self.memory.copy()}
+        content = {**self.head(), "coordinates": self._edges(), "memory": self._saved_memory()}
         return {**content, "digest": state_digest(content)}
 
     def restore(self, state: Mapping[str, Any], memory: Any = None) -> None:
@@ -210,7 +242,8 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
             raise InvalidParameter("state", "what `state()` returned", type(state)) from error
 
         def change() -> None:
-            self._step, self._key, self._memory, self._intact = step, key, rows, True
+            self._step, self._key, self._intact = step, key, True
+            self._memory = self._own(rows)
             self._seeded = self._seeded or seeded
 
         return change
@@ -226,9 +259,9 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
         if not 0 <= step <= self.steps:
             raise InvalidParameter("state", f"at a step in [0, {self.steps}]", step)
         rows = np.array(state["memory"] if whole else memory)
-        same = (rows.shape, rows.dtype) == (self._memory.shape, self._memory.dtype)
-        if not (same and np.isfinite(rows).all()):
-            allowed = f"with memory of shape {self._memory.shape} and type {self._memory.dtype}"
+        shape, dtype = tuple(self._memory.shape), np.dtype(self._memory_type())
+        if not ((rows.shape, rows.dtype) == (shape, dtype) and np.isfinite(rows).all()):
+            allowed = f"with memory of shape {shape} and type {dtype}"
             raise InvalidParameter("state", allowed, (rows.shape, rows.dtype))
         if step and rows.size and not rows[: min(step, len(rows))].any(axis=1).all():
             raise InvalidParameter("state", f"with the noise of {step} steps", "zeros")
@@ -265,18 +298,3 @@ def _replayed_factors(recurrence: Recurrence) -> FloatArray:
 def _shape(dimension: int | tuple[int, ...]) -> tuple[int, ...]:
     sizes = dimension if isinstance(dimension, tuple) else (dimension,)
     return tuple(positive_integer("dimension", size) for size in sizes)
-
-
-def _dtype(dtype: Any) -> np.dtype[Any]:
-    try:
-        checked: np.dtype[Any] = np.dtype(dtype)
-    except TypeError:
-        raise _refused(dtype) from None
-    # NumPy takes None for double precision.
-    if dtype is None or checked.name not in WORKING_TYPES:
-        raise _refused(dtype)
-    return checked
-
-
-def _refused(dtype: object) -> InvalidParameter:
-    return InvalidParameter("dtype", f"one of {', '.join(WORKING_TYPES)}", dtype)

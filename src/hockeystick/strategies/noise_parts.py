@@ -1,58 +1,86 @@
-"""Parts of a noise stream: pieces of the vector together with what is remembered of them."""
+"""Parts of a row of a noise stream: drawn, and correlated with what is remembered of them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick.randomness import Key
-from hockeystick.strategies.pieces import Group
 from hockeystick.strategies.recurrence import Recurrence
+from hockeystick.strategies.stretches import Stretch
 
-__all__ = ["NoisePart", "RowPlace"]
+__all__ = ["NoiseRow"]
+
+# The purpose of the secret that noise follows from; no other is derived with this name.
+PURPOSE = b"noise"
 
 
-class RowPlace(NamedTuple):
-    """Where in a stream a row is: its key, its scale and the step."""
+@dataclass(frozen=True, eq=False)
+class NoiseRow:
+    """Row `step` of scale C^-1 Z, of which threads fill parts.
 
-    key: Key
+    Attributes
+    ----------
+    row
+        The local vector.
+    head, rounds
+        Of the cipher.
+    extremes
+        The smallest and the largest entry of every stretch.
+    """
+
+    row: npt.NDArray[Any]
+    head: npt.NDArray[np.uint32]
+    rounds: int
     scale: float
     step: int
+    extremes: list[float] = field(default_factory=list)
 
+    @classmethod
+    def empty(cls, size: int, dtype: Any, key: Key, *, scale: float, step: int) -> NoiseRow:
+        """Nothing is drawn yet."""
+        from hockeystick.strategies.chacha import cipher_head
 
-@dataclass
-class NoisePart:
-    """Pieces of the vector, and what the recurrence remembers of their coordinates."""
+        head = cipher_head(key.secret(PURPOSE))
+        return cls(np.empty(size, dtype), head, key.rounds, scale, step)
 
-    group: Group
-    memory: npt.NDArray[Any]
+    def advance(
+        self, share: list[Stretch], memory: npt.NDArray[Any], recurrence: Recurrence
+    ) -> None:
+        """Draw the stretches and correlate them with the rows in `memory`, which advance."""
+        from hockeystick.strategies.normals import fill_normal
 
-    def advance(self, row: npt.NDArray[Any], recurrence: Recurrence, place: RowPlace) -> None:
-        """Fill this part of the row."""
-        for piece in self.group.pieces:
-            piece.draw(row, key=place.key, step=place.step)
-        mine = row[self.group.where]
-        recurrence.advance(mine, self.memory, scale=place.scale, step=place.step)
+        for start, where in share:
+            mine = self.row[where]
+            fill_normal(mine, start, self.head, step=self.step, rounds=self.rounds)
+            recurrence.advance(mine, memory[:, where], scale=self.scale, step=self.step)
+            self._measure(mine)
 
-    def replay(self, row: npt.NDArray[Any], factors: FloatArray, place: RowPlace) -> None:
-        """Fill this part of the row with the sum over j of factor_j times row step - j of Z.
+    def replay(self, share: list[Stretch], factors: FloatArray) -> None:
+        """The stretches of the sum over j of factor_j times row step - j of Z.
 
-        Earlier rows are drawn again, a piece at a time. The sums are those of a stream that
-        remembers them, in the same order.
+        Earlier rows are drawn again. The sums are those of a stream that remembers them, in the
+        same order.
         """
-        from hockeystick.strategies.recurrence_kernels import add_multiple
+        from hockeystick.strategies.normals import fill_combination
 
-        for piece in self.group.pieces:
-            everything = slice(0, piece.length)
-            whole = replace(piece, held=((everything, everything),))
-            total, again = np.zeros(piece.length), np.empty(piece.length, row.dtype)
-            for lag, factor in enumerate(factors[: place.step + 1]):
-                whole.draw(again, key=place.key, step=place.step - lag)
-                add_multiple(total, again, factor)
-            total *= place.scale
-            for inside, here in piece.held:
-                row[here] = total[inside]
+        for start, where in share:
+            mine = self.row[where]
+            fill_combination(
+                mine,
+                start,
+                self.head,
+                step=self.step,
+                rounds=self.rounds,
+                factors=factors,
+                scale=self.scale,
+            )
+            self._measure(mine)
+
+    def _measure(self, mine: npt.NDArray[Any]) -> None:
+        """While it is in the cache."""
+        self.extremes.extend((float(mine.min()), float(mine.max())))

@@ -8,15 +8,16 @@ far as its type resolves the new part.
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import InvalidParameter, PrecisionError
 
-__all__ = ["WORKING_TYPES", "check_row", "check_scale"]
+__all__ = ["WORKING_TYPES", "check_row", "check_scale", "checked_dtype"]
 
 # Which type a stream computes in, for each type it can return.
 WORKING_TYPES = {"float16": np.float32, "float32": np.float32, "float64": np.float64}
@@ -42,20 +43,36 @@ def check_scale(scale: float, dtype: np.dtype[Any], inverse_diagonal: FloatArray
     return scale
 
 
-def check_row(row: npt.NDArray[Any], dtype: np.dtype[Any], new: float) -> None:
+def check_row(extremes: Iterable[float], dtype: np.dtype[Any], new: float) -> None:
     """`PrecisionError` if rounding to `dtype` loses what is new in the row; `new` is s_t.
+
+    `extremes` has the smallest and the largest entry of each of its parts.
 
     Where the inverse of C grows, a row is dominated by what earlier rows contribute, and in the
     end nothing else is left of it, nor is it finite.
     """
-    if not row.size:
-        return
-    largest = max(float(row.max()), -float(row.min()))
-    # A NaN in the row makes both NaN, and the comparison fail.
-    if not (largest <= LARGEST_ENTRY[dtype.name] * new and math.isfinite(largest)):
+    limit = min(LARGEST_ENTRY[dtype.name] * new, sys.float_info.max)
+    # A NaN in the row makes extremes NaN, and the comparison fail.
+    if not all(abs(entry) <= limit for entry in extremes):
         raise PrecisionError(
             f"The noise cannot be held in {dtype.name} any more: the inverse of this strategy "
             "grows too fast.",
             lower=0.0,
             upper=math.inf,
         )
+
+
+def checked_dtype(dtype: Any) -> np.dtype[Any]:
+    """The type of a row; `InvalidParameter` unless it is a floating-point type."""
+    try:
+        checked: np.dtype[Any] = np.dtype(dtype)
+    except TypeError:
+        raise _refused(dtype) from None
+    # NumPy takes None for double precision.
+    if dtype is None or checked.name not in WORKING_TYPES:
+        raise _refused(dtype)
+    return checked
+
+
+def _refused(dtype: object) -> InvalidParameter:
+    return InvalidParameter("dtype", f"one of {', '.join(WORKING_TYPES)}", dtype)

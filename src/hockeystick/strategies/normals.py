@@ -1,11 +1,14 @@
-"""Independent standard normal numbers for the rows of a noise stream.
+"""Independent standard normal numbers for the rows of a noise stream, each at its own place.
 
-Double precision is NumPy's. Single precision is drawn by the ziggurat method [MarsagliaTsang00] in
-a vectorised loop: half of the density is covered by 256 layers of equal area, all but the lowest a
-rectangle. A 32-bit word chooses a layer (8 bits), a sign (1 bit) and one of 2^23 cells across the
-layer. Nearly all cells lie under the curve for certain and are accepted; the others are decided one
-at a time with random numbers of double precision. The law is the normal one, tails included, on a
-grid of cells that is finer than 5e-7; zero is not on the grid.
+The number at coordinate i of row t follows from the key, i and t alone, by the ChaCha block
+function (`chacha`) and the Box-Muller transform [BoxMuller58]: two random words u, v become
+sqrt(-2 ln u) cos(2 pi v) and sqrt(-2 ln u) sin(2 pi v). It has no rejection, so that many numbers
+are computed at a time, and only arithmetic that is the same on every machine.
+
+Single precision takes words of 32 bits, double precision of 64. A small u is the far tail, where
+words are too coarse: it gets 64 further bits. So the law is the normal one up to 11.5 standard
+deviations (single) and 13.3 (double); less than 2^-96 lies beyond. Rounding changes a pair by at
+most 3e-7 (single) and 1e-15 (double) of its length.
 """
 
 from __future__ import annotations
@@ -18,93 +21,247 @@ from numba import njit
 from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
+from hockeystick.strategies.chacha import LANES, WORDS, Words, random_words
 
-__all__ = ["fill_normal"]
+__all__ = ["TILE", "fill_combination", "fill_normal"]
 
-# 8 and 23 of the 32 bits of a word; the remaining bit is the sign.
-LAYERS, CELLS = 256, 2**23
-# Where the lowest layer's rectangle ends and the tail begins: for 256 layers the only value with
-# which all areas are equal [MarsagliaTsang00].
-TAIL = 3.6541528853610088
-# Numbers that are drawn at a time: the marks of the undecided ones stay in the first-level cache.
-BLOCK = 1024
+# Words of the blocks that are computed together; as many single or half as many double numbers.
+TILE = LANES * WORDS
+# Rows of further bits: no stream has so many steps.
+FURTHER = 2**62
+# Below these, words are refined: one of 65,536, and one of 2^32.
+RARE_SINGLE, RARE_DOUBLE = np.uint32(2**16), np.uint64(2**32)
+HALF, ONE, TWO = np.float32(0.5), np.float32(1.0), np.float32(2.0)
+LN2 = np.float32(math.log(2.0))
+# Of a full turn: the value of the lowest bit of an angle.
+TURN = np.float32(2.0 * math.pi / 2.0**32)
+WIDE_TURN = 2.0 * math.pi / 2.0**64
+WIDE_LN2 = math.log(2.0)
+# Bits of the largest single and double number below sqrt(1/2): mantissas are in [0.707, 1.414).
+ROOT_SINGLE = np.uint32(np.float32(math.sqrt(0.5)).view(np.uint32))
+ROOT_DOUBLE = np.uint64(np.float64(math.sqrt(0.5)).view(np.uint64))
+# Above three quarters of their range words are near 1 and their complements have all the digits.
+NEAR_SINGLE, NEAR_DOUBLE = np.uint32(3 * 2**30), np.uint64(3 * 2**62)
+# sin and cos on [-pi/4, pi/4] in single precision: nearly the best polynomials of these degrees.
+S3, S5, S7 = np.float32(-1.6666654611e-1), np.float32(8.3321608736e-3), np.float32(-1.9515295891e-4)
+C4, C6, C8 = np.float32(4.166664568e-2), np.float32(-1.388731625e-3), np.float32(2.443315711e-5)
+# 1 / n!, for the series of sin and cos in double precision; what is left out is below 3e-18.
+F3, F4, F5, F6, F7, F8, F9, F10 = (1 / math.factorial(n) for n in range(3, 11))
+F11, F12, F13, F14, F15, F16, F17 = (1 / math.factorial(n) for n in range(11, 18))
+# ln((1 + t) / (1 - t)) / t by its series in t^2; |t| < 0.172, and five terms leave below 5e-9.
+L1, L3, L5, L7, L9 = (np.float32(2.0 / n) for n in (1, 3, 5, 7, 9))
 
 
-def fill_normal(row: NDArray[Any], generator: np.random.Generator) -> None:
-    """Fill a row of single or double precision; what is drawn follows from the generator alone.
+def fill_normal(row: NDArray[Any], start: int, head: Words, *, step: int, rounds: int) -> None:
+    """The numbers of row `step` at the coordinates from `start` on, in single or double precision.
 
-    Single precision takes less than half of NumPy's time: it uses random words, 64 bits for two
-    numbers, with the same resolution.
+    Parameters
+    ----------
+    row
+        Where they go.
+    start
+        The first coordinate.
+    head
+        Of the key (`chacha.cipher_head`).
+    step
+        The row of Z.
+    rounds
+        8 or 20.
     """
-    if row.dtype == np.float64:
-        generator.standard_normal(out=row)
-        return
-    pairs = generator.integers(2**64, size=(row.size + 1) // 2, dtype=np.uint64)
-    _fill_single(row, pairs.view(np.uint32), generator)
+    _fill(row, start, head, step, rounds)
 
 
-def _density(x: float) -> float:
-    """The normal density, scaled to height 1."""
-    return math.exp(-x * x / 2.0)
-
-
-def _edges() -> FloatArray:
-    """How far the layers reach, from the top (0) to the lowest, whose area includes the tail."""
-    tail = math.sqrt(math.pi / 2.0) * math.erfc(TAIL / math.sqrt(2.0))
-    area = TAIL * _density(TAIL) + tail
-    edges = np.zeros(LAYERS + 1)
-    edges[LAYERS], edges[LAYERS - 1] = area / _density(TAIL), TAIL
-    for i in range(LAYERS - 2, 0, -1):
-        edges[i] = math.sqrt(-2.0 * math.log(area / edges[i + 1] + _density(edges[i + 1])))
-    return edges
-
-
-_EDGES = _edges()
-# Half the width of a cell: the middle of cell m is (2 m + 1) times this, exact until scaled.
-_HALF_CELL = (_EDGES[1:] / (2.0 * CELLS)).astype(np.float32)
-# Cells below this one lie under the curve at every height.
-_ACCEPTED = np.floor(_EDGES[:-1] / _EDGES[1:] * CELLS).astype(np.int32)
-# Of the density at the edges; the tail goes down to zero.
-_HEIGHTS = np.array([_density(edge) for edge in _EDGES[:-1]] + [0.0])
-
-
-@njit(cache=True, nogil=True)
-def _fill_single(
-    row: NDArray[np.float32], words: NDArray[np.uint32], rng: np.random.Generator
+def fill_combination(
+    row: NDArray[Any],
+    start: int,
+    head: Words,
+    *,
+    step: int,
+    rounds: int,
+    factors: FloatArray,
+    scale: float,
 ) -> None:
-    """Independent standard normal numbers, one for each random word; `rng` decides the rare cases.
+    """The sum over j of scale factors_j times row step - j of Z: rows are drawn again.
 
-    The lock of `rng` is not taken: no other thread may draw from it meanwhile.
+    In double precision, in the order of j, as a stream does that remembers them; rows before the
+    first are zero.
     """
-    undecided = np.empty(BLOCK, np.uint8)
-    for start in range(0, row.size, BLOCK):
-        numbers, chosen = row[start : start + BLOCK], words[start : start + BLOCK]
-        for k in range(numbers.size):
-            layer, cell = chosen[k] & np.uint32(255), np.int32(chosen[k] >> np.uint32(9))
-            size = np.float32(2 * cell + 1) * _HALF_CELL[layer]
-            undecided[k] = cell >= _ACCEPTED[layer]
-            numbers[k] = -size if chosen[k] & np.uint32(256) else size
-        for k in range(numbers.size):
-            if undecided[k]:
-                size = _decide(chosen[k] & np.uint32(255), abs(numbers[k]), rng)
-                numbers[k] = -size if numbers[k] < 0.0 else size
+    _combine(row, start, head, step, rounds, factors[: step + 1], scale)
 
 
-@njit(cache=True, nogil=True)
-def _decide(layer: int, size: float, rng: np.random.Generator) -> float:
-    """The number itself if it lies under the curve, otherwise another one; without its sign."""
-    if layer == LAYERS - 1:
-        return _from_tail(rng)
-    low, high = _HEIGHTS[layer + 1], _HEIGHTS[layer]
-    if low + (high - low) * rng.random() < math.exp(-size * size / 2.0):
-        return size
-    return abs(rng.standard_normal())
+@njit(cache=True, nogil=True, error_model="numpy")
+def _single_pairs(cosines: Any, sines: Any, radii: Words, angles: Words) -> Any:
+    """Box-Muller for u = (radius + 1/2) / 2^32 and v = angle / 2^32; the least radius."""
+    least = np.uint32(2**32 - 1)
+    for i in range(radii.size):
+        k, v = radii[i], angles[i]
+        least = min(least, k)
+        # u 2^32 = (1 + f) 2^e.
+        bits = np.float32(np.float32(k) + HALF).view(np.uint32)
+        e = np.int32(np.uint32(bits - ROOT_SINGLE)) >> np.int32(23)
+        f = np.uint32(bits - np.uint32(np.uint32(e) << np.uint32(23))).view(np.float32) - ONE
+        near = -(np.float32(np.uint32(~k)) + HALF) * np.float32(2.0**-32)
+        f = near if k >= NEAR_SINGLE else f
+        t = f / (TWO + f)
+        w = t * t
+        series = t * (L1 + w * (L3 + w * (L5 + w * (L7 + w * L9))))
+        r = np.sqrt(-TWO * (np.float32(e - np.int32(32)) * LN2 + series))
+        # v is a number of quarter turns and an angle in [-pi/4, pi/4).
+        q = np.uint32(np.uint32(v + np.uint32(2**29)) >> np.uint32(30))
+        x = np.float32(np.int32(np.uint32(v - np.uint32(q << np.uint32(30))))) * TURN
+        w = x * x
+        s = x + x * w * (S3 + w * (S5 + w * S7))
+        c = ONE - HALF * w + w * w * (C4 + w * (C6 + w * C8))
+        odd = np.uint32(q & np.uint32(1)) == np.uint32(1)
+        a = s if odd else c
+        b = c if odd else s
+        cosines[i] = r * (-a if np.uint32(q + np.uint32(1)) & np.uint32(2) else a)
+        sines[i] = r * (-b if q & np.uint32(2) else b)
+    return least
 
 
-@njit(cache=True, nogil=True)
-def _from_tail(rng: np.random.Generator) -> float:
-    """A number from the tail: exponential beyond its beginning, thinned by rejection."""
-    while True:
-        over = -math.log1p(-rng.random()) / TAIL
-        if -2.0 * math.log1p(-rng.random()) > over * over:
-            return TAIL + over
+@njit(cache=True, forceinline=True)
+def _series(w: float) -> float:
+    """ln((1 + t) / (1 - t)) / t for w = t^2 < 0.0295: eleven terms leave less than 1e-18."""
+    high = 2 / 13 + w * (2 / 15 + w * (2 / 17 + w * (2 / 19 + w * (2 / 21))))
+    return 2.0 + w * (2 / 3 + w * (2 / 5 + w * (2 / 7 + w * (2 / 9 + w * (2 / 11 + w * high)))))
+
+
+@njit(cache=True, forceinline=True)
+def _sine(w: float) -> float:
+    """sin(x) / x for w = x^2 < 0.617, by its series to x^16."""
+    high = F9 - w * (F11 - w * (F13 - w * (F15 - w * F17)))
+    return 1.0 - w * (F3 - w * (F5 - w * (F7 - w * high)))
+
+
+@njit(cache=True, forceinline=True)
+def _cosine(w: float) -> float:
+    """cos(x) for w = x^2 < 0.617, by its series to x^16."""
+    high = F8 - w * (F10 - w * (F12 - w * (F14 - w * F16)))
+    return 1.0 - w * (0.5 - w * (F4 - w * (F6 - w * high)))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _double_pairs(cosines: Any, sines: Any, words: Words) -> Any:
+    """The same with words of 64 bits, each made of two; the least radius."""
+    least = np.uint64(2**64 - 1)
+    count = words.size // 4
+    for i in range(count):
+        k = np.uint64(words[i]) | np.uint64(words[i + count]) << np.uint64(32)
+        v = np.uint64(words[i + 2 * count]) | np.uint64(words[i + 3 * count]) << np.uint64(32)
+        least = min(least, k)
+        bits = np.float64(np.float64(k) + 0.5).view(np.uint64)
+        e = np.int64(np.uint64(bits - ROOT_DOUBLE)) >> np.int64(52)
+        f = np.uint64(bits - np.uint64(np.uint64(e) << np.uint64(52))).view(np.float64) - 1.0
+        near = -(np.float64(np.uint64(~k)) + 0.5) * 2.0**-64
+        f = near if k >= NEAR_DOUBLE else f
+        t = f / (2.0 + f)
+        r = np.sqrt(-2.0 * (np.float64(e - np.int64(64)) * WIDE_LN2 + t * _series(t * t)))
+        q = np.uint64(v + np.uint64(2**61)) >> np.uint64(62)
+        x = np.float64(np.int64(np.uint64(v - np.uint64(q << np.uint64(62))))) * WIDE_TURN
+        s, c = x * _sine(x * x), _cosine(x * x)
+        odd = np.uint64(q & np.uint64(1)) == np.uint64(1)
+        a = s if odd else c
+        b = c if odd else s
+        cosines[i] = r * (-a if np.uint64(q + np.uint64(1)) & np.uint64(2) else a)
+        sines[i] = r * (-b if q & np.uint64(2) else b)
+    return least
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _draw(numbers: Any, words: Any, head: Words, tile: int, step: int, rounds: int) -> None:
+    """All numbers of a tile of a row; `words` is scratch space for two times the words of it."""
+    random_words(words[0], head, tile, step, rounds)
+    flat = words[0].reshape(TILE)
+    half = numbers.size // 2
+    if numbers.size == TILE:
+        least = _single_pairs(numbers[:half], numbers[half:], flat[:half], flat[half:])
+        rare = least < RARE_SINGLE
+    else:
+        rare = _double_pairs(numbers[:half], numbers[half:], flat) < RARE_DOUBLE
+    if rare:
+        random_words(words[1], head, tile, step | FURTHER, rounds)
+        _refine(numbers, flat, words[1])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _refine(numbers: Any, words: Words, further: Any) -> None:
+    """Pairs in the far tail once more, with 64 further bits behind those of u."""
+    half = numbers.size // 2
+    single = numbers.size == TILE
+    for i in range(half):
+        high, angle, size = np.float64(words[i]), np.float64(words[i + half]), 2.0**-32
+        if single:
+            rare = words[i] < RARE_SINGLE
+        else:
+            rare = words[i + half] == 0
+            angle = np.float64(words[i + 2 * half]) * size + np.float64(words[i + 3 * half])
+            size = 2.0**-64
+        if rare:
+            lane, pair = i % LANES, i // LANES
+            low = np.float64(further[2 * pair, lane]) + 0.5
+            low = low * 2.0**-32 + np.float64(further[2 * pair + 1, lane])
+            r = math.sqrt(-2.0 * math.log((high + low * 2.0**-32) * size))
+            turn = angle * (2.0 * math.pi / 2.0**32)
+            numbers[i], numbers[i + half] = r * math.cos(turn), r * math.sin(turn)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _fill(row: Any, start: int, head: Words, step: int, rounds: int) -> None:
+    size = TILE * 4 // row.itemsize
+    words, whole = np.empty((2, WORDS, LANES), np.uint32), np.empty(size, row.dtype)
+    done = 0
+    while done < row.size:
+        tile, offset = divmod(start + done, size)
+        count = min(size - offset, row.size - done)
+        if count == size:
+            _draw(row[done : done + size], words, head, tile, step, rounds)
+        else:
+            _draw(whole, words, head, tile, step, rounds)
+            row[done : done + count] = whole[offset : offset + count]
+        done += count
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _combine(
+    row: Any,
+    start: int,
+    head: Words,
+    step: int,
+    rounds: int,
+    factors: FloatArray,
+    scale: float,
+) -> None:
+    size = TILE * 4 // row.itemsize
+    words, some = np.empty((2, WORDS, LANES), np.uint32), np.zeros((4, size), row.dtype)
+    total = np.empty(size)
+    done = 0
+    while done < row.size:
+        tile, offset = divmod(start + done, size)
+        count = min(size - offset, row.size - done)
+        total[:] = 0.0
+        for first in range(0, factors.size, 4):
+            for lag in range(first, min(first + 4, factors.size)):
+                _draw(some[lag - first], words, head, tile, step - lag, rounds)
+            _add(total, some, factors, first)
+        _write(row[done : done + count], total[offset : offset + count], scale)
+        done += count
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _add(total: FloatArray, some: Any, factors: FloatArray, first: int) -> None:
+    """Up to four rows at a time: sums stay in registers."""
+    left = factors.size - first
+    fa = factors[first]
+    fb = factors[first + 1] if left > 1 else 0.0
+    fc = factors[first + 2] if left > 2 else 0.0
+    fd = factors[first + 3] if left > 3 else 0.0
+    a, b, c, d = some[0], some[1], some[2], some[3]
+    for k in range(total.size):
+        total[k] = total[k] + fa * a[k] + fb * b[k] + fc * c[k] + fd * d[k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _write(row: Any, total: FloatArray, scale: float) -> None:
+    for k in range(row.size):
+        row[k] = scale * total[k]

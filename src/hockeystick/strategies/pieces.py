@@ -1,4 +1,4 @@
-"""Which random numbers belong to which coordinates: fixed pieces of a row, each with a generator.
+"""Which random integers belong to which coordinates: fixed pieces of a row.
 
 A row of Z is cut into pieces of 262,144 coordinates, and each piece of each row has a generator of
 its own, which follows from the stream's key. So the noise of a coordinate does not depend on who
@@ -9,7 +9,7 @@ one vector, and a row can be drawn again.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from hockeystick.errors import InvalidParameter
-from hockeystick.randomness import Key
 
 __all__ = ["PIECE", "Coordinates", "Group", "NoisePiece", "checked_coordinates", "groups"]
 
@@ -49,20 +48,17 @@ class NoisePiece:
     length: int
     held: tuple[tuple[slice, slice], ...]
 
-    def draw(self, row: npt.NDArray[Any], *, key: Key, step: int) -> None:
-        """Write the independent standard normal numbers of row `step` into the local vector.
+    def filled(self, row: npt.NDArray[Any], fill: Callable[[npt.NDArray[Any]], None]) -> None:
+        """Let `fill` write the numbers of the piece, and keep what is held of it.
 
         A piece is always drawn as a whole, however little of it is held.
         """
-        from hockeystick.strategies.normals import fill_normal
-
-        generator = key.generator(self.index, step)
         inside, here = self.held[0]
         if inside == slice(0, self.length):
-            fill_normal(row[here], generator)
+            fill(row[here])
             return
         whole = np.empty(self.length, row.dtype)
-        fill_normal(whole, generator)
+        fill(whole)
         for inside, here in self.held:
             row[here] = whole[inside]
 

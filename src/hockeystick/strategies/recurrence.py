@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -19,9 +19,23 @@ __all__ = [
     "BufferedRecurrence",
     "MovingAverageRecurrence",
     "Recurrence",
+    "RecurrenceStep",
     "RowByRowRecurrence",
     "fingerprint",
 ]
+
+
+class RecurrenceStep(NamedTuple):
+    """One step as a linear map, for whoever computes it elsewhere than the compiled kernels.
+
+    With z the new row of Z and s the rows of memory, the output is y = fresh z + sum of
+    factor s[row] over `past`; then s[row] <- decay s[row] + (y if outputs else z) over `kept`.
+    """
+
+    fresh: float
+    past: tuple[tuple[int, float], ...]
+    kept: tuple[tuple[int, float], ...]
+    outputs: bool
 
 
 class Recurrence(Protocol):
@@ -89,6 +103,10 @@ class AutoregressiveRecurrence:
 
         autoregressive(row, memory, self.coefficients, scale, step)
 
+    def at(self, step: int, scale: float) -> RecurrenceStep:
+        """What `advance` does, as coefficients."""
+        return _solved(self.coefficients, self.rows, step, scale)
+
 
 @dataclass(frozen=True, eq=False)
 class MovingAverageRecurrence:
@@ -118,6 +136,13 @@ class MovingAverageRecurrence:
         from hockeystick.strategies.recurrence_kernels import moving_average
 
         moving_average(row, memory, self.inverse_coefficients, scale, step)
+
+    def at(self, step: int, scale: float) -> RecurrenceStep:
+        """What `advance` does, as coefficients."""
+        d = self.inverse_coefficients * scale
+        return RecurrenceStep(
+            float(d[0]), _ring(d, self.rows, step), _newest(self.rows, step), outputs=False
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +175,12 @@ class BufferedRecurrence:
 
         buffered(row, memory, self.decays, self.weights, scale / self.diagonal)
 
+    def at(self, step: int, scale: float) -> RecurrenceStep:
+        """What `advance` does, as coefficients."""
+        past = tuple((i, -float(w)) for i, w in enumerate(self.weights))
+        kept = tuple((i, float(decay)) for i, decay in enumerate(self.decays))
+        return RecurrenceStep(scale / self.diagonal, past, kept, outputs=True)
+
 
 @dataclass(frozen=True, eq=False)
 class RowByRowRecurrence:
@@ -179,3 +210,24 @@ class RowByRowRecurrence:
         from hockeystick.strategies.recurrence_kernels import autoregressive
 
         autoregressive(row, memory, self.entries[step], scale, step)
+
+    def at(self, step: int, scale: float) -> RecurrenceStep:
+        """What `advance` does, as coefficients."""
+        return _solved(self.entries[step], self.rows, step, scale)
+
+
+def _solved(c: FloatArray, rows: int, step: int, scale: float) -> RecurrenceStep:
+    """y_t = (scale z_t - c_1 y_(t-1) - ...) / c_0."""
+    past = _ring(-c / c[0], rows, step)
+    return RecurrenceStep(scale / float(c[0]), past, _newest(rows, step), outputs=True)
+
+
+def _ring(factors: FloatArray, rows: int, step: int) -> tuple[tuple[int, float], ...]:
+    """Factors of the rows of 1, 2, ... steps ago; row t is in the memory at t modulo rows."""
+    lags = min(rows, step, factors.size - 1)
+    return tuple(((step - j) % rows, float(factors[j])) for j in range(1, lags + 1))
+
+
+def _newest(rows: int, step: int) -> tuple[tuple[int, float], ...]:
+    """The new row takes the place of the oldest."""
+    return ((step % rows, 0.0),) if rows else ()

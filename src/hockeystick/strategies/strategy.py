@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick._validate import positive, positive_integer, storable
+from hockeystick._validate import choice, positive, positive_integer, storable
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import Key, RandomSource
 from hockeystick.strategies.columns import Sensitivity, summed_columns
+from hockeystick.strategies.dyadic import ARITHMETICS, refuse_unbanded
 from hockeystick.strategies.noise import NoiseStream
 from hockeystick.strategies.pieces import Coordinates
 from hockeystick.strategies.recurrence import Recurrence
@@ -231,6 +233,8 @@ class Strategy(ABC):
         rng: RandomSource | Key = None,
         noise_memory: str = "rows",
         coordinates: Coordinates | None = None,
+        arithmetic: str = "float",
+        resolution: int | None = None,
     ) -> NoiseStream:
         """The rows of C^-1 Z, one for each step, each of shape `dimension`.
 
@@ -243,7 +247,7 @@ class Strategy(ABC):
         scale
             The standard deviation of Z: noise multiplier times clip norm.
         dtype
-            float16, float32 or float64.
+            float16, float32 or float64; exact rows are int64, whatever it is.
         rng
             What `batches` takes as well: by default the seed is secret, and "chacha" is a
             cryptographic generator. A `Key` that several processes share makes them draw parts of
@@ -254,6 +258,10 @@ class Strategy(ABC):
             the inverse has bands.
         coordinates
             Ranges (start, stop) of the flattened vector that this stream holds; all by default.
+        arithmetic
+            "exact": an `ExactNoiseStream`, for strategies that are their own `exact()`.
+        resolution
+            With exact arithmetic: the lattice is scale / 2^resolution; 24 by default.
 
         Returns
         -------
@@ -265,16 +273,35 @@ class Strategy(ABC):
         InvalidParameter
             If `dtype` cannot hold noise of this scale.
         """
-        return NoiseStream(
-            self.recurrence,
-            steps=self.steps,
-            dimension=dimension,
-            scale=positive("scale", scale),
-            dtype=dtype,
-            rng=rng,
-            noise_memory=noise_memory,
-            coordinates=coordinates,
-        )
+        how: dict[str, Any] = {
+            "steps": self.steps,
+            "dimension": dimension,
+            "scale": positive("scale", scale),
+            "rng": rng,
+            "noise_memory": noise_memory,
+            "coordinates": coordinates,
+        }
+        if choice("arithmetic", arithmetic, ARITHMETICS) == "float":
+            if resolution is not None:
+                raise InvalidParameter(
+                    "resolution", "left out without exact arithmetic", resolution
+                )
+            return NoiseStream(self.recurrence, dtype=dtype, **how)
+        from hockeystick.strategies.exact_noise import ExactNoiseStream
+
+        return ExactNoiseStream(*self._banded_rows(), resolution=resolution, **how)
+
+    def exact(self) -> Strategy:
+        """The strategy with the entries of C rounded to multiples of 2^-20: itself, if they are.
+
+        What exact arithmetic runs, and what has to be accounted for it. `InvalidParameter` if C is
+        not banded, or only its inverse is.
+        """
+        refuse_unbanded(self)
+
+    def _banded_rows(self) -> tuple[FloatArray, float]:
+        """C[t, t], C[t, t - 1], ... of each step or of all; the largest row of |C^-1|, summed."""
+        refuse_unbanded(self)
 
     def describe(self) -> dict[str, object]:
         """The factorization's name and parameters, ready for JSON."""

@@ -20,6 +20,7 @@ from hockeystick.strategies.columns import (
     toeplitz_products,
     toeplitz_summed_columns,
 )
+from hockeystick.strategies.dyadic import refuse_unbanded, rounded_entries
 from hockeystick.strategies.recurrence import (
     AutoregressiveRecurrence,
     MovingAverageRecurrence,
@@ -133,6 +134,18 @@ class Toeplitz(Strategy):
         if self.bands <= self.inverse_bands:
             return AutoregressiveRecurrence(self.coefficients)
         return MovingAverageRecurrence(self.inverse_coefficients)
+
+    def exact(self) -> Toeplitz:
+        """The strategy with rounded coefficients."""
+        rounded = rounded_entries(self._banded_rows()[0][0])
+        if np.array_equal(rounded, self.coefficients):
+            return self
+        return from_coefficients(rounded, self.steps)
+
+    def _banded_rows(self) -> tuple[FloatArray, float]:
+        if self._recurrence is not None or self.bands > self.inverse_bands:
+            refuse_unbanded(self)
+        return self.coefficients[None], float(np.abs(self.inverse_coefficients).sum())
 
     def _sensitivity(self, separation: int, participations: int) -> Sensitivity:
         """The pattern 0, s, 2s, ... is the worst if c does not increase from c_s on.

@@ -15,6 +15,7 @@ except ImportError as error:
 
 from hockeystick.torch.batch_sampler import BatchSampler
 from hockeystick.torch.epochs import Epoch
+from hockeystick.torch.fingerprints import fingerprint
 from hockeystick.torch.loader import Collate, PlanLoader
 from hockeystick.torch.losses import PrivateCriterion, PrivateLoss
 from hockeystick.torch.noise_stream import TorchNoiseStream
@@ -34,5 +35,6 @@ __all__ = [
     "ProbeReport",
     "TorchNoiseStream",
     "TorchRun",
+    "fingerprint",
     "make_private",
 ]

@@ -32,18 +32,19 @@ from hockeystick.torch.run_group import RunGroup
 from hockeystick.torch.run_settings import budget_of
 from hockeystick.torch.sharded_layout import is_sharded
 from hockeystick.training.filtered import describe_filter
+from hockeystick.training.sum_lattice import SumLattice
 
 __all__ = ["CLIPPINGS", "RandomParts", "RunInputs", "assembled"]
 
 
-def _per_sample(model: torch.nn.Module, layout: Layout) -> Clipping:
+def _per_sample(model: torch.nn.Module, layout: Layout, *, spacing: float | None) -> Clipping:
     """Of sharded models the gradients of examples are formed one layer at a time."""
     if layout.sharded:
-        return GhostClipping(model, layout, formed=True)
-    return PerSampleClipping(model)
+        return GhostClipping(model, layout, formed=True, spacing=spacing)
+    return PerSampleClipping(model, spacing=spacing)
 
 
-CLIPPINGS: dict[str, Callable[[torch.nn.Module, Layout], Clipping]] = {
+CLIPPINGS: dict[str, Callable[..., Clipping]] = {
     "per-sample": _per_sample,
     "ghost": GhostClipping,
 }
@@ -86,18 +87,23 @@ def assembled(
     key = Key.of(random.noise_source)
     described = None if inputs.privacy_filter is None else describe_filter(inputs.privacy_filter)
     if layout.group is not None:
-        key, seeded, described = _shared(
+        key, settings, described = _shared(
             layout.group, inputs, settings, random, key=key, described=described
         )
-        settings = replace(settings, seeded=seeded)
+    lattice = _lattice(settings, inputs.parameters)
     noise = _noise(
-        form, settings, inputs.parameters, layout, key=key, noise_memory=random.noise_memory
+        settings,
+        inputs.parameters,
+        layout,
+        key=key,
+        noise_memory=random.noise_memory,
+        resolution=None if lattice is None else lattice.resolution,
     )
-    clip = CLIPPINGS[settings.clipping](inputs.model, layout)
+    clip = CLIPPINGS[settings.clipping](inputs.model, layout, spacing=noise.lattice)
     budget = _budget(inputs, clip, settings, charges=charges, most=most, options=options)
     if layout.group is not None and described is not None:
         budget = GroupBudget(budget, layout.group)
-    progress = Progress(settings, budget, passes=form.passes)
+    progress = Progress(settings, budget, passes=form.passes, lattice=lattice)
     claim = GroupClaim() if layout.group is None else _nothing
     gradients = GradientSums(clip, inputs.parameters, progress, claim, layout)
     wrapped = PlanOptimizer(
@@ -144,11 +150,10 @@ def _shared(
     *,
     key: Key,
     described: Any,
-) -> tuple[Key, bool, Any]:
+) -> tuple[Key, RunSettings, Any]:
     """All ranks make the same run, with the batches, the noise and the filter of the first."""
-    facts = {
-        name: value for name, value in vars(settings).items() if name not in ("plan", "seeded")
-    }
+    own = ("plan", "seeded", "run_id")
+    facts = {name: value for name, value in vars(settings).items() if name not in own}
     plan = json.dumps(settings.plan.describe(), sort_keys=True, default=str)
     shapes = [(tuple(p.shape), str(p.dtype)) for p in inputs.parameters]
     optimizer = type(inputs.optimizer).__name__
@@ -157,21 +162,35 @@ def _shared(
     if not any(is_sharded(p) for p in inputs.parameters):
         group.copy_of_first([*inputs.model.parameters(), *inputs.model.buffers()])
     random.batches.load_state_dict(group.of_first(random.batches.state_dict()))
-    return group.of_first((key, settings.seeded, described))
+    told = (key, settings.seeded, settings.run_id, described)
+    key, seeded, run_id, described = group.of_first(told)
+    return key, replace(settings, seeded=seeded, run_id=run_id), described
+
+
+def _lattice(settings: RunSettings, parameters: list[torch.Tensor]) -> SumLattice | None:
+    """Where sums are with exact arithmetic."""
+    if settings.arithmetic == "float":
+        return None
+    return SumLattice.of(
+        noise_multiplier=settings.noise_multiplier,
+        max_grad_norm=settings.max_grad_norm,
+        dimension=sum(p.numel() for p in parameters),
+        examples=settings.examples,
+    )
 
 
 def _noise(
-    form: Form,
     settings: RunSettings,
     parameters: list[torch.Tensor],
     layout: Layout,
     *,
     key: Key,
     noise_memory: str,
+    resolution: int | None,
 ) -> TorchNoiseStream:
     """The noise of the coordinates that are held here."""
     return TorchNoiseStream(
-        form.plan,
+        settings.plan,
         layout.like(),
         noise_multiplier=settings.noise_multiplier,
         max_grad_norm=settings.max_grad_norm,
@@ -179,6 +198,8 @@ def _noise(
         noise_memory=noise_memory,
         coordinates=layout.ranges,
         dimension=sum(p.numel() for p in parameters),
+        arithmetic=settings.arithmetic,
+        resolution=resolution,
     )
 
 

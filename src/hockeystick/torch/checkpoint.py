@@ -18,6 +18,7 @@ from hockeystick.torch.noise_stream import TorchNoiseStream
 from hockeystick.torch.progress import Progress, RunSettings
 from hockeystick.torch.remembered_noise import memory_checksum, memory_of, memory_pieces
 from hockeystick.torch.run_group import agreed
+from hockeystick.training.statement_fields import checked_run_id, checked_schedule
 
 __all__ = ["RunCheckpoint"]
 
@@ -25,7 +26,7 @@ __all__ = ["RunCheckpoint"]
 Prepared = tuple[Callable[[], None], torch.Tensor]
 CHANGED = "The state of the run was changed after it was saved."
 
-PARTS = ("settings", "taken", "noise", "memory", "checksum", "batches", "budget", "digest")
+PARTS = ("settings", "run", "taken", "noise", "memory", "checksum", "batches", "budget", "digest")
 
 
 class RunCheckpoint:
@@ -43,6 +44,10 @@ class RunCheckpoint:
         taken, layout = self._progress.taken, self._layout
         content = {
             "settings": _described(self._progress.settings),
+            "run": {
+                "id": self._progress.settings.run_id,
+                "schedule": [list(part) for part in self._progress.schedule],
+            },
             "taken": taken,
             "noise": noise.head(),
             "memory": memory_pieces(noise.memory, layout.ranges),
@@ -101,6 +106,10 @@ class RunCheckpoint:
                 "noise of the steps between would be used twice."
             )
         self._progress.budget.check(dict(state["budget"]))
+        run_id = checked_run_id("run id", state["run"]["id"])
+        schedule = checked_schedule("schedule", state["run"]["schedule"])
+        if sum(steps for steps, *_ in schedule) != taken:
+            raise PlanMismatch("The saved schedule is not of the same step.")
         memory = memory_of(state["memory"], self._layout.ranges, like=noise.memory)
         change_batches = self._batches.prepared(state["batches"])
         change_noise = noise.prepared(state["noise"], memory=memory)
@@ -110,10 +119,10 @@ class RunCheckpoint:
         def change() -> None:
             change_batches()
             change_noise()
-            self._progress.continue_from(taken)
+            self._progress.continue_from(taken, tuple((n, z, c) for n, z, c in schedule))
             # A seed that was known stays known, wherever the run continues.
             seeded = self._progress.settings.seeded or noise.seeded or self._batches.seeded
-            self._progress.settings = replace(self._progress.settings, seeded=seeded)
+            self._progress.settings = replace(self._progress.settings, seeded=seeded, run_id=run_id)
 
         return change, memory_checksum(memory, self._layout.ranges)
 
@@ -123,8 +132,12 @@ class RunCheckpoint:
 
 
 def _described(settings: RunSettings) -> dict[str, Any]:
-    """The settings as plain values; `seeded` may differ, it says nothing about the plan."""
-    values = {name: value for name, value in vars(settings).items() if name != "seeded"}
+    """The settings as plain values; `seeded` and `run_id` say nothing about the plan.
+
+    The arithmetic is part of the noise's own description.
+    """
+    other = ("seeded", "run_id", "arithmetic")
+    values = {name: value for name, value in vars(settings).items() if name not in other}
     values["plan"] = json.dumps(settings.plan.describe(), sort_keys=True, default=str)
     return values
 

@@ -32,7 +32,7 @@ __all__ = [
 # The way out for layers that Opacus can replace.
 FIX = (
     "model = opacus.validators.ModuleValidator.fix(model) replaces them, before the optimizer is "
-    "made; see docs/training.md, What is refused"
+    "made; see `hockeystick docs training#what-is-refused`"
 )
 
 

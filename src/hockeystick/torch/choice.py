@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
+from hockeystick.accounting.calibrate import calibrate
 from hockeystick.accounting.candidates import RunSize, candidates
 from hockeystick.accounting.compare import Compared, compare_run
+from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
+from hockeystick.training.exact_claims import delta_left
 
 __all__ = ["Choice", "chosen"]
 
@@ -32,18 +35,26 @@ def chosen(
     epochs: int,
     epsilon: float,
     delta: float,
+    exact: bool = False,
 ) -> Choice:
     """The proven plan whose noise leaves the smallest error, of those that are quick to account.
 
     The error of correlated noise is that of an optimizer whose iterates are linear in the
-    gradients: SGD, with its momentum. Every other one gets independent noise.
+    gradients: SGD, with its momentum. Every other one gets independent noise. With `exact`
+    arithmetic it is the best one with an `exact()` plan, calibrated once more for that.
     """
     momentum = linear_momentum(optimizer)
-    run = RunSize(examples=examples, batch_size=batch_size, epochs=epochs, momentum=momentum or 0.0)
+    run = RunSize(
+        examples=examples,
+        batch_size=batch_size,
+        epochs=epochs,
+        momentum=momentum or 0.0,
+        optimizer="other" if momentum is None else "sgd",
+    )
     tried = candidates(run, quick=True)
-    if momentum is None:
-        tried = [one for one in tried if one.strategy is None]
-    best, *others = _proven(compare_run(run, tried, epsilon=epsilon, delta=delta))
+    asked: dict[str, Any] = {"epsilon": epsilon, "delta": delta_left(delta) if exact else delta}
+    found = _proven(compare_run(run, tried, **asked))
+    best, *others = _exact(found, **asked) if exact else found
     return Choice(
         plan=best.plan,
         noise_multiplier=best.calibration.noise_multiplier,
@@ -67,6 +78,27 @@ def linear_momentum(optimizer: torch.optim.Optimizer) -> float | None:
 
 def _proven(found: list[Compared]) -> list[Compared]:
     return [one for one in found if one.answer.kind == "proven"]
+
+
+def _exact(found: list[Compared], *, epsilon: float, delta: float) -> list[Compared]:
+    """With the plans that exact arithmetic runs, as far as there are any; the first with its noise.
+
+    The baseline is always among them.
+    """
+    kept = [one for one in found if _has_exact(one.plan)]
+    plan = kept[0].plan.exact()
+    if plan is not kept[0].plan:
+        calibration = calibrate(plan, epsilon=epsilon, delta=delta)
+        kept[0] = replace(kept[0], plan=plan, calibration=calibration)
+    return kept
+
+
+def _has_exact(plan: Plan) -> bool:
+    try:
+        plan.exact()
+    except InvalidParameter:
+        return False
+    return True
 
 
 def _text(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,11 +30,16 @@ __all__ = [
 class Contribution:
     """What a physical batch adds to the sum, flat and in double precision for each parameter.
 
+    With exact arithmetic in units of the lattice: integers.
     `rows` are the gradients of the examples to `keep`.
     """
 
     sums: list[torch.Tensor]
     rows: list[torch.Tensor]
+
+
+# As `warnings` keeps it: action, message, category, module, line.
+_HOOK_WITHOUT_INPUT = ("ignore", re.compile("Full backward hook is firing", re.I), Warning, None, 0)
 
 
 class Clipping(Protocol):
@@ -59,8 +65,8 @@ class Clipping(Protocol):
 class PerSampleClipping:
     """Gradients of all examples are held at once, then clipped and summed."""
 
-    def __init__(self, model: torch.nn.Module) -> None:
-        self.model = PerSampleModule(model)
+    def __init__(self, model: torch.nn.Module, *, spacing: float | None = None) -> None:
+        self.model, self._spacing = PerSampleModule(model), spacing
 
     def clipped(
         self,
@@ -84,7 +90,8 @@ class PerSampleClipping:
         if not finite.all():
             # Zero times infinity is not zero.
             rows, factors = [g[finite] for g in rows], factors[finite]
-        return Contribution([weighted_sum(g, factors) for g in rows], kept)
+        sums = [weighted_sum(g, factors, spacing=self._spacing) for g in rows]
+        return Contribution(sums, kept)
 
     def gradients(self, losses: torch.Tensor, parameters: list[torch.Tensor]) -> list[torch.Tensor]:
         """The gradient of each example."""
@@ -98,11 +105,13 @@ class PerSampleClipping:
 def backward(loss: torch.Tensor, *, retain_graph: bool = False) -> None:
     """The backward pass, without PyTorch's warning about hooks of layers that are given data.
 
-    Nothing is lost there: the gradient that such a hook lacks is that of the data.
+    Nothing is lost there: the gradient that such a hook lacks is that of the data. The filter for
+    this one message stays, because putting it on and off in every step makes Python look through
+    all filters again for every warning, some tenths of a millisecond.
     """
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Full backward hook is firing")
-        loss.backward(retain_graph=retain_graph)
+    if _HOOK_WITHOUT_INPUT not in warnings.filters:
+        warnings.filterwarnings("ignore", message=_HOOK_WITHOUT_INPUT[1].pattern)
+    loss.backward(retain_graph=retain_graph)
 
 
 def refuse_counts(found: Mapping[str, int], physical_batch: PhysicalBatch) -> NoReturn:
@@ -122,7 +131,7 @@ def refuse_counts(found: Mapping[str, int], physical_batch: PhysicalBatch) -> No
         f"The gradients of {name} are of {found[name]} examples, but the batch has {size}: its "
         "layer was given something that is computed once for all examples, such as positions; give "
         "it a row for each example, as in positions.expand(len(tokens), -1), or freeze it before "
-        "make_private by requires_grad_(False) (docs/training.md)."
+        "make_private by requires_grad_(False) (`hockeystick docs training`)."
     )
 
 

@@ -24,7 +24,7 @@ _RANDOM = "batches and noise come from a secret source of their own, or in tests
 _PARTS = "batches are not accumulated by hand; physical_batch_size is the most that memory holds"
 _LIMITS = (
     "physical_batch_size is the most examples in memory at once; users with several examples need "
-    "a plan with UserMinSep and attribution= (docs/users.md)"
+    "a plan with UserMinSep and attribution= (`hockeystick docs users`)"
 )
 _OPTIMIZER = (
     "momentum is read from the optimizer; for learning rates that change, hs.compare(..., "

@@ -36,7 +36,12 @@ class Form:
 
 
 def settled_form(
-    optimizer: torch.optim.Optimizer, *, examples: int, epochs: Any, given: dict[str, Any]
+    optimizer: torch.optim.Optimizer,
+    *,
+    examples: int,
+    epochs: Any,
+    given: dict[str, Any],
+    exact: bool = False,
 ) -> Form:
     """The plan and its noise; one sentence unless exactly one form is complete."""
     named = [name for name in (*EXPLICIT, *COMMON) if given[name] is not None]
@@ -44,7 +49,7 @@ def settled_form(
         plan, noise_multiplier = given["plan"], given["noise_multiplier"]
         if not isinstance(plan, Plan):
             raise InvalidParameter("plan", "a Plan", plan)
-        return Form(plan, noise_multiplier, epochs)
+        return Form(plan.exact() if exact else plan, noise_multiplier, epochs)
     if named != list(COMMON) or epochs is None:
         named += [] if epochs is None else ["epochs"]
         allowed = (
@@ -57,7 +62,7 @@ def settled_form(
             allowed = "left out where the plan is chosen; give plan and noise_multiplier with it"
             raise InvalidParameter(name, allowed, given[name])
     asked = {name: given[name] for name in COMMON}
-    found = chosen(optimizer, examples=examples, epochs=epochs, **asked)
+    found = chosen(optimizer, examples=examples, epochs=epochs, exact=exact, **asked)
     return Form(
         found.plan,
         found.noise_multiplier,

@@ -32,9 +32,9 @@ NORM_ERROR_OTHERS = 1e-3
 class GhostModule(PerSampleModule):
     """Opacus' module, which here keeps the inputs and output gradients of each layer."""
 
-    def __init__(self, model: torch.nn.Module, *, formed: bool = False) -> None:
+    def __init__(self, model: torch.nn.Module, *, formed: bool, spacing: float | None) -> None:
         super().__init__(model)
-        self._formed = formed
+        self._formed, self._spacing = formed, spacing
         self.layer_calls: list[LayerCall] = []
 
     def capture_backprops_hook(
@@ -60,7 +60,7 @@ class GhostModule(PerSampleModule):
         for call in calls:
             by_layer.setdefault(call.layer, []).append(call)
         return [
-            layer_gradients(some, self._sampler(layer), formed=self._formed)
+            layer_gradients(some, self._sampler(layer), formed=self._formed, spacing=self._spacing)
             for layer, some in by_layer.items()
         ]
 
@@ -94,11 +94,20 @@ class GhostClipping:
     and ghost clipping does not.
 
     `formed`: those of every layer are formed, still one layer at a time. So "per-sample" clipping
-    is done where parameters are sharded and no rank has room for the gradients of all layers.
+    is done where parameters are sharded and no rank has room for the gradients of all layers. With
+    a `spacing` they are rounded to its multiples, which needs them formed.
     """
 
-    def __init__(self, model: torch.nn.Module, layout: Layout, *, formed: bool = False) -> None:
-        self.model, self._layout = GhostModule(model, formed=formed), layout
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        layout: Layout,
+        *,
+        formed: bool = False,
+        spacing: float | None = None,
+    ) -> None:
+        formed = formed or spacing is not None
+        self.model, self._layout = GhostModule(model, formed=formed, spacing=spacing), layout
 
     def clipped(
         self,

@@ -57,15 +57,22 @@ class LayerGradients(Protocol):
 
 
 def layer_gradients(
-    calls: Sequence[LayerCall], sampler: Sampler, *, formed: bool = False
+    calls: Sequence[LayerCall],
+    sampler: Sampler,
+    *,
+    formed: bool = False,
+    spacing: float | None = None,
 ) -> LayerGradients:
-    """The cheapest way for the layer; gradients of examples are formed if need be, or wanted."""
+    """The cheapest way for the layer; gradients of examples are formed if need be, or wanted.
+
+    With a `spacing`, formed ones are rounded to it (`weighted_sum`).
+    """
     first = calls[0]
     if len(calls) == 1 and layer_type(first.layer) is nn.Linear and not formed:
         return _Linear(first)
     if len(calls) == 1 and layer_type(first.layer) is nn.Embedding and not formed:
         return _Embedding(first)
-    return _Formed(calls, sampler)
+    return _Formed(calls, sampler, spacing)
 
 
 class _Linear:
@@ -181,8 +188,8 @@ def _with_rounding(norms: torch.Tensor, total: torch.Tensor, positions: int) -> 
 class _Formed:
     """Any other layer: its per-example gradients are formed, and formed again for the sum."""
 
-    def __init__(self, calls: Sequence[LayerCall], sampler: Sampler) -> None:
-        self._calls, self._sampler = calls, sampler
+    def __init__(self, calls: Sequence[LayerCall], sampler: Sampler, spacing: float | None) -> None:
+        self._calls, self._sampler, self._spacing = calls, sampler, spacing
         self._measured: OfParameters = {}
 
     def rows(self) -> OfParameters:
@@ -211,5 +218,6 @@ class _Formed:
             rows = every[kept.to(every.device)]
             now = squared_norms(rows).clamp(min=torch.finfo(torch.float64).tiny)
             shorter = (self._measured[parameter][kept] / now).sqrt().clamp(max=1.0)
-            found[parameter] = weighted_sum(rows, factors[kept] * shorter)
+            weights = factors[kept] * shorter
+            found[parameter] = weighted_sum(rows, weights, spacing=self._spacing)
         return found

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 
 from hockeystick.errors import PlanMismatch
+from hockeystick.torch.module_parts import tensors_of
 
 __all__ = ["ChangeDetector", "ModelState", "in_double_precision", "kept_state", "same"]
 
@@ -89,9 +90,13 @@ class ChangeDetector:
 
     def __init__(self, model: torch.nn.Module, *, in_place: bool = False) -> None:
         self._model = model
-        self._fixed = dict(model.named_parameters()) if in_place else None
-        self._parameters: dict[str, tuple[int, int]] | None = None
-        self._buffers: dict[str, tuple[int, int]] = {}
+        named = dict(model.named_parameters())
+        self._fixed = list(named.values()) if in_place else None
+        # Tensors that are compared are kept alive, so that no other can have their identity.
+        self._names = {id(tensor): (name, tensor) for name, tensor in named.items()}
+        self._alive: list[torch.Tensor] = []
+        self._parameters: dict[int, int] | None = None
+        self._buffers: dict[int, int] = {}
 
     @property
     def begun(self) -> bool:
@@ -100,10 +105,11 @@ class ChangeDetector:
 
     def begin(self) -> None:
         """Parameters may not change from here on until the run changes them itself."""
-        self._parameters = _versions(self._now())
+        self._alive = self._now()
+        self._parameters = _versions(self._alive)
 
-    def _now(self) -> dict[str, torch.Tensor]:
-        return dict(self._model.named_parameters()) if self._fixed is None else self._fixed
+    def _now(self) -> list[torch.Tensor]:
+        return tensors_of(self._model, "_parameters") if self._fixed is None else self._fixed
 
     def forget(self) -> None:
         """A state was restored: begin again at the next batch."""
@@ -111,32 +117,39 @@ class ChangeDetector:
 
     def hold_buffers(self, except_for: frozenset[str]) -> None:
         """Buffers may not change from now on: what a buffer keeps of a batch has no noise."""
-        buffers = {n: b for n, b in self._model.named_buffers() if n not in except_for}
-        self._buffers = _versions(buffers)
+        held = {n: b for n, b in self._model.named_buffers() if n not in except_for}
+        self._names |= {id(buffer): (name, buffer) for name, buffer in held.items()}
+        self._buffers = _versions(held.values())
 
     def check(self) -> None:
         """`PlanMismatch` with the name of the first tensor that was changed."""
         if self._parameters is None:
             return
         now = _versions(self._now())
-        for name, version in self._parameters.items():
-            if now.get(name) != version:
+        for tensor, version in self._parameters.items():
+            if now.get(tensor) != version:
                 raise PlanMismatch(
-                    f"The parameter {name} was changed by something else than the run's optimizer; "
-                    "updates that the run does not make are not accounted (a projection belongs "
-                    "into optimizer.register_step_post_hook)."
+                    f"The parameter {self._name(tensor)} was changed by something else than the "
+                    "run's optimizer; updates that the run does not make are not accounted (a "
+                    "projection belongs into optimizer.register_step_post_hook)."
                 )
-        buffers = _versions(dict(self._model.named_buffers()))
-        for name, version in self._buffers.items():
-            if buffers.get(name) != version:
+        if not self._buffers:
+            return
+        buffers = _versions(tensors_of(self._model, "_buffers"))
+        for tensor, version in self._buffers.items():
+            if buffers.get(tensor) != version:
                 raise PlanMismatch(
-                    f"The buffer {name} was changed during the run; what a buffer keeps of a batch "
-                    "would leave the run without noise."
+                    f"The buffer {self._name(tensor)} was changed during the run; what a buffer "
+                    "keeps of a batch would leave the run without noise."
                 )
 
+    def _name(self, identity: int) -> str:
+        """Of a tensor that was there when changes were first detected."""
+        return self._names[identity][0] if identity in self._names else "that was added"
 
-def _versions(tensors: dict[str, torch.Tensor]) -> dict[str, tuple[int, int]]:
-    return {name: (id(tensor), tensor._version) for name, tensor in tensors.items()}
+
+def _versions(tensors: Iterable[torch.Tensor]) -> dict[int, int]:
+    return {id(tensor): tensor._version for tensor in tensors}
 
 
 @contextmanager

@@ -14,7 +14,9 @@ from hockeystick._validate import positive, positive_integer
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
 from hockeystick.randomness import Key, RandomSource
+from hockeystick.strategies.noise import NoiseStream
 from hockeystick.strategies.pieces import Coordinates
+from hockeystick.torch.device_noise import DeviceNoiseStream
 from hockeystick.torch.state_dicts import as_arrays, as_tensors
 
 __all__ = ["TorchNoiseStream"]
@@ -35,6 +37,9 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
     Entries of Z are independent with standard deviation noise_multiplier * max_grad_norm; the noise
     belongs on the *sum* of the clipped gradients, before any division. It ends after the plan's
     steps.
+
+    Drawn where the parameters are, if that is one device; from several devices they are drawn on
+    the CPU and copied. The noise of a key is the same everywhere, up to rounding.
 
     Drawn in double precision if a parameter has it, otherwise in single. The noise of parameters
     in half precision is single precision: round it once, together with the sum.
@@ -66,6 +71,8 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
         and disjoint. By default they are all of it, one after the other.
     dimension
         The size of the whole vector; needed with `coordinates`.
+    arithmetic, resolution
+        As in `plan.noise`: with "exact" the tensors are int64, in units of `lattice`.
 
     Examples
     --------
@@ -94,6 +101,8 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
         noise_memory: str = "rows",
         coordinates: Coordinates | None = None,
         dimension: int | None = None,
+        arithmetic: str = "float",
+        resolution: int | None = None,
     ) -> None:
         if not isinstance(plan, Plan):
             raise InvalidParameter("plan", "a Plan", plan)
@@ -106,14 +115,27 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
         self._like = [(shape, TYPES[dtype], device) for shape, dtype, device in given]
         self._ends = [0, *accumulate(shape.numel() for shape, _, _ in self._like)]
         wide = any(dtype == torch.float64 for _, dtype, _ in self._like)
-        self._rows = plan.noise(
-            self._whole(coordinates, dimension),
-            scale=scale,
-            dtype="float64" if wide else "float32",
-            rng=rng,
-            noise_memory=noise_memory,
-            coordinates=coordinates,
+        whole = self._whole(coordinates, dimension)
+        settings: dict[str, Any] = {
+            "scale": scale,
+            "dtype": "float64" if wide else "float32",
+            "rng": rng,
+            "noise_memory": noise_memory,
+            "coordinates": coordinates,
+        }
+        where = drawing_device([device for _, _, device in self._like])
+        self._rows: NoiseStream = (
+            plan.noise(whole, **settings, arithmetic=arithmetic, resolution=resolution)
+            if where is None or arithmetic == "exact"
+            else DeviceNoiseStream(
+                plan.strategy.recurrence,
+                steps=plan.steps,
+                dimension=whole,
+                device=where,
+                **settings,
+            )
         )
+        self._exact = arithmetic == "exact"
 
     def _whole(self, coordinates: Coordinates | None, dimension: int | None) -> int:
         """The size of the whole vector; `InvalidParameter` if the ranges are not the tensors'."""
@@ -141,6 +163,11 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
         return self._rows.steps
 
     @property
+    def lattice(self) -> float | None:
+        """The unit of exact noise; None for floating point."""
+        return getattr(self._rows, "lattice", None)
+
+    @property
     def seeded(self) -> bool:
         """Whether noise came from a seed of the caller, here or before a state was saved."""
         return self._rows.seeded
@@ -149,9 +176,9 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
         return self
 
     def __next__(self) -> list[torch.Tensor]:
-        row = torch.from_numpy(next(self._rows))
+        row = torch.as_tensor(next(self._rows))
         return [
-            row[start:end].view(shape).to(device=device, dtype=dtype)
+            row[start:end].view(shape).to(device=device, dtype=None if self._exact else dtype)
             for (start, end), (shape, dtype, device) in zip(
                 pairwise(self._ends), self._like, strict=True
             )
@@ -164,7 +191,7 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
         Not a copy: the next row changes it. Columns are in the order of the coordinates, so those
         of several processes can be put together, or shared out in another way.
         """
-        return torch.from_numpy(self._rows.memory)
+        return torch.as_tensor(self._rows.memory)
 
     def head(self) -> dict[str, Any]:
         """The state without what depends on the coordinates; the same in all processes."""
@@ -205,3 +232,12 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
         except MALFORMED as error:
             raise InvalidParameter("state", "what `state_dict()` returned", type(state)) from error
         return self._rows.prepared(saved, rows)
+
+
+def drawing_device(devices: list[torch.device]) -> torch.device | None:
+    """The device on which noise for tensors on these devices is drawn; None is the CPU."""
+    places = set(devices)
+    if len(places) != 1:
+        return None
+    (only,) = places
+    return None if only.type == "cpu" else only

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from hockeystick._process import SingleUse
+from hockeystick._process import SingleUse, refuse_setting
 from hockeystick.errors import PlanMismatch
 from hockeystick.torch.checkpoint import RunCheckpoint
 from hockeystick.torch.gradient_sums import GradientSums
@@ -116,14 +116,17 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
         """Add the noise and update; the step is counted as soon as its noise is drawn.
 
         Sums are in double precision and rounded once, after the noise: that is post-processing. Of
-        several ranks each adds noise to the part of the sum that it holds.
+        several ranks each adds noise to the part of the sum that it holds. With exact arithmetic
+        both are integers below 2^52, in units of the lattice.
         """
         self._sums = None
         held = self._layout.held(sums)
         noise = next(self._noise)
         self._progress.step_done()
+        unit = 1.0 if self._noise.lattice is None else self._noise.lattice
         size = self.expected_batch_size
-        released = [t.add_(own.flatten()).div_(size) for t, own in zip(held, noise, strict=True)]
+        noisy = [total.add_(own.flatten()) for total, own in zip(held, noise, strict=True)]
+        released = [total.mul_(unit).div_(size) for total in noisy]
         gradients = self._layout.gradients(released)
         for parameter, gradient in zip(self._parameters, gradients, strict=True):
             parameter.grad = gradient
@@ -236,10 +239,7 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in SETTINGS or (name in self.__dict__ and name == "_original"):
-            raise PlanMismatch(
-                f"{name.lstrip('_')} cannot change during a run: the plan was accounted with "
-                f"{getattr(self, name)!r}, got {value!r}."
-            )
+            refuse_setting(self, name, value)
         super().__setattr__(name, value)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:

@@ -49,7 +49,7 @@ class GroupSettings:
                 "physical_batch_size the number of its iterations depends on who is in the data; "
                 "change them between passes, or after each step of the plan: "
                 "run.optimizer.register_step_post_hook(lambda *_: scheduler.step()) "
-                "(docs/training.md)."
+                "(`hockeystick docs training`)."
             )
         self._seen = iteration, now
 

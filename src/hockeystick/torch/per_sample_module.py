@@ -18,6 +18,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.torch.layer_types import layer_type
+from hockeystick.torch.module_parts import parts_of, tensors_of
 
 __all__ = ["PerSampleModule", "forget_activations", "forget_gradients", "free_module"]
 
@@ -99,8 +100,8 @@ class PerSampleModule(GradSampleModule):
 
     def capture_activations_hook(self, module: Any, given: Any, output: Any) -> None:
         """Opacus counts the calls of parameters; those of a sharded model are new in each pass."""
-        for parameter in module.parameters(recurse=False):
-            if not hasattr(parameter, "_forward_counter"):
+        for parameter in module._parameters.values():
+            if parameter is not None and not hasattr(parameter, "_forward_counter"):
                 parameter._forward_counter = 0
         super().capture_activations_hook(module, given, output)
 
@@ -220,19 +221,19 @@ def free_module(model: nn.Module) -> nn.Module:
 
 def forget_gradients(model: nn.Module) -> None:
     """Drop the gradients on the model's parameters, of the sum and of examples."""
-    for parameter in model.parameters():
+    for parameter in tensors_of(model, "_parameters"):
         parameter.grad = None
         parameter.grad_sample = None
 
 
 def forget_activations(model: torch.nn.Module) -> None:
     """Drop what Opacus keeps of forward passes that no backward pass followed."""
-    for layer in model.modules():
-        if getattr(layer, "activations", None):
+    for layer in parts_of(model):
+        if layer.__dict__.get("activations"):
             layer.activations = []
-        if hasattr(layer, "max_batch_len"):
+        if "max_batch_len" in layer.__dict__:
             del layer.max_batch_len
-    for parameter in model.parameters():
+    for parameter in tensors_of(model, "_parameters"):
         parameter._forward_counter = 0
         if hasattr(parameter, "_current_grad_sample"):
             del parameter._current_grad_sample

@@ -13,8 +13,9 @@ from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter
 from hockeystick.filters import Filter, Individual
 from hockeystick.plan import Plan
-from hockeystick.randomness import RandomSource
+from hockeystick.randomness import RandomSource, cryptographic_if_secret
 from hockeystick.schemes import Attribution
+from hockeystick.strategies.dyadic import ARITHMETICS
 from hockeystick.torch.assembly import CLIPPINGS, RandomParts, RunInputs, assembled
 from hockeystick.torch.batch_sampler import BatchSampler
 from hockeystick.torch.budgets import Loss
@@ -32,6 +33,7 @@ from hockeystick.torch.run import TorchRun
 from hockeystick.torch.run_group import RunGroup, in_group, told_to_other_ranks
 from hockeystick.torch.run_settings import checked_charges, settled, sources
 from hockeystick.torch.sharded_layout import layout_of
+from hockeystick.torch.streamed import indexed
 
 __all__ = ["make_private"]
 
@@ -58,6 +60,7 @@ def make_private(
     loader_options: Mapping[str, Any] | None = None,
     noise_memory: str = "rows",
     rng: RandomSource = None,
+    arithmetic: str = "float",
 ) -> TorchRun:
     """A run in which the plan draws the batches and the noise: `model, optimizer, loader = run`.
 
@@ -85,7 +88,8 @@ def make_private(
     optimizer
         An ordinary optimizer of the model's parameters.
     data
-        Examples by index, with a length.
+        Examples by index, with a length; or an `IterableDataset` with a length, of which every step
+        reads one pass (see `hockeystick.torch.streamed`).
     plan
         Batches, steps and noise.
     noise_multiplier
@@ -123,6 +127,11 @@ def make_private(
     rng
         One seed for batches and noise; None and "chacha" are secret. In a process group that of the
         first rank counts.
+    arithmetic
+        "float", or "exact": gradients are rounded to a lattice, within the clip norm, and noise is
+        an integer multiple of it, so that the guarantee holds to the last bit (docs/exact.md). The
+        plan that is run is `plan.exact()`; ghost clipping forms the gradients of one layer at a
+        time; generators are cryptographic by default.
 
     Returns
     -------
@@ -165,13 +174,14 @@ def make_private(
     with told_to_other_ranks(group):
         if clipping not in CLIPPINGS:
             raise InvalidParameter("clipping", f"one of {', '.join(CLIPPINGS)}", clipping)
+        exact = check.choice("arithmetic", arithmetic, ARITHMETICS) == "exact"
         if max_grad_norm is None:
             raise InvalidParameter("max_grad_norm", "given: the clip norm of each gradient", None)
         most = None
         if physical_batch_size is not None:
             most = check.positive_integer("physical_batch_size", physical_batch_size)
-        of_batches, of_noise = sources(rng)
-        optimizer = free_optimizer(optimizer)
+        of_batches, of_noise = sources(cryptographic_if_secret(rng) if exact else rng)
+        optimizer, data = free_optimizer(optimizer), indexed(data, options)
         wrapper, model = model, free_module(unwrapped(model))
         parameters = checked_parameters(model, optimizer)
         settle = partial(
@@ -179,6 +189,7 @@ def make_private(
             optimizer,
             examples=examples_of(data),
             epochs=epochs,
+            exact=exact,
             given={
                 "plan": plan,
                 "noise_multiplier": noise_multiplier,
@@ -197,6 +208,7 @@ def make_private(
             noise_multiplier=form.noise_multiplier,
             max_grad_norm=check.positive("max_grad_norm", max_grad_norm),
             clipping=clipping,
+            arithmetic=arithmetic,
             rng=rng,
         )
         charges = checked_charges(filter, loss, settings)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import torch
@@ -12,6 +14,9 @@ from hockeystick.errors import BudgetExceeded, PlanMismatch
 from hockeystick.plan import Plan
 from hockeystick.torch.epochs import EpochSplit
 from hockeystick.torch.replay import RecollatedBatch
+from hockeystick.training.schedules import Schedule, with_step
+from hockeystick.training.statement_fields import RUN_DIGITS
+from hockeystick.training.sum_lattice import SumLattice
 
 __all__ = ["Budget", "ClipLimit", "PhysicalBatch", "Progress", "RunSettings"]
 
@@ -30,6 +35,8 @@ class RunSettings:
     examples: int
     clipping: str
     seeded: bool
+    arithmetic: str = "float"
+    run_id: str = field(default_factory=partial(secrets.token_hex, RUN_DIGITS // 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +65,15 @@ class ClipLimit:
 
     clip: float
     lengths: torch.Tensor | None = None
+
+    def before_rounding(self, lattice: SumLattice | None) -> ClipLimit:
+        """The limit for gradients that are rounded to the lattice afterwards."""
+        if lattice is None:
+            return self
+        lengths = self.lengths
+        if lengths is not None:
+            lengths = torch.from_numpy(lattice.shortened(lengths.numpy()))
+        return ClipLimit(float(lattice.shortened(self.clip)), lengths)
 
     def factors(self, norms: torch.Tensor, batch: PhysicalBatch) -> torch.Tensor:
         """What gradients of these norms are multiplied by: min(1, length / norm).
@@ -96,17 +112,25 @@ class Progress:
     """
 
     def __init__(
-        self, settings: RunSettings, budget: Budget, *, passes: EpochSplit | None = None
+        self,
+        settings: RunSettings,
+        budget: Budget,
+        *,
+        passes: EpochSplit | None = None,
+        lattice: SumLattice | None = None,
     ) -> None:
         self.settings = settings
         self.budget = budget
+        self.lattice = lattice
         self.passes = EpochSplit(settings.plan.steps, 1) if passes is None else passes
         self.taken = 0
+        self.schedule: Schedule = ()
         self.exhausted = self.closed = False
         self.end_of_pass = self.passes.end(0)
         self._iteration = 0
         self._current: PhysicalBatch | None = None
         self._limit: ClipLimit | None = None
+        self._before_rounding = ClipLimit(0.0)
         self.listener: Callable[[PhysicalBatch, Callable[[], RecollatedBatch]], None] | None = None
 
     @property
@@ -168,6 +192,7 @@ class Progress:
         if physical_batch.first:
             try:
                 self._limit = self.budget.permit(physical_batch.step)
+                self._before_rounding = self._limit.before_rounding(self.lattice)
             except BudgetExceeded:
                 self.exhausted = True
                 return False
@@ -188,7 +213,7 @@ class Progress:
                 "The gradients do not come from a batch of the run's loader; iterate over the "
                 "loader that make_private returned, and take one step for every batch."
             )
-        return self._current, self._limit
+        return self._current, self._before_rounding
 
     def physical_batch_done(self) -> None:
         """The gradients of the current batch are in the sum."""
@@ -196,12 +221,16 @@ class Progress:
 
     def step_done(self) -> None:
         """Noise was added: the step counts from now on, whatever becomes of the update."""
+        assert self._limit is not None
+        noise = self.settings.noise_multiplier
+        self.schedule = with_step(self.schedule, noise, self._limit.clip)
         self._current = self._limit = None
         self.taken += 1
         self.budget.done()
 
-    def continue_from(self, taken: int) -> None:
+    def continue_from(self, taken: int, schedule: Schedule) -> None:
         """A state was restored; passes of the loader that have begun end."""
+        self.schedule = schedule
         self._iteration += 1
         self._current = self._limit = None
         self.taken = taken

@@ -69,7 +69,7 @@ def memory_checksum(memory: torch.Tensor, ranges: Ranges) -> torch.Tensor:
     intent, like the digests of other states. One pass over the memory.
     """
     bits = memory.cpu().contiguous().numpy()
-    words = bits.view(np.uint32 if bits.dtype == np.float32 else np.uint64)
+    words = bits.view(np.uint32 if bits.dtype.itemsize == 4 else np.uint64)
     places = np.concatenate(
         [np.arange(start, stop, dtype=np.uint64) for start, stop in ranges]
         or [np.empty(0, dtype=np.uint64)]

@@ -8,11 +8,12 @@ from typing import Any
 
 from torch import nn
 
-from hockeystick._process import SingleUse
-from hockeystick.errors import InvalidParameter, PlanMismatch, shown
+from hockeystick._process import SingleUse, refuse_setting
+from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.plan import Plan
 from hockeystick.torch.clipping import Clipping
 from hockeystick.torch.epochs import Epoch, EpochSplit
+from hockeystick.torch.fingerprints import fingerprint
 from hockeystick.torch.forms import Form
 from hockeystick.torch.gradient_sums import GradientSums
 from hockeystick.torch.layouts import Layout
@@ -31,9 +32,7 @@ __all__ = ["TorchRun"]
 
 
 class TorchRun(SingleUse):
-    """A private run in PyTorch, made by `make_private`; `model, optimizer, loader = run`.
-
-    The model's `_module` is the one that was given, trained in place.
+    """A private run, made by `make_private`; the model's `_module` is the one that was given.
 
     Attributes
     ----------
@@ -42,10 +41,9 @@ class TorchRun(SingleUse):
     plan, noise_multiplier, max_grad_norm, expected_batch_size
         What is run, given or chosen.
     delta, choice
-        The delta that was asked for, and one line about what was chosen and why; both are None if
-        the plan was given.
+        The delta that was asked for, and what was chosen and why; None if the plan was given.
     taken_steps, finished, stopped_by
-        How far the run is, whether another step may follow, and what ended it.
+        How far it is, whether another step may follow, what ended it.
     """
 
     what = "The private run"
@@ -70,10 +68,7 @@ class TorchRun(SingleUse):
     def __setattr__(self, name: str, value: Any) -> None:
         """RunSettings are fixed when the run is made."""
         if not name.startswith("_"):
-            raise PlanMismatch(
-                f"{name} cannot be set during a private run, got {shown(value)}: what was "
-                "accounted stays."
-            )
+            refuse_setting(self, name, value)
         object.__setattr__(self, name, value)
 
     @property
@@ -97,9 +92,8 @@ class TorchRun(SingleUse):
     def epochs(self) -> Iterator[Epoch]:
         """The epochs that are left: `for epoch in run.epochs(): for batch in epoch: ...`.
 
-        Those of `epochs=` if `make_private` was given it, otherwise passes in which as many
-        examples are expected as there are. Each takes all steps up to its end: what a break left of
-        one is taken in the next. They end with the run, also if a filter ends it.
+        Without `epochs=` passes in which as many examples are expected as there are. What a break
+        left of one is taken in the next.
 
         Returns
         -------
@@ -121,8 +115,8 @@ class TorchRun(SingleUse):
     def close(self) -> None:
         """End the run for good: a further step raises `PlanMismatch`.
 
-        The model and the original optimizer are ordinary ones again, for another run or anything
-        else; `record` and `statement` stay. A run whose steps are all taken closes by itself.
+        Model and original optimizer are ordinary ones again; `record` and `statement` stay. A run
+        whose steps are all taken closes by itself.
         """
         self._optimizer.close()
 
@@ -196,6 +190,11 @@ class TorchRun(SingleUse):
         return self._progress.settings.max_grad_norm
 
     @property
+    def arithmetic(self) -> str:
+        """What was given to make_private: "float" or "exact"."""
+        return self._progress.settings.arithmetic
+
+    @property
     def delta(self) -> float | None:
         """The delta for which plan and noise were chosen; None if they were given."""
         return self._form.delta
@@ -221,11 +220,15 @@ class TorchRun(SingleUse):
             filter=self._filter,
             seeded=settings.seeded,
             probe=None if self._gradients.report is None else self._gradients.report.describe(),
+            arithmetic=settings.arithmetic,
             versions=versions_of("torch", "opacus"),
+            examples=settings.examples,
+            run_id=settings.run_id,
+            taken_schedule=self._progress.schedule,
         )
 
     def statement(self, *, delta: float | None = None, **options: Any) -> Statement:
-        """The privacy statement of the run.
+        """The privacy statement of the run, with the fingerprint of the model as it is now.
 
         Parameters
         ----------
@@ -237,6 +240,7 @@ class TorchRun(SingleUse):
         delta = self.delta if delta is None else delta
         if delta is None:
             raise InvalidParameter("delta", "in (0, 1): the run was made without one", delta)
+        options.setdefault("parameters", fingerprint(self._clipping.model._module))
         return statement(self.record(), delta=delta, **options)
 
     def state_dict(self) -> dict[str, Any]:
@@ -267,8 +271,7 @@ class TorchRun(SingleUse):
     def save(self, folder: str | Path) -> None:
         """Write the run as of its last whole step to a folder, by PyTorch's distributed checkpoint.
 
-        As secret as the data: only the owner may read the folder. It appears when it is complete,
-        and any number of ranks can continue from it. All ranks call it.
+        As secret as the data, and its owner's alone. It appears when complete. All ranks call it.
 
         Parameters
         ----------
@@ -292,6 +295,5 @@ class TorchRun(SingleUse):
         PlanMismatch
             As for `load_state_dict`; nothing is changed then.
         """
-        model: nn.Module = self._clipping.model
         numbered = [p for group in self._optimizer.param_groups for p in group["params"]]
-        self.load_state_dict(load_folder(folder, model.state_dict(), numbered, self._layout))
+        self.load_state_dict(load_folder(folder, self.model.state_dict(), numbered, self._layout))

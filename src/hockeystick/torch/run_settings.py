@@ -45,6 +45,7 @@ def settled(
     noise_multiplier: float,
     max_grad_norm: float,
     clipping: str,
+    arithmetic: str,
     rng: RandomSource,
 ) -> tuple[RunSettings, int | Attribution]:
     """The settings of the run, checked, and what its batches are drawn from."""
@@ -62,6 +63,7 @@ def settled(
         examples=examples,
         clipping=clipping,
         seeded=not (rng is None or isinstance(rng, str)),
+        arithmetic=arithmetic,
     )
     return settings, graph
 

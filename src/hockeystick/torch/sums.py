@@ -17,13 +17,14 @@ import torch
 from numba import njit
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick._numerics.threads import in_threads, processors
+from hockeystick._numerics.threads import in_threads
 
 __all__ = ["per_example_norms", "squared_norms", "weighted_sum"]
 
 # Numbers that are copied to double precision at a time on other devices than the CPU (128 MB).
 COPIED = 2**24
-# Below this many numbers a second thread costs more than it gains.
+# Below this many numbers a second thread costs more than it gains. There are at most as many as
+# PyTorch may use.
 WORTH_A_THREAD = 2**18
 # Columns whose sums (16 kB) stay in a first-level cache.
 BLOCK = 2048
@@ -46,11 +47,21 @@ def squared_norms(gradient: torch.Tensor) -> torch.Tensor:
     return _squares_on_cpu(flat) if flat.device.type == "cpu" else _squares(flat)
 
 
-def weighted_sum(gradient: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """The sum over the examples of weight times gradient, flat and in double precision."""
+def weighted_sum(
+    gradient: torch.Tensor, weights: torch.Tensor, *, spacing: float | None = None
+) -> torch.Tensor:
+    """The sum over the examples of weight times gradient, flat and in double precision.
+
+    With a spacing every term is rounded to its multiples, and the sum is in units of it: integers,
+    which add up exactly and in any order.
+    """
     flat = _flat(gradient)
     weights = weights.to(device=flat.device, dtype=torch.float64)
-    return _sum_on_cpu(flat, weights) if flat.device.type == "cpu" else _sum(flat, weights)
+    if spacing is not None:
+        weights = weights / spacing
+    on_cpu = flat.device.type == "cpu"
+    found = _sum_on_cpu if on_cpu else _sum
+    return found(flat, weights, rounded=spacing is not None)
 
 
 def _flat(gradient: torch.Tensor) -> torch.Tensor:
@@ -65,19 +76,23 @@ def _squares_on_cpu(flat: torch.Tensor) -> torch.Tensor:
     return torch.from_numpy(squares)
 
 
-def _sum_on_cpu(flat: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+def _sum_on_cpu(flat: torch.Tensor, weights: torch.Tensor, *, rounded: bool) -> torch.Tensor:
     values, factors, total = flat.numpy(), weights.numpy(), np.zeros(flat.shape[1])
+    add = _add_rounded_rows if rounded else _add_weighted_rows
     _in_parts(
         values.size,
         values.shape[1],
-        lambda part: _add_weighted_rows(values, factors, total, part.start, part.stop),
+        lambda part: add(values, factors, total, part.start, part.stop),
     )
     return torch.from_numpy(total)
 
 
 def _in_parts(work: int, length: int, task: Callable[[slice], None]) -> None:
     """The task for consecutive parts of range(length), in threads if there is enough work."""
-    count = max(1, min(processors(), work // WORTH_A_THREAD, length))
+    count = max(1, min(work // WORTH_A_THREAD, length, torch.get_num_threads()))
+    if count == 1:
+        task(slice(0, length))
+        return
     edges = [length * i // count for i in range(count + 1)]
     parts = [slice(a, b) for a, b in pairwise(edges)]
     in_threads([lambda part=part: task(part) for part in parts])  # type: ignore[misc]
@@ -91,8 +106,11 @@ def _squares(flat: torch.Tensor) -> torch.Tensor:
     return squares
 
 
-def _sum(flat: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    return torch.cat([weights @ block.double() for block in _blocks(flat)])
+def _sum(flat: torch.Tensor, weights: torch.Tensor, *, rounded: bool) -> torch.Tensor:
+    if not rounded:
+        return torch.cat([weights @ block.double() for block in _blocks(flat)])
+    terms = (weights[:, None] * block.double() for block in _blocks(flat))
+    return torch.cat([one.round_().sum(dim=0) for one in terms])
 
 
 def _blocks(flat: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -133,3 +151,18 @@ def _add_weighted_rows(
             a, p = weights[i], rows[i, start:end]
             for k in range(end - start):
                 sums[k] += a * np.float64(p[k])
+
+
+@njit(cache=True, nogil=True)
+def _add_rounded_rows(
+    rows: FloatArray, weights: FloatArray, total: FloatArray, first: int, last: int
+) -> None:
+    """The same with every product rounded to an integer: sums below 2^53 are exact."""
+    count = len(rows)
+    for start in range(first, last, BLOCK):
+        end = min(start + BLOCK, last)
+        sums = total[start:end]
+        for i in range(count):
+            weight, row = weights[i], rows[i, start:end]
+            for k in range(end - start):
+                sums[k] += np.rint(weight * np.float64(row[k]))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from hockeystick.training.coverage import Coverage
 from hockeystick.training.filtered import describe_filter, rate_for_filters
+from hockeystick.training.fingerprints import fingerprint
 from hockeystick.training.fit import Fitted, fit_linear, fit_logistic
 from hockeystick.training.jax_bridge import JaxPrivacyExport, to_jax_privacy
 from hockeystick.training.joint import JointStatement, joint_statement, load_statement
@@ -10,9 +12,11 @@ from hockeystick.training.linear_models import LinearRegression, LogisticRegress
 from hockeystick.training.recheck import Recheck, check_statement
 from hockeystick.training.record import RunRecord, statement, versions_of
 from hockeystick.training.run import PrivateRun
+from hockeystick.training.signatures import new_key_files
 from hockeystick.training.statements import Statement
 
 __all__ = [
+    "Coverage",
     "Fitted",
     "JaxPrivacyExport",
     "JointStatement",
@@ -24,10 +28,12 @@ __all__ = [
     "Statement",
     "check_statement",
     "describe_filter",
+    "fingerprint",
     "fit_linear",
     "fit_logistic",
     "joint_statement",
     "load_statement",
+    "new_key_files",
     "rate_for_filters",
     "statement",
     "to_jax_privacy",

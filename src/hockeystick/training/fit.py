@@ -15,6 +15,7 @@ from hockeystick.randomness import RandomSource
 from hockeystick.schemes import Attribution
 from hockeystick.training.linear_models import LinearModel, LinearRegression, LogisticRegression
 from hockeystick.training.run import PrivateRun
+from hockeystick.training.statements import Statement
 
 __all__ = ["Fitted", "fit_linear", "fit_logistic"]
 
@@ -34,6 +35,19 @@ class Fitted(NamedTuple, Generic[M]):
 
     model: M
     run: PrivateRun
+
+    def statement(self, *, delta: float, **options: Any) -> Statement:
+        """The statement of the run, with the fingerprint of the model's parameters.
+
+        Parameters
+        ----------
+        delta
+            In (0, 1).
+        options
+            Those of `statement`.
+        """
+        options.setdefault("parameters", self.model.parameters)
+        return self.run.statement(delta=delta, **options)
 
 
 @check.known_names_only
@@ -138,7 +152,7 @@ def fit_linear(
     >>> fitted = hs.training.fit_linear(
     ...     x, x[:, 0], plan=plan, noise_multiplier=1, max_grad_norm=2, learning_rate=0.5, rng=1
     ... )
-    >>> print(fitted.model.weights.round(1), fitted.run.taken_steps)
+    >>> print(abs(fitted.model.weights.round(1)), fitted.run.taken_steps)
     [1. 0.] 30
     """
     return _fit(

@@ -20,6 +20,7 @@ from hockeystick.filters import Filter, Individual
 from hockeystick.plan import Plan
 from hockeystick.schemes import Indices
 from hockeystick.training.filtered import describe_filter, rate_for_filters
+from hockeystick.training.sum_lattice import SumLattice
 
 __all__ = [
     "ClippingRule",
@@ -51,8 +52,11 @@ class ClippingRule(Protocol):
     def filter_description(self) -> dict[str, object] | None:
         """The filter as plain values, if there is one."""
 
-    def permit(self) -> Summing:
-        """How to sum the next batch; `BudgetExceeded`, with nothing drawn, if it may not run."""
+    def permit(self) -> tuple[Summing, float]:
+        """How to sum the next batch, and its clip norm, which may be stated.
+
+        `BudgetExceeded`, with nothing drawn, if it may not run.
+        """
 
 
 @dataclass(frozen=True)
@@ -60,10 +64,11 @@ class _FixedClipping:
     """Every gradient is clipped to the same norm, in every step."""
 
     clip: float
+    lattice: SumLattice | None
     filter_description: dict[str, object] | None = None
 
-    def permit(self) -> Summing:
-        return partial(_sum_of_batch, clip=self.clip)
+    def permit(self) -> tuple[Summing, float]:
+        return partial(_sum_of_batch, clip=self.clip, lattice=self.lattice), self.clip
 
 
 @dataclass(frozen=True)
@@ -74,12 +79,14 @@ class _FilteredClipping:
     clip: float
     rate: float
     noise_multiplier: float
+    lattice: SumLattice | None
     filter_description: dict[str, object] | None
 
-    def permit(self) -> Summing:
+    def permit(self) -> tuple[Summing, float]:
         permit = self.filter.request(rate=self.rate, noise_multiplier=self.noise_multiplier)
         permit.commit()
-        return partial(_sum_of_batch, clip=self.clip * permit.clip_scale)
+        clip = self.clip * permit.clip_scale
+        return partial(_sum_of_batch, clip=clip, lattice=self.lattice), clip
 
 
 @dataclass(frozen=True)
@@ -94,20 +101,26 @@ class _IndividualClipping:
     clip: float
     rate: float
     noise_multiplier: float
+    lattice: SumLattice | None
     filter_description: dict[str, object] | None
 
-    def permit(self) -> Summing:
-        return self._sum
+    def permit(self) -> tuple[Summing, float]:
+        return self._sum, self.clip
 
     def _sum(self, batch: Indices, gradients: Gradients) -> FloatArray:
         rows = gradients(np.arange(self.budgets.examples))
+        found = lengths(rows)
         step = self.budgets.step(
-            lengths(rows),
+            found,
             rate=self.rate,
             noise_multiplier=self.noise_multiplier,
             clip_norm=self.clip,
         )
-        total: FloatArray = step.factors[batch] @ rows[batch]
+        factors, found, rows = step.factors[batch], found[batch], rows[batch]
+        if self.lattice is not None:
+            weights = self.lattice.weights(found, factors * found)
+            return self.lattice.sum(rows, weights)
+        total: FloatArray = factors @ rows
         return total
 
 
@@ -118,13 +131,17 @@ def clipping_rule(
     examples: int,
     noise_multiplier: float,
     max_grad_norm: float,
+    lattice: SumLattice | None = None,
 ) -> ClippingRule:
-    """The rule of a filter, of individual budgets, or of a fixed clip norm."""
+    """The rule of a filter, of individual budgets, or of a fixed clip norm.
+
+    With a lattice, sums are integers in units of it.
+    """
     if privacy_filter is None:
-        return _FixedClipping(max_grad_norm)
+        return _FixedClipping(max_grad_norm, lattice)
     rule = _rule_for(privacy_filter, examples)
     described, rate = describe_filter(privacy_filter), rate_for_filters(plan)
-    return rule(privacy_filter, max_grad_norm, rate, noise_multiplier, described)
+    return rule(privacy_filter, max_grad_norm, rate, noise_multiplier, lattice, described)
 
 
 @singledispatch
@@ -155,8 +172,13 @@ def checked_rows(
     return rows
 
 
-def clipped_sum(rows: FloatArray, clip: float) -> FloatArray:
-    """The sum of the rows, each shortened to the norm `clip` if it is longer."""
+def clipped_sum(rows: FloatArray, clip: float, lattice: SumLattice | None = None) -> FloatArray:
+    """The sum of the rows, each shortened to the norm `clip` if it is longer.
+
+    With a lattice rows are rounded to it, within the norm, and sums are in units of it.
+    """
+    if lattice is not None:
+        return lattice.sum(rows, lattice.weights(lengths(rows), clip))
     total: FloatArray = clip / np.maximum(lengths(rows), clip) @ rows
     return total
 
@@ -169,8 +191,10 @@ def lengths(rows: FloatArray) -> FloatArray:
     return norms
 
 
-def _sum_of_batch(batch: Indices, gradients: Gradients, *, clip: float) -> FloatArray:
-    return clipped_sum(gradients(batch), clip)
+def _sum_of_batch(
+    batch: Indices, gradients: Gradients, *, clip: float, lattice: SumLattice | None
+) -> FloatArray:
+    return clipped_sum(gradients(batch), clip, lattice)
 
 
 def probe_gradients(

@@ -20,8 +20,8 @@ from hockeystick.training.statements import Statement
 
 __all__ = ["JointStatement", "joint_guarantee", "joint_statement", "load_statement"]
 
-# The format of the file, with its version.
-JOINT_FORMAT = "hockeystick joint privacy statement 1"
+# The format of the file, with its version; the first had no signature.
+JOINT_FORMAT, UNSIGNED = (f"hockeystick joint privacy statement {n}" for n in (2, 1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +43,8 @@ class JointStatement(StatementFile):
         one.
     note
         A remark of the analysis, or None.
+    signature
+        Made by `sign`, or None; it binds the statements of the runs as well.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class JointStatement(StatementFile):
 
     runs: tuple[Statement, ...]
     note: str | None
+    signature: Mapping[str, str] | None = None
 
     def to_object(self) -> dict[str, Any]:
         """The fields as plain values, the mark of the format first."""
@@ -80,7 +83,9 @@ class JointStatement(StatementFile):
         """
         facts = dict(facts)
         mark = facts.pop("format", None)
-        if mark != JOINT_FORMAT:
+        if mark == UNSIGNED and "signature" not in facts:
+            facts["signature"] = None
+        elif mark != JOINT_FORMAT:
             allowed = f"a JSON object of the format {JOINT_FORMAT!r}"
             raise InvalidParameter("statement", allowed, mark)
         checked = checked_fields(facts, JOINT_FIELDS)
@@ -155,7 +160,11 @@ def joint_statement(
         raise InvalidParameter("records", allowed, given)
     delta = check.small_probability("delta", delta)
     return JointStatement(
-        **claim_of(joint_guarantee(given, accuracy=accuracy), delta=delta),
+        **claim_of(
+            joint_guarantee(given, accuracy=accuracy),
+            delta=delta,
+            exact_runs=sum(one.arithmetic == "exact" for one in given),
+        ),
         runs=tuple(statement(one, delta=delta, accuracy=accuracy) for one in given),
     )
 
@@ -192,6 +201,6 @@ def load_statement(path: str | Path) -> Statement | JointStatement:
     hockeystick.errors.InvalidParameter: path must be a file that can be read, ...
     """
     facts = read_object(read_text(path))
-    if facts.get("format") == JOINT_FORMAT:
+    if facts.get("format") in (JOINT_FORMAT, UNSIGNED):
         return JointStatement.from_object(facts)
     return Statement.from_object(facts)

@@ -85,7 +85,23 @@ def _known(statement: Statement | JointStatement) -> str:
 
 def _course(statement: Statement) -> str:
     """What was run, what was probed and how it ended."""
-    return " ".join((_run(statement), _independence(statement), _end(statement)))
+    parts = (_run(statement), _independence(statement), _end(statement), *_facts(statement))
+    return " ".join(parts)
+
+
+def _facts(statement: Statement) -> Iterator[str]:
+    """What tells this run, its data and its model from others, as far as it is stated."""
+    if statement.arithmetic == "exact":
+        yield "Sums and noise were computed in integers, from the exact law of the noise."
+    known = {
+        "examples": None if statement.examples is None else f"{statement.examples:,}",
+        "data set": statement.dataset,
+        "SHA-256 of the parameters": statement.parameters,
+        "run": statement.run_id,
+    }
+    stated = ", ".join(f"{name} {value}" for name, value in known.items() if value is not None)
+    if stated:
+        yield f"Identified by: {stated}."
 
 
 def _run(statement: Statement) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from hockeystick.analyses import METHODS
 from hockeystick.errors import HockeystickError, PrecisionError, VerificationFailed
 from hockeystick.guarantee import ADJACENCY, KINDS, Answer, Guarantee, Kind
 from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.montecarlo.verify import verify
+from hockeystick.training.coverage import Coverage, coverage_of, unexpected
+from hockeystick.training.exact_claims import answer_of
 from hockeystick.training.joint import JointStatement, joint_guarantee
 from hockeystick.training.plan_object import digest_of, mislabelled
 from hockeystick.training.record import RunRecord, guarantee_of
@@ -37,12 +41,15 @@ class Recheck:
         The recomputed ones; None if nothing could be computed.
     problems
         The reasons why the statement does not hold.
+    coverage
+        Which fields were checked and how, and which were not.
     """
 
     epsilon: float | None
     kind: Kind | None
     method: str | None
     problems: tuple[str, ...]
+    coverage: Coverage
 
     @property
     def holds(self) -> bool:
@@ -50,7 +57,12 @@ class Recheck:
         return not self.problems
 
 
-def check_statement(statement: Statement | JointStatement) -> Recheck:
+def check_statement(
+    statement: Statement | JointStatement,
+    *,
+    key: Any = None,
+    expect: Mapping[str, Any] = MappingProxyType({}),
+) -> Recheck:
     """Recompute the statement's epsilon from its fields, and find fields that contradict it.
 
     It does not hold if its epsilon is below the recomputed one beyond rounding (relatively 1e-6),
@@ -58,12 +70,17 @@ def check_statement(statement: Statement | JointStatement) -> Recheck:
     epsilon holds: it claims less. A claim that was verified by draws is verified again, with new
     draws; a true claim close to the verifier's threshold can fail then. Of a joint statement the
     statement of each run is checked as well. Whether the fields are what really happened cannot be
-    seen from the file.
+    seen from the file: `coverage` says which ones were checked, and how.
 
     Parameters
     ----------
     statement
         The statement to check, about one run or about several.
+    key
+        The signer's public key, as for `Statement.signature_problem`: the statement must be signed
+        with it. Without one a signature is not checked.
+    expect
+        Values that fields must have, such as {"dataset": ..., "parameters": ...}.
 
     Returns
     -------
@@ -81,28 +98,49 @@ def check_statement(statement: Statement | JointStatement) -> Recheck:
     >>> hs.training.check_statement(stated).holds
     True
     """
+    signature = "absent" if statement.signature is None else "not checked"
+    problems = list(unexpected(statement, expect))
+    if key is not None:
+        problem = statement.signature_problem(key)
+        signature = "valid" if problem is None else "invalid"
+        problems += [] if problem is None else [f"signature: {problem}"]
+    covered = coverage_of(statement, expect=expect, signature=signature)
+    found = _recomputed(statement)
+    return Recheck(found.epsilon, found.kind, found.method, (*problems, *found.problems), covered)
+
+
+class _Recomputed(NamedTuple):
+    """What comes out, and the problems with it."""
+
+    epsilon: float | None
+    kind: Kind | None
+    method: str | None
+    problems: tuple[str, ...]
+
+
+def _recomputed(statement: Statement | JointStatement) -> _Recomputed:
     try:
         if isinstance(statement, JointStatement):
             return _check_joint(statement)
         return _check_single(statement)
     except VerificationFailed as error:
-        return Recheck(None, None, MonteCarlo.name, (str(error),))
+        return _Recomputed(None, None, MonteCarlo.name, (str(error),))
     except NOTHING_COMPUTED as error:
-        return Recheck(None, None, None, (f"nothing can be computed: {error}",))
+        return _Recomputed(None, None, None, (f"nothing can be computed: {error}",))
 
 
-def _check_single(statement: Statement) -> Recheck:
+def _check_single(statement: Statement) -> _Recomputed:
     record = _record(statement)
     problems = list(_contradictions(statement))
     guarantee = _guarantee(statement, record)
     return _compared(statement, guarantee, problems)
 
 
-def _check_joint(statement: JointStatement) -> Recheck:
+def _check_joint(statement: JointStatement) -> _Recomputed:
     """Each run by itself, and the composition of all of them."""
     problems = []
     for number, run in enumerate(statement.runs, start=1):
-        found = list(check_statement(run).problems)
+        found = list(_recomputed(run).problems)
         if run.delta != statement.delta:
             found.append(f"its delta {run.delta:g} must be {statement.delta:g}")
         problems += [f"run {number}: {problem}" for problem in found]
@@ -113,11 +151,15 @@ def _check_joint(statement: JointStatement) -> Recheck:
 
 def _compared(
     statement: Statement | JointStatement, guarantee: Guarantee, problems: list[str]
-) -> Recheck:
+) -> _Recomputed:
     """With the differences from the recomputed guarantee."""
-    answer = guarantee.answer(delta=statement.delta)
+    answer = answer_of(guarantee, delta=statement.delta, exact_runs=_exact_runs(statement))
     problems = [*problems, *_differences(statement, guarantee, answer)]
-    return Recheck(float(answer.value), answer.kind, answer.method, tuple(problems))
+    return _Recomputed(float(answer.value), answer.kind, answer.method, tuple(problems))
+
+
+def _exact_runs(statement: Statement | JointStatement) -> int:
+    return sum(run.arithmetic == "exact" for run in statement.runs)
 
 
 def _record(statement: Statement) -> RunRecord:
@@ -143,7 +185,7 @@ def _guarantee(statement: Statement, record: RunRecord) -> Guarantee:
     if statement.method in METHODS and statement.filter is None:
         named = guarantee_of(record, method=statement.method, accuracy=statement.accuracy)
         try:
-            named.epsilon(statement.delta)
+            answer_of(named, delta=statement.delta, exact_runs=_exact_runs(statement))
         except PrecisionError:
             # An analysis that misses its accuracy still decides where another one reaches it.
             pass
@@ -163,7 +205,25 @@ def _contradictions(statement: Statement) -> Iterator[str]:
     if mislabelled(statement.strategy, strategy):
         name = statement.strategy.get("factorization")
         yield f"the strategy is called {name!r}, but its numbers are others"
+    if statement.arithmetic == "exact" and strategy.exact() is not strategy:
+        yield "the arithmetic is 'exact', but the strategy has entries that are not"
     yield from _impossible_probe(statement)
+    yield from _impossible_schedule(statement)
+
+
+def _impossible_schedule(statement: Statement) -> Iterator[str]:
+    """Steps that were not taken, and other settings than the plan's without a filter."""
+    if statement.taken_schedule is None:
+        return
+    taken = sum(int(steps) for steps, *_ in statement.taken_schedule)
+    if taken != statement.taken_steps:
+        yield f"taken_schedule has {taken} steps, but {statement.taken_steps} are taken"
+    planned = (statement.noise_multiplier, statement.max_grad_norm)
+    for _, noise, clip in statement.taken_schedule:
+        if noise != planned[0] or not clip <= planned[1]:
+            yield f"steps with noise multiplier {noise:g} and clip norm {clip:g} were not planned"
+        elif statement.filter is None and clip != planned[1]:
+            yield f"steps with the clip norm {clip:g} need a filter that permits them"
 
 
 def _impossible_probe(statement: Statement) -> Iterator[str]:

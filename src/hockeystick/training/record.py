@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -17,9 +17,11 @@ from hockeystick.guarantee import Guarantee
 from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.plan import Plan
 from hockeystick.profile import DEFAULT_ACCURACY
+from hockeystick.training.exact_claims import answer_of
 from hockeystick.training.filtered import filter_guarantee, rate_for_filters
+from hockeystick.training.fingerprints import fingerprint
 from hockeystick.training.plan_object import require_gaussian, sampling_object, strategy_object
-from hockeystick.training.statement_fields import plain
+from hockeystick.training.statement_fields import FIELDS, checked_text, plain
 from hockeystick.training.statements import FILTER, PLAN, Statement
 
 __all__ = ["RunRecord", "claim_of", "guarantee_of", "statement", "versions_of"]
@@ -75,6 +77,14 @@ class RunRecord:
         What the independence probe found, or None if none was run.
     versions
         Those of the software that ran.
+    examples
+        How many examples there were, or None if that is not to be stated.
+    run_id
+        A random number of the run (32 hexadecimal digits), or None.
+    taken_schedule
+        The steps that were taken: [steps, noise multiplier, clip norm] in their order, or None.
+    arithmetic
+        "float", or "exact" for noise and sums in integers (docs/exact.md).
 
     Examples
     --------
@@ -95,6 +105,10 @@ class RunRecord:
     seeded: bool = False
     probe: Mapping[str, object] | None = None
     versions: Mapping[str, str] = field(default_factory=versions_of)
+    examples: int | None = None
+    run_id: str | None = None
+    taken_schedule: Sequence[Sequence[float]] | None = None
+    arithmetic: str = "float"
 
     def __post_init__(self) -> None:
         if not isinstance(self.plan, Plan):
@@ -103,6 +117,8 @@ class RunRecord:
             object.__setattr__(self, name, check.positive(name, getattr(self, name)))
         object.__setattr__(self, "taken_steps", _steps_within(self.taken_steps, self.plan.steps))
         object.__setattr__(self, "seeded", check.boolean("seeded", self.seeded))
+        for name in ("examples", "run_id", "taken_schedule", "arithmetic"):
+            object.__setattr__(self, name, FIELDS[name](name, getattr(self, name)))
 
     @property
     def planned_steps(self) -> int:
@@ -129,6 +145,8 @@ def statement(
     method: str = "auto",
     accuracy: float = DEFAULT_ACCURACY,
     guarantee: Guarantee | None = None,
+    parameters: Any = None,
+    dataset: str | None = None,
 ) -> Statement:
     """What the run guarantees at `delta`, with everything from which it can be recomputed.
 
@@ -147,6 +165,10 @@ def statement(
     guarantee
         Takes the place of `account` for a claim that was verified before the run (`verify`, or
         `calibrate` with the method "monte-carlo"); it has to be about the same plan and noise.
+    parameters
+        The final parameters, of which the statement has the `fingerprint`; or that fingerprint.
+    dataset
+        A fingerprint of the data set of your choice, such as that of its file.
 
     Returns
     -------
@@ -178,7 +200,7 @@ def statement(
     else:
         _check_about(guarantee, record)
     return Statement(
-        **claim_of(guarantee, delta=delta),
+        **claim_of(guarantee, delta=delta, exact_runs=record.arithmetic == "exact"),
         priced_for=PLAN if record.filter is None else FILTER,
         scheme=plain(sampling_object(record.plan.sampling)),
         strategy=plain(strategy_object(record.plan.strategy)),
@@ -190,12 +212,18 @@ def statement(
         seeded=record.seeded,
         probe=None if record.probe is None else plain(dict(record.probe)),
         versions=plain(dict(record.versions)),
+        examples=record.examples,
+        run_id=record.run_id,
+        parameters=None if parameters is None else fingerprint(parameters),
+        dataset=None if dataset is None else checked_text("dataset", dataset),
+        taken_schedule=None if record.taken_schedule is None else plain(record.taken_schedule),
+        arithmetic=record.arithmetic,
     )
 
 
-def claim_of(guarantee: Guarantee, *, delta: float) -> dict[str, Any]:
+def claim_of(guarantee: Guarantee, *, delta: float, exact_runs: int = 0) -> dict[str, Any]:
     """The fields of a statement that follow from the guarantee alone."""
-    answer = guarantee.answer(delta=delta)
+    answer = answer_of(guarantee, delta=delta, exact_runs=exact_runs)
     if not math.isfinite(answer.value):
         allowed = "a delta at which there is a finite epsilon"
         raise InvalidParameter("delta", allowed, delta)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from functools import partial
 from typing import Any
 
@@ -9,13 +10,19 @@ import numpy as np
 
 from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray
-from hockeystick._process import SingleUse
+from hockeystick._process import SingleUse, refuse_setting
 from hockeystick.accounting.account import account, methods
-from hockeystick.errors import BudgetExceeded, InvalidParameter, PlanMismatch, shown
+from hockeystick.errors import BudgetExceeded, InvalidParameter, PlanMismatch
 from hockeystick.filters import Filter, Individual
 from hockeystick.plan import Plan
-from hockeystick.randomness import RandomSource, generators, is_secret
+from hockeystick.randomness import (
+    RandomSource,
+    cryptographic_if_secret,
+    generators,
+    is_secret,
+)
 from hockeystick.schemes import Attribution
+from hockeystick.strategies.dyadic import ARITHMETICS
 from hockeystick.training.gradients import (
     Gradients,
     checked_rows,
@@ -24,12 +31,15 @@ from hockeystick.training.gradients import (
 )
 from hockeystick.training.plan_object import require_gaussian
 from hockeystick.training.record import RunRecord, statement
+from hockeystick.training.schedules import Schedule, with_step
+from hockeystick.training.statement_fields import RUN_DIGITS
 from hockeystick.training.statements import Statement
+from hockeystick.training.sum_lattice import SumLattice
 
 __all__ = ["PrivateRun"]
 
 # The attributes that change from step to step.
-COUNTERS = ("_taken", "_intact", "_probe")
+COUNTERS = ("_taken", "_intact", "_probe", "_schedule")
 
 
 class PrivateRun(SingleUse):
@@ -63,6 +73,10 @@ class PrivateRun(SingleUse):
         A privacy filter or individual budgets, or None.
     rng
         Where batches and noise come from; by default a secret seed.
+    arithmetic
+        "float", or "exact": gradients are rounded to a lattice, within the clip norm, and noise
+        is an integer multiple of it, so that the guarantee holds to the last bit (docs/exact.md).
+        The plan that is run is `plan.exact()`, and generators are cryptographic by default.
 
     Raises
     ------
@@ -96,10 +110,14 @@ class PrivateRun(SingleUse):
         max_grad_norm: float,
         filter: Filter | Individual | None = None,  # noqa: A002 - the word of the interface
         rng: RandomSource = None,
+        arithmetic: str = "float",
     ) -> None:
         if not isinstance(plan, Plan):
             raise InvalidParameter("plan", "a Plan", plan)
         require_gaussian(plan)
+        self._arithmetic = check.choice("arithmetic", arithmetic, ARITHMETICS)
+        if self._arithmetic == "exact":
+            plan, rng = plan.exact(), cryptographic_if_secret(rng)
         self._plan = plan
         self._noise_multiplier = check.positive("noise_multiplier", noise_multiplier)
         self._max_grad_norm = check.positive("max_grad_norm", max_grad_norm)
@@ -109,12 +127,15 @@ class PrivateRun(SingleUse):
             account(plan, noise_multiplier=self._noise_multiplier)
         size: Any = plan.sampling.expected_batch_size(examples)  # type: ignore[arg-type]
         self._expected_batch_size = float(size)
+        self._examples = examples.examples if isinstance(examples, Attribution) else examples
+        self._lattice = self._settled_lattice(self._examples)
         self._clipping = clipping_rule(
             filter,
             plan,
-            examples=examples.examples if isinstance(examples, Attribution) else examples,
+            examples=self._examples,
             noise_multiplier=self._noise_multiplier,
             max_grad_norm=self._max_grad_norm,
+            lattice=self._lattice,
         )
         self._seeded = not is_secret(rng)
         # Batches and noise both draw from a generator that is given.
@@ -125,15 +146,35 @@ class PrivateRun(SingleUse):
             scale=self._noise_multiplier * self._max_grad_norm,
             dtype=np.float64,
             rng=of_noise,
+            arithmetic=self._arithmetic,
+            resolution=None if self._lattice is None else self._lattice.resolution,
         )
         self._taken = 0
         self._intact = True
         self._probe: dict[str, object] | None = None
+        self._run_id = secrets.token_hex(RUN_DIGITS // 2)
+        self._schedule: Schedule = ()
+
+    def _settled_lattice(self, examples: int) -> SumLattice | None:
+        """Where sums are with exact arithmetic."""
+        if self._arithmetic == "float":
+            return None
+        return SumLattice.of(
+            noise_multiplier=self._noise_multiplier,
+            max_grad_norm=self._max_grad_norm,
+            dimension=self._dimension,
+            examples=examples,
+        )
 
     @property
     def plan(self) -> Plan:
         """What is run."""
         return self._plan
+
+    @property
+    def arithmetic(self) -> str:
+        """How sums and noise are computed: "float" or "exact"."""
+        return self._arithmetic
 
     @property
     def noise_multiplier(self) -> float:
@@ -159,14 +200,8 @@ class PrivateRun(SingleUse):
         """Attributes are set once; only the counters of steps change."""
         if name in COUNTERS or (name.startswith("_") and name not in vars(self)):
             object.__setattr__(self, name, value)
-        elif hasattr(self, name):
-            raise PlanMismatch(
-                f"{name.lstrip('_')} cannot change during a run: what was accounted is "
-                f"{shown(getattr(self, name))}, got {shown(value)}; the next phase is another run.",
-                page="docs/stopping.md#two-phases",
-            )
         else:
-            raise PlanMismatch(f"A private run has no setting {name}; nothing in it can be set.")
+            refuse_setting(self, name, value)
 
     def step(self, gradients: Gradients) -> FloatArray:
         """The private mean gradient of the next batch.
@@ -194,7 +229,7 @@ class PrivateRun(SingleUse):
         self._check_open()
         self._intact = False
         try:
-            sum_of = self._clipping.permit()
+            sum_of, clip = self._clipping.permit()
         except BudgetExceeded:
             # Nothing was drawn: the run is as it was.
             self._intact = True
@@ -203,8 +238,12 @@ class PrivateRun(SingleUse):
         batch = next(self._batches)
         if self._probe is None:
             self._probe = probe_gradients(rows_of, batch, step=self._taken + 1)
+        # Exact for integers below 2^53, which SumLattice and the noise's bounds ensure.
         noisy: FloatArray = sum_of(batch, rows_of) + next(self._noise)
+        if self._lattice is not None:
+            noisy *= self._lattice.spacing
         self._taken += 1
+        self._schedule = with_step(self._schedule, self._noise_multiplier, clip)
         self._intact = True
         return noisy / self._expected_batch_size
 
@@ -218,6 +257,10 @@ class PrivateRun(SingleUse):
             filter=self._clipping.filter_description,
             seeded=self._seeded or self._noise.seeded,
             probe=self._probe,
+            examples=self._examples,
+            run_id=self._run_id,
+            taken_schedule=self._schedule,
+            arithmetic=self._arithmetic,
         )
 
     def statement(self, *, delta: float, **options: Any) -> Statement:

@@ -11,8 +11,27 @@ from hockeystick import _validate as check
 from hockeystick._text import strict_json
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import KINDS
+from hockeystick.strategies.dyadic import ARITHMETICS
+from hockeystick.training.signatures import checked_signature
 
-__all__ = ["FIELDS", "JOINT_FIELDS", "Check", "checked_fields", "plain", "read_object"]
+__all__ = [
+    "FIELDS",
+    "JOINT_FIELDS",
+    "Check",
+    "checked_arithmetic",
+    "checked_digest",
+    "checked_fields",
+    "checked_run_id",
+    "checked_schedule",
+    "checked_text",
+    "plain",
+    "read_object",
+]
+
+# Characters of a SHA-256 digest and of a run's number, hexadecimal.
+DIGEST_DIGITS, RUN_DIGITS = 64, 32
+# Of a fingerprint, which may be a digest, a name or an address.
+LONGEST_TEXT = 1000
 
 
 def plain(value: Any) -> Any:
@@ -89,6 +108,56 @@ def _probe(name: str, value: Any) -> dict[str, Any]:
     }
 
 
+def checked_arithmetic(name: str, value: Any) -> str:
+    """One of the known ones."""
+    return check.choice(name, value, ARITHMETICS)
+
+
+def checked_digest(name: str, value: Any) -> str:
+    """SHA-256 as hexadecimal digits."""
+    return _hexadecimal(name, value, DIGEST_DIGITS)
+
+
+def checked_run_id(name: str, value: Any) -> str:
+    """The number of a run, as hexadecimal digits."""
+    return _hexadecimal(name, value, RUN_DIGITS)
+
+
+def _hexadecimal(name: str, value: Any, digits: int) -> str:
+    known = isinstance(value, str) and set(value) <= set("0123456789abcdef")
+    if not known or len(value) != digits:
+        raise InvalidParameter(name, f"{digits} hexadecimal digits", value)
+    return str(value)
+
+
+def checked_text(name: str, value: Any) -> str:
+    """A fingerprint: some characters, all of which can be printed."""
+    if not isinstance(value, str) or not 1 <= len(value) <= LONGEST_TEXT or not value.isprintable():
+        allowed = f"a text of 1 to {LONGEST_TEXT} characters that can be printed"
+        raise InvalidParameter(name, allowed, value)
+    return value
+
+
+def checked_schedule(name: str, value: Any) -> list[list[Any]]:
+    """Steps in their order: how many, with which noise multiplier and clip norm."""
+    allowed = "a list of [steps, noise multiplier, clip norm]"
+    if not isinstance(value, (list, tuple)):
+        raise InvalidParameter(name, allowed, value)
+    found = []
+    for part in value:
+        if not isinstance(part, (list, tuple)) or len(part) != 3:
+            raise InvalidParameter(name, allowed, part)
+        steps, noise, clip = part
+        found.append(
+            [
+                check.positive_integer(name, steps),
+                _number(check.positive)(name, noise),
+                _number(check.positive)(name, clip),
+            ]
+        )
+    return found
+
+
 # The claim, which statements about one run and about several have in common.
 CLAIM: dict[str, Check] = {
     "epsilon": _number(lambda name, value: check.at_least(name, value, 0.0)),
@@ -113,8 +182,20 @@ FIELDS: dict[str, Check] = {
     "probe": _or_none(_probe),
     "note": _or_none(_text),
     "versions": _texts,
+    "examples": _or_none(check.positive_integer),
+    "run_id": _or_none(checked_run_id),
+    "parameters": _or_none(checked_digest),
+    "dataset": _or_none(checked_text),
+    "taken_schedule": _or_none(checked_schedule),
+    "arithmetic": checked_arithmetic,
+    "signature": _or_none(checked_signature),
 }
-JOINT_FIELDS: dict[str, Check] = {**CLAIM, "runs": _objects, "note": _or_none(_text)}
+JOINT_FIELDS: dict[str, Check] = {
+    **CLAIM,
+    "runs": _objects,
+    "note": _or_none(_text),
+    "signature": _or_none(checked_signature),
+}
 
 
 def read_object(text: str) -> dict[str, Any]:

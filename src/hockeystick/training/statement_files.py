@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 from hockeystick._files import check_target, replacing
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Kind
-from hockeystick.training.statement_fields import read_object
+from hockeystick.training.signatures import signature_of, signature_problem
+from hockeystick.training.statement_fields import plain, read_object
 
 __all__ = ["StatementFile", "read_text"]
 
@@ -37,6 +38,50 @@ class StatementFile(ABC):
     @abstractmethod
     def from_object(cls, facts: Mapping[str, Any]) -> Self:
         """The statement of these fields, each of them checked; `InvalidParameter` otherwise."""
+
+    @property
+    @abstractmethod
+    def signature(self) -> Mapping[str, str] | None:
+        """Made by `sign`, or None; each kind of statement has it as its last field."""
+
+    def sign(self, key: Any) -> Self:
+        """The same statement, signed: no field can be changed without the secret key.
+
+        An earlier signature is replaced. It binds every field, and says nothing about whether they
+        are true: whoever signs has to know that.
+
+        Parameters
+        ----------
+        key
+            The PEM file of a secret Ed25519 key (`hockeystick keygen FILE`), which its owner alone
+            may read, or an `Ed25519PrivateKey` of `cryptography`.
+
+        Returns
+        -------
+        Statement or JointStatement
+            With a `signature`.
+
+        Raises
+        ------
+        MissingExtra
+            Without the library `cryptography` (extra `sign`).
+        """
+        signed = signature_of(self._signed_facts(), key)
+        return replace(self, signature=signed)  # type: ignore[call-arg]
+
+    def signature_problem(self, key: Any) -> str | None:
+        """What is wrong with the signature, in a part of a sentence; None if it is `key`'s.
+
+        Parameters
+        ----------
+        key
+            The PEM file of the signer's public key, or an `Ed25519PublicKey`.
+        """
+        return signature_problem(self._signed_facts(), self.signature, key)
+
+    def _signed_facts(self) -> dict[str, Any]:
+        """All fields as they are read from a file, but for the signature itself."""
+        return {k: v for k, v in plain(self.to_object()).items() if k != "signature"}
 
     @abstractmethod
     def paragraph(self) -> str:

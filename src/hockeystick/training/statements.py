@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Self
@@ -16,8 +16,22 @@ from hockeystick.training.statement_files import StatementFile
 
 __all__ = ["FILTER", "FORMAT", "PLAN", "Statement"]
 
-# The format of the file, with its version; the first version had no `probe`.
-FORMAT, WITHOUT_PROBE = "hockeystick privacy statement 2", "hockeystick privacy statement 1"
+# The format of the file, with its version.
+FORMAT = "hockeystick privacy statement 3"
+# What earlier versions did not have, and what stands for it.
+NEW: dict[str, Any] = {
+    "examples": None,
+    "run_id": None,
+    "parameters": None,
+    "dataset": None,
+    "taken_schedule": None,
+    "arithmetic": "float",
+    "signature": None,
+}
+EARLIER: dict[str, dict[str, Any]] = {
+    "hockeystick privacy statement 2": NEW,
+    "hockeystick privacy statement 1": {**NEW, "probe": None},
+}
 # What epsilon accounts for.
 PLAN, FILTER = "all planned steps", "the whole budget of the filter"
 
@@ -55,6 +69,23 @@ class Statement(StatementFile):
         A remark of the analysis, or None.
     versions
         The versions of the software that ran.
+    examples
+        How many examples the data set had.
+    run_id
+        A random number of the run, also of what continues it.
+    parameters
+        SHA-256 of the final parameters, as `fingerprint` computes it.
+    dataset
+        A fingerprint of the data set, of the user's choice.
+    taken_schedule
+        The steps that were taken, in their order: [steps, noise multiplier, clip norm]. The planned
+        ones all have `noise_multiplier` and `max_grad_norm`.
+    arithmetic
+        "float", or "exact" for noise and sums in integers.
+    signature
+        Made by `sign`, or None.
+
+    The last seven are None, and "float", where they are not known.
 
     Examples
     --------
@@ -82,6 +113,13 @@ class Statement(StatementFile):
     probe: Mapping[str, Any] | None
     note: str | None
     versions: Mapping[str, str]
+    examples: int | None = None
+    run_id: str | None = None
+    parameters: str | None = None
+    dataset: str | None = None
+    taken_schedule: Sequence[Sequence[float]] | None = None
+    arithmetic: str = "float"
+    signature: Mapping[str, str] | None = None
 
     @cached_property
     def plan(self) -> Plan:
@@ -104,12 +142,13 @@ class Statement(StatementFile):
         Parameters
         ----------
         facts
-            What `to_object` returned; files of the first version, without `probe`, as well.
+            What `to_object` returned; files of the earlier versions as well.
         """
         facts = dict(facts)
         mark = facts.pop("format", None)
-        if mark == WITHOUT_PROBE and "probe" not in facts:
-            facts["probe"] = None
+        missing = EARLIER.get(mark) if isinstance(mark, str) else None
+        if missing is not None and not set(missing) & set(facts):
+            facts |= missing
         elif mark != FORMAT:
             raise InvalidParameter("statement", f"a JSON object of the format {FORMAT!r}", mark)
         return cls(**checked_fields(facts, FIELDS))

@@ -59,6 +59,7 @@ def simulated_losses(patterns, matrix, *, present, seed):
     return np.log(likelihood_ratio(patterns, matrix, outputs))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", ["remove", "add"])
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("bands", [3, 5])
@@ -111,6 +112,7 @@ def test_lengths_of_any_matrix():
     assert (lengths / math.sqrt(2) >= [3.0, 2.0, 5.0]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("noise", "better"), [(1.0, "blocks"), (20.0, "steps")])
 def test_the_better_one_counts(noise, better):
     """Blocks at low noise, single steps at high noise, never more than either."""

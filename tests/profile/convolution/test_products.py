@@ -151,6 +151,7 @@ def test_nodes_that_nearly_hit_zero(shift):
             assert result.q.sum() == pytest.approx(1.0, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [0.02, 0.1, 0.4, 1.0])
 @pytest.mark.parametrize("tail", [1e-3, 1e-12, 1e-60])
 def test_compression_is_a_sandwich(step, tail):

@@ -27,6 +27,7 @@ from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 from hockeystick.analyses.gram.search.upper import UpperSearch
 from hockeystick.analyses.method import Method, Request
 from hockeystick.bounds.bound import Bound, UpperBound
+from hockeystick.bounds.directions import RemoveDecides
 from hockeystick.bounds.profiles import DeltaCurve, ProfileBound, profile_of_deltas
 from hockeystick.bounds.subsampled import subsampled
 from hockeystick.guarantee import Analysis
@@ -270,7 +271,8 @@ def _bound(request: Request) -> Bound:
         return BlockBound(blocks.kernel(noise), blocks.length, budget)
     few = blocks.means <= MOST_MEANS
     gram = blocks.kernel(noise) if few else blocks.by_distance(noise)
-    return subsampled(GramBound(gram, budget), blocks.share)
+    bound = subsampled(GramBound(gram, budget), blocks.share)
+    return RemoveDecides(bound, add={"majorants": bound})
 
 
 METHOD = Method(

@@ -11,8 +11,10 @@ the remove direction by dynamic programmes over the bins (bins.py), the add dire
 by a variational bound with optimised weights or by bins that are far apart.
 
 For b-min-sep sampling with at most as many bands as the separation, replicas of the example
-(replicas.py) for the remove direction, and the better of `poisson-reduction` and `gaussian` for the
-other.
+(replicas.py) for the remove direction.
+
+Runs of which only the remove direction has good moments are mixtures of Gaussians, and adding never
+leaks more than removing (bounds/directions.py).
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from hockeystick.analyses.poisson_reduction.independent_sampling import independ
 from hockeystick.analyses.renyi.bins import BinMoments
 from hockeystick.analyses.renyi.bound import MomentBound, moments_of
 from hockeystick.analyses.renyi.replicas import ReplicaMoments, missing_replicas
-from hockeystick.bounds.combined import ByDirection
+from hockeystick.bounds.directions import RemoveDecides, RemoveForAdd
 from hockeystick.bounds.subsampled import subsampled
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
@@ -64,17 +66,15 @@ def _same_as(plan: Plan) -> Plan:
 
 
 def _of_replicas(request: Request, renewal: Renewal) -> Analysis:
-    """Moments of the remove direction, and what is known about the other without them."""
+    """Moments of the remove direction, and what is known about adding alone without them."""
     assert request.noise_multiplier is not None
-    moments = ReplicaMoments(
-        request.plan.strategy, renewal, request.noise_multiplier, request.budget
+    moments = MomentBound(
+        ReplicaMoments(request.plan.strategy, renewal, request.noise_multiplier, request.budget)
     )
     known = gaussian.METHOD.analyse(request).bound
     sampled = independent_bound(request.plan, request.noise_multiplier)
-    bound = ByDirection(
-        remove={"moments": MomentBound(moments)},
-        add={"poisson-reduction": sampled, "gaussian": known},
-    )
+    add = {"poisson-reduction": sampled, "gaussian": known, "remove": RemoveForAdd(moments)}
+    bound = RemoveDecides(moments, add=add)
     return Analysis(METHOD.name, METHOD.kind, bound)
 
 
@@ -82,8 +82,9 @@ def _of_bins(request: Request) -> Analysis:
     """Moments of a mixture over bins."""
     means = offered(request.plan.sampling.uniform_mixture(request.plan))
     mixture = means.with_noise(request.noise_multiplier)
-    bound = MomentBound(BinMoments(mixture, request.budget))
-    return Analysis(METHOD.name, METHOD.kind, subsampled(bound, mixture.share))
+    bound = subsampled(MomentBound(BinMoments(mixture, request.budget)), mixture.share)
+    add = {"moments": bound, "remove": RemoveForAdd(bound)}
+    return Analysis(METHOD.name, METHOD.kind, RemoveDecides(bound, add=add))
 
 
 METHOD = Method(

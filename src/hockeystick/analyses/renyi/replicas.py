@@ -11,8 +11,11 @@ are alike, so only how many have which age counts: C(a + b - 1, a) states for th
 C(a + b, a) products for each step. The walk goes backwards from the end of the run and stops once
 values grow in proportion, so the cost hardly depends on the number of steps.
 
+Orders beyond the budget follow fewer replicas than they have: those that have rested longest are
+let go, and what that leaves out is charged (schemes/simulation/replicas.py).
+
 They bound the remove direction. The moments of the add direction, E_Q[LR^(1 - a)], are no average
-over replicas; that direction takes the better of `poisson-reduction` and `gaussian`.
+over replicas; but adding never leaks more than removing (bounds/directions.py).
 """
 
 from __future__ import annotations
@@ -31,9 +34,15 @@ from hockeystick.errors import PrecisionError
 from hockeystick.plan import Plan
 from hockeystick.schemes import Renewal
 from hockeystick.schemes.pairs import needs_gaussian, too_many_steps
+from hockeystick.schemes.simulation import Replicas
+from hockeystick.schemes.simulation.replicas import (
+    ReplicaSource,
+    column_products,
+    number_of_states,
+)
 from hockeystick.strategies import Strategy
 
-__all__ = ["MinSepWalk", "ReplicaMoments", "column_products", "missing_replicas", "replica_moments"]
+__all__ = ["MinSepWalk", "ReplicaMoments", "missing_replicas", "replica_moments"]
 
 # Products of weights for each one that the budget counts: here they lie side by side in memory.
 PRODUCTS = 8.0
@@ -180,6 +189,8 @@ def _ways(most: int) -> NDArray[np.int64]:
     return table
 
 
+# Orders beyond those that are followed in full, and their states: at most a second for all.
+FURTHER_ORDERS, FURTHER_STATES = 10, 2**15
 # Larger orders are not computed: their cost grows with the power `separation` of the order.
 LARGEST_REPLICAS = 256
 
@@ -229,22 +240,21 @@ class ReplicaMoments:
                 upper=math.inf,
             )
         walk = MinSepWalk(self._renewal.rate, pulls, self._renewal.warm_start)
-        return replica_moments(walk, LARGEST_REPLICAS, self._budget).log
+        log = replica_moments(walk, LARGEST_REPLICAS, self._budget).log
+        source = ReplicaSource(self._strategy, self._renewal)
+        first = int(np.flatnonzero(np.isinf(log))[0]) if np.isinf(log).any() else log.size
+        for order in range(first, min(first + FURTHER_ORDERS, log.size)):
+            log[order] = source.log_largest(Replicas(order, self._followed(order), self._noise))
+            if math.isinf(log[order]):
+                break
+        return log
 
-
-def column_products(strategy: Strategy, separation: int) -> FloatArray:
-    """<column t, column t - d> for d below the separation, zero where there is no such column."""
-    steps, bands = strategy.steps, strategy.bands
-    result = np.zeros((steps, separation))
-    coefficients = strategy.coefficients
-    matrix = strategy.to_matrix() if coefficients is None else None
-    for d in range(min(bands, steps)):
-        if matrix is not None:
-            result[d:, d] = np.einsum("ij,ij->j", matrix[:, d:], matrix[:, : steps - d])
-            continue
-        assert coefficients is not None
-        # Column t ends after n - t entries, the last row of the run.
-        sums = np.cumsum(coefficients[: bands - d] * coefficients[d:])
-        entries = np.minimum(steps - np.arange(d, steps), sums.size)
-        result[d:, d] = sums[entries - 1]
-    return result
+    def _followed(self, order: int) -> int:
+        """As many replicas as the states allow."""
+        separation = self._renewal.separation
+        fitting = (
+            number
+            for number in range(order, 0, -1)
+            if number_of_states(number, separation) <= FURTHER_STATES
+        )
+        return next(fitting, 1)

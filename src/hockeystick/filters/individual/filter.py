@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, ClassVar, Self
-
-import numpy as np
+from typing import Any, Self, Unpack
 
 from hockeystick import _validate as check
-from hockeystick._numerics.law import BoolArray, FloatArray
-from hockeystick._process import OwnProcess, SetOnce
 from hockeystick.errors import InvalidParameter
 from hockeystick.filters.gaussian import UNDER_REPORTS, RegimeName
 from hockeystick.filters.individual.rules import (
@@ -19,26 +13,20 @@ from hockeystick.filters.individual.rules import (
     ApproximateRule,
     GaussianRule,
     RenyiRule,
-    Rule,
     step_charges,
 )
-from hockeystick.filters.individual.spending import (
-    IndividualReport,
-    IndividualStep,
-    load_state,
-    save_state,
-)
+from hockeystick.filters.individual.spending import IndividualStep, checked_norms
+from hockeystick.filters.individual.state import ChargedExamples, KeptIn
 from hockeystick.filters.registry import described_name, parameters_of, require_registered
 from hockeystick.filters.renyi.conversion import budget_at_order
 from hockeystick.filters.renyi.filter import checked_order
 from hockeystick.filters.request import Expected, checked_expected
-from hockeystick.guarantee import Analysis, Guarantee, Kind
-from hockeystick.ledger.store import checked_budget
+from hockeystick.guarantee import Analysis, Guarantee
 
 __all__ = ["Individual"]
 
 
-class Individual(SetOnce):
+class Individual(ChargedExamples):
     """A budget for each example, spent by the norm of its clipped contribution.
 
     Before a step the norms of the contributions of *all* examples are needed, sampled or not: every
@@ -47,8 +35,9 @@ class Individual(SetOnce):
     is that of the rule: `renyi` and `gaussian` are proven, `approximate` is asymptotic and
     under-reports.
 
-    Cost: O(examples) array operations per step. The state is in memory; `save` and `load` keep it,
-    and copies, in this process or in another one, are refused.
+    Cost: O(examples) array operations per step. With a ledger every step is on the disk before it
+    returns. Without one the state is in memory; `save` and `load` keep it. Copies, in this process
+    or in another one, are refused.
 
     Parameters
     ----------
@@ -56,7 +45,14 @@ class Individual(SetOnce):
         How many.
     rule
         How contributions are charged; `renyi`, `gaussian` and `approximate` build filters with the
-        rules that there are.
+        rules that there are, and take the next three as well.
+    ledger
+        A path, a database URL or a `Ledger` where the budgets are kept; the same name again goes on
+        with them, one process at a time. Only its owner may read the file.
+    name
+        Which budgets of the ledger these are.
+    must_exist
+        As for `open_store`.
 
     Examples
     --------
@@ -69,17 +65,6 @@ class Individual(SetOnce):
     [0.9375, 0.75, 0.75]
     """
 
-    what: ClassVar[str] = "The state of individual budgets"
-    instead: ClassVar[str] = "`save` and `load` keep it"
-
-    def __init__(self, *, examples: int, rule: Rule) -> None:
-        self.rule = rule
-        self._steps = 0
-        budget = checked_budget(rule.budget)
-        count = check.storable("examples", check.positive_integer("examples", examples))
-        self._remaining = np.full(count, budget)
-        self._owner = OwnProcess()
-
     @classmethod
     def renyi(
         cls,
@@ -89,6 +74,7 @@ class Individual(SetOnce):
         delta: float,
         order: float | None = None,
         expected: Expected | None = None,
+        **kept: Unpack[KeptIn],
     ) -> Individual:
         """(epsilon, delta)-DP at one Renyi order that is fixed in advance; any rate. Proven.
 
@@ -103,6 +89,8 @@ class Individual(SetOnce):
         expected
             Expected steps (rate, noise_multiplier, steps), for contributions of the clip norm; the
             default is full batches.
+        kept
+            `ledger`, `name` and `must_exist`.
         """
         epsilon = check.positive("epsilon", epsilon)
         delta = check.small_probability("delta", delta)
@@ -110,16 +98,18 @@ class Individual(SetOnce):
             order, epsilon=epsilon, delta=delta, expected=checked_expected(expected)
         )
         budget = budget_at_order(order, epsilon, delta)
-        return cls(examples=examples, rule=RenyiRule(order, budget))
+        return cls(examples=examples, rule=RenyiRule(order, budget), **kept)
 
     @classmethod
-    def gaussian(cls, *, examples: int, mu: float, expected: Expected | None = None) -> Individual:
+    def gaussian(
+        cls, *, examples: int, mu: float, expected: Expected | None = None, **kept: Unpack[KeptIn]
+    ) -> Individual:
         """mu-GDP for full batches; smaller rates are charged like rate 1. Proven.
 
         `expected` is checked, and not used: there is nothing to choose.
         """
         checked_expected(expected)
-        return cls(examples=examples, rule=GaussianRule.of_values(mu=mu))
+        return cls(examples=examples, rule=GaussianRule.of_values(mu=mu), **kept)
 
     @classmethod
     def approximate(
@@ -129,13 +119,15 @@ class Individual(SetOnce):
         mu: float,
         regime: RegimeName = "small",
         expected: Expected | None = None,
+        **kept: Unpack[KeptIn],
     ) -> Individual:
         """About mu-GDP for small or large sampling rates. Asymptotic: it under-reports.
 
         `expected` is checked, and not used: there is nothing to choose.
         """
         checked_expected(expected)
-        return cls(examples=examples, rule=ApproximateRule.of_values(mu=mu, regime=regime))
+        rule = ApproximateRule.of_values(mu=mu, regime=regime)
+        return cls(examples=examples, rule=rule, **kept)
 
     def describe(self) -> dict[str, object]:
         """The rule and its parameters, from which `filters.from_description` builds it again.
@@ -162,7 +154,7 @@ class Individual(SetOnce):
         """Charge one step, and say how far each contribution has to be shortened.
 
         Contributions are clipped to the clip norm or to what the example can still pay, whichever
-        is shorter. The charge counts from now on.
+        is shorter. The charge counts from now on; with a ledger it is on the disk.
 
         Parameters
         ----------
@@ -181,7 +173,7 @@ class Individual(SetOnce):
             The factors with which contributions are multiplied.
         """
         self._check_owner()
-        norms = self._checked(norms)
+        norms = checked_norms(norms, examples=self.examples)
         rate = check.sampling_rate("rate", rate)
         noise_multiplier = check.positive("noise_multiplier", noise_multiplier)
         clip_norm = check.positive("clip_norm", clip_norm)
@@ -194,48 +186,8 @@ class Individual(SetOnce):
             clip_norm=clip_norm,
         )
         active = self._remaining > 0
-        self._remaining -= charges
-        self._steps += 1
+        self._charge(charges)
         return IndividualStep(self._steps, factors, active)
-
-    @property
-    def steps(self) -> int:
-        """How many steps were charged."""
-        return self._steps
-
-    @property
-    def kind(self) -> Kind:
-        """How far the claim is established."""
-        return self.rule.kind
-
-    @property
-    def examples(self) -> int:
-        """How many examples there are."""
-        return self._remaining.size
-
-    @property
-    def budget(self) -> float:
-        """What each example may spend, in the unit of the rule."""
-        return self.rule.budget
-
-    @property
-    def spent(self) -> FloatArray:
-        """What each example has spent. Not releasable: it depends on the data."""
-        return self.rule.budget - self._remaining
-
-    @property
-    def remaining(self) -> FloatArray:
-        """What each example has left. Not releasable: it depends on the data."""
-        return self._remaining.copy()
-
-    @property
-    def active(self) -> BoolArray:
-        """Which examples can still contribute. Not releasable: it depends on the data."""
-        return self._remaining > 0
-
-    def report(self) -> IndividualReport:
-        """The spending of every example, for inspection only."""
-        return IndividualReport(self.spent, budget=self.budget, steps=self.steps)
 
     def guarantee(self) -> Guarantee:
         """What holds for the run, however the steps are chosen: no example exceeds its budget."""
@@ -244,53 +196,8 @@ class Individual(SetOnce):
         analysis = Analysis(method, self.kind, self.rule.bound)
         return Guarantee((analysis,), find_note=lambda: note)
 
-    def save(self, path: str | Path) -> None:
-        """Keep the state in a file, which is replaced in one piece.
-
-        Call it after `step` and before anything of that step is released: charges that are lost in
-        a crash would be spent twice.
-        """
-        self._check_owner()
-        save_state(Path(path), rule=self._rule(), remaining=self._remaining, steps=self.steps)
-
-    def load(self, path: str | Path) -> None:
-        """Continue from a file that was saved with the same rule and as many examples.
-
-        A state in which any example has more left than now, or that has fewer steps, is refused:
-        loading it would give budget back. New budgets have spent nothing, so that they take every
-        state: which of several files is the latest is for the caller to know.
-        """
-        self._check_owner()
-        remaining, steps = load_state(
-            Path(path), rule=self._rule(), examples=self.examples, budget=self.budget
-        )
-        if steps < self.steps or np.any(remaining > self._remaining):
-            allowed = f"a state that is not behind these budgets, which have {self.steps} steps"
-            raise InvalidParameter("path", allowed, f"{path} with {steps} steps")
-        self._remaining, self._steps = remaining, steps
-
     def __repr__(self) -> str:
         return (
             f"Individual(rule={self.rule.name!r}, kind={self.kind!r}, examples={self.examples}, "
             f"steps={self.steps})"
         )
-
-    def _parameters(self) -> dict[str, object]:
-        return {name: getattr(self.rule, name) for name in self.rule.parameters}
-
-    def _rule(self) -> Mapping[str, object]:
-        """As a saved state names it."""
-        return {"rule": self.rule.name, **self._parameters()}
-
-    def _check_owner(self) -> None:
-        """A child process has a copy, and would spend every budget once more."""
-        self._owner.check(self.what, instead="spend it in one process only")
-
-    def _checked(self, norms: Any) -> FloatArray:
-        allowed = f"{self.examples} finite numbers >= 0, one for each example"
-        values = check.vector("norms", norms, allowed)
-        if values.shape != self._remaining.shape:
-            raise InvalidParameter("norms", allowed, f"the shape {values.shape}")
-        if not (values.min() >= 0 and values.max() < math.inf):
-            raise InvalidParameter("norms", allowed, norms)
-        return values

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
@@ -25,6 +25,7 @@ __all__ = [
     "IndividualReport",
     "IndividualStep",
     "SpendingHistogram",
+    "checked_norms",
     "load_state",
     "save_state",
 ]
@@ -145,11 +146,22 @@ class IndividualReport:
         return "\n".join(lines)
 
 
+def checked_norms(norms: Any, *, examples: int) -> FloatArray:
+    """A norm for each example."""
+    allowed = f"{examples} finite numbers >= 0, one for each example"
+    values = check.vector("norms", norms, allowed)
+    if values.shape != (examples,):
+        raise InvalidParameter("norms", allowed, f"the shape {values.shape}")
+    if not (values.min() >= 0 and values.max() < math.inf):
+        raise InvalidParameter("norms", allowed, norms)
+    return values
+
+
 def save_state(
     path: Path, *, rule: Mapping[str, object], remaining: FloatArray, steps: int
 ) -> None:
-    """Write the state; the file appears complete or not at all."""
-    with replacing(check_target("path", path)) as file:
+    """Write the state; the file appears complete or not at all, on the disk, for its owner."""
+    with replacing(check_target("path", path), private=True) as file:
         np.savez(file, rule=np.array(_text(rule)), remaining=remaining, steps=np.array(steps))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +21,7 @@ from hockeystick.filters.levy.search.design import ExpectedRun, designed
 from hockeystick.filters.registry import parameters_of
 from hockeystick.filters.request import Expected, GaussianStep, StepRequest, checked_expected
 from hockeystick.guarantee import Analysis, Guarantee
+from hockeystick.ledger.keyed import Where
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.composed import compose
 
@@ -41,7 +41,7 @@ class Levy(Filter):
     The transcript is simulated from one path of a process D whose pairs satisfy D_s x D_t =
     D_(s+t). A block of steps M is charged the smallest time t with M x C <= D_t x C in Blackwell's
     order, C a Gaussian pair, the catalyst, that is paid for once; the guarantee is D_K x C. Larger
-    blocks cost less than their steps one by one.
+    blocks cost less than their steps one by one, typically by 2 to 10 %.
 
     Proven, in both directions, for any choice of steps and of when to stop; see docs/levy.md. With
     full batches only it is the Gaussian filter. Building takes some seconds; the first request of
@@ -53,10 +53,13 @@ class Levy(Filter):
     epsilon, delta
         The guarantee of the whole run.
     expected
-        Expected requests (rate, noise_multiplier, steps), each as often as it is expected; `steps`
-        are those of one request. The process is designed for them, in blocks of the length in which
-        most steps run. Anything else may be requested as well, and costs more. The default is full
-        batches.
+        Expected steps (rate, noise_multiplier, steps), as many of each as are expected, in
+        proportion. The process is designed for them. Anything else may be requested as well, and
+        costs more. The default is full batches.
+    block
+        Steps of one request. The default, 1, suits training, where every step is a request, and is
+        within about 2 % of the steps for longer blocks; a process for long blocks makes single
+        steps expensive.
     process
         Skips the design: the process of an earlier filter, for instance.
     ledger
@@ -85,8 +88,9 @@ class Levy(Filter):
         epsilon: float,
         delta: float,
         expected: Expected | None = None,
+        block: int = 1,
         process: LevyProcess | None = None,
-        ledger: str | Path | None = None,
+        ledger: Where | None = None,
         name: str = "default",
         must_exist: bool | None = None,
         label: str = "",
@@ -95,7 +99,8 @@ class Levy(Filter):
             raise InvalidParameter("process", "a LevyProcess or None", process)
         self.epsilon = check.positive("epsilon", epsilon)
         self.delta = check.small_probability("delta", delta)
-        run = ExpectedRun(checked_expected(expected), self.epsilon, self.delta)
+        block = check.positive_integer("block", block)
+        run = ExpectedRun(checked_expected(expected), self.epsilon, self.delta, block)
         self.process = designed(run) if process is None else process
         budget = self.process.largest_time(epsilon=self.epsilon, delta=self.delta)
         if not budget > 0:
@@ -168,6 +173,9 @@ class Levy(Filter):
                 variance=block_variance(rate, noise, steps),
             )
             self._blocks[key] = max(found * (1 + ROUNDING), SMALLEST_CHARGE)
+            if steps > 1 and not found < math.inf:
+                # Where no time was found for the block, those of its steps add up.
+                self._blocks[key] = steps * self._charge_of_block(step, 1) * (1 + ROUNDING)
         return min(self._blocks[key], whole)
 
     def _charge_of_full_batches(self, mu: float, steps: int) -> float:

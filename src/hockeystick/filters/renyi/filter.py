@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from hockeystick.filters.renyi.divergence import (
 )
 from hockeystick.filters.request import Expected, GaussianStep, checked_expected
 from hockeystick.guarantee import Analysis, Guarantee
+from hockeystick.ledger.keyed import Where
 from hockeystick.profile import Profile
 
 __all__ = ["Renyi", "best_order", "checked_order", "order_of_smallest", "usable_order"]
@@ -90,7 +90,7 @@ class Renyi(Filter):
         delta: float,
         order: float | None = None,
         expected: Expected | None = None,
-        ledger: str | Path | None = None,
+        ledger: Where | None = None,
         name: str = "default",
         must_exist: bool | None = None,
         label: str = "",

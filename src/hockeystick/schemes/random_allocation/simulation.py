@@ -27,6 +27,7 @@ class AllocationRun:
     steps: int
     simulation: Simulation
     takes_proposals: bool = False
+    tuples: None = None
 
     def draws(self, count: int, rng: np.random.Generator) -> Iterator[Drawn]:
         """log LR of whole runs, in groups of draws that fit into memory."""

@@ -11,12 +11,15 @@ from hockeystick.schemes.simulation.run import (
     runs_of,
     simulation_remark,
 )
+from hockeystick.schemes.simulation.tuples import Replicas, TupleSource
 
 __all__ = [
     "Drawn",
     "Proposal",
+    "Replicas",
     "Runner",
     "Simulation",
+    "TupleSource",
     "missing_simulation",
     "runs_of",
     "simulation_remark",

@@ -28,9 +28,16 @@ from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import PrecisionError
-from hockeystick.schemes.capabilities import Missing, Run, Simulator
+from hockeystick.schemes.capabilities import Missing, Renewal, Run, Simulator
 from hockeystick.schemes.simulation.columns import Columns, Trajectories, columns_of, too_long
+from hockeystick.schemes.simulation.replicas import ReplicaSource
 from hockeystick.schemes.simulation.run import BLOCK, Drawn, Proposal, Simulation
+from hockeystick.schemes.simulation.tuples import (
+    Replicas,
+    TupleProgramme,
+    TupleSource,
+    log_largest_payoff,
+)
 
 __all__ = ["ParticipationLaw", "ParticipationRun", "half_norms", "log_ratios", "simulator"]
 
@@ -83,7 +90,8 @@ class ParticipationRun:
     """A simulation together with the columns of its strategy and the law of participation.
 
     `hidden` is at least the overlap of the column of each step with those of later participations.
-    Densities of proposals are known where participations do not overlap.
+    Densities of proposals are known where participations do not overlap, and `tuples` of replicas
+    where the law of participation has programmes for them.
     """
 
     run: Simulation
@@ -91,6 +99,7 @@ class ParticipationRun:
     law: ParticipationLaw
     takes_proposals: bool = True
     hidden: FloatArray | float = 0.0
+    tuples: TupleSource | None = None
 
     def draws(self, count: int, rng: np.random.Generator) -> Iterator[Drawn]:
         """Draw the noise and, for a run with the example, the participations; then log LR."""
@@ -103,11 +112,15 @@ class ParticipationRun:
         blocks = np.empty((2, size, norms.size))
         signals = np.empty((size if run.present else 0, norms.size))
         scale, moved = (1.0, 0.0) if tilt is None else (tilt.proposal.scale, tilt.moved)
+        programme = None if run.replicas is None else self._programme(run.replicas)
         for start in range(0, count, size):
             rows = min(size, count - start)
             noise, exponents, signal = blocks[0, :rows], blocks[1, :rows], signals[:rows]
             self.columns.noise(rng, noise)
-            if run.present:
+            drawn = None if programme is None else programme.draw(rows, rng)
+            if drawn is not None:
+                self.columns.signal(drawn.trajectories, signal)
+            elif run.present:
                 self.columns.signal(law.trajectories(rows, rng), signal)
             losses = np.empty((len(run.noise_multipliers), rows))
             for level, deviation in enumerate(run.noise_multipliers):
@@ -115,6 +128,10 @@ class ParticipationRun:
                 less = half + self.hidden / deviation**2 - moved
                 put_together(noise, 1 / deviation, signal, scale / deviation**2, less, exponents)
                 losses[level] = log_ratios(self.law, exponents, half)
+            if drawn is not None and run.replicas is not None:
+                levels = run.noise_multipliers
+                yield Drawn(losses, drawn.payoff_weights(run.replicas, levels, losses))
+                continue
             sign = 1.0 if run.present else -1.0
             wanted = np.flatnonzero(sign * losses[-1] > run.least_loss)
             yield Drawn(
@@ -129,8 +146,14 @@ class ParticipationRun:
         With: P/R = Z LR / E_x[L_x^t] <= Z LR^(1-t) by Jensen's inequality, so that the payoff
         (1 - e^epsilon/LR) P/R is at most Z e^((1-t) epsilon) (t-1)^(t-1) / t^t. Without: by Jensen
         <m,y>/s^2 <= log LR + E|m_x|^2/2s^2, and with r = -shift the payoff (1 - e^epsilon LR) Q/R
-        is at most e^(-r epsilon + r E|m_x|^2/2s^2 + r^2 |m|^2/2s^2) r^r / (1+r)^(1+r).
+        is at most e^(-r epsilon + r E|m_x|^2/2s^2 + r^2 |m|^2/2s^2) r^r / (1+r)^(1+r). Tuples of
+        replicas: replicas.py.
         """
+        replicas = self.run.replicas
+        if replicas is not None:
+            own = self.run.noise_multipliers == (replicas.noise_multiplier,)
+            bound = self.tuples.log_largest(replicas) if own and self.tuples else math.inf
+            return log_largest_payoff(bound, replicas.order, epsilon)
         tilt = self._tilt(self.run.proposal)
         if tilt is None:
             return 0.0
@@ -152,6 +175,14 @@ class ParticipationRun:
         expected = self.law.expected
         squared = float(expected @ self.columns.products(expected))
         return loss * deviation**2 / squared if squared > 0 else 0.0
+
+    def _programme(self, replicas: Replicas) -> TupleProgramme:
+        """What draws the tuples."""
+        found = None if self.tuples is None else self.tuples.programme(replicas)
+        if found is None:
+            text = "Tuples of replicas are beyond floating point here: nothing was drawn."
+            raise PrecisionError(text, lower=0.0, upper=math.inf)
+        return found
 
     def _tilt(self, proposal: Proposal | None) -> _Tilt | None:
         """A proposal for the run's only noise level, worked out."""
@@ -224,10 +255,12 @@ def simulator(
     *,
     gap: int,
     held: range = range(1, 2),
+    renewal: Renewal | None = None,
 ) -> Simulator | Missing:
     """Draws of a run whose participations are at least `gap` steps apart.
 
-    `law_of(number)` is the law of participation of a unit with that number of examples. With at
+    `law_of(number)` is the law of participation of a unit with that number of examples; `renewal`
+    is that law as a renewal process, if it is one, which gives tuples of replicas. With at
     most `gap` bands the columns of two participations never overlap, and recursions are exact.
     With more, the recursion leaves out the products <c_i, c_j> of two participations, which are
     not negative because C >= 0. Its likelihood ratio is too large then, the safe side for a run
@@ -243,6 +276,9 @@ def simulator(
 
     def prepare(simulation: Simulation) -> ParticipationRun:
         columns, law = columns_of(run), law_of(simulation.held)
+        if simulation.present and apart and renewal is not None:
+            source = ReplicaSource(run.strategy, renewal)
+            return ParticipationRun(simulation, columns, law, tuples=source)
         if simulation.present or apart:
             return ParticipationRun(simulation, columns, law, apart)
         overlaps = simulation.held * columns.overlaps(gap)

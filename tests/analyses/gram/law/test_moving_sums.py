@@ -61,7 +61,7 @@ def test_three_bins_are_enclosed(name, fineness, remove):
     """Whatever the steps: lower <= quadrature <= upper."""
     pair = THREE[name]
     scale = math.sqrt(pair.gram().max())
-    epsilons = [scale * e for e in (-0.5, 0.0, 0.5, 1.5)]
+    epsilons = [scale * e for e in (-0.5, 0.3, 1.5)]
     expected = [exact(pair.gram(), e, remove=remove) for e in epsilons]
     values = bounds(moving_law, pair, epsilons, remove=remove, fineness=fineness)
     assert enclosed(values, expected, slack=1e-5)

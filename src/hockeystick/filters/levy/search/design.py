@@ -31,17 +31,12 @@ __all__ = ["ExpectedRun", "designed"]
 
 
 class ExpectedRun(NamedTuple):
-    """What the filter is for: blocks of steps, as often as they are expected."""
+    """What the filter is for: steps of these settings, requested in blocks of one length."""
 
     expected: tuple[EqualSteps, ...]
     epsilon: float
     delta: float
-
-    @property
-    def steps(self) -> int:
-        """The block length of the design: half of the expected steps are in longer blocks."""
-        lengths = np.sort([one.steps for one in self.expected])
-        return int(lengths[np.searchsorted(np.cumsum(lengths), lengths.sum() / 2)])
+    block: int = 1
 
 
 class _GridPoint(NamedTuple):
@@ -85,18 +80,19 @@ def designed(run: ExpectedRun, *, settings: SearchSettings = DEFAULT) -> LevyPro
 
 
 def _grid(expected: Sequence[EqualSteps], settings: SearchSettings) -> list[_GridPoint]:
-    """A small grid over the ranges; each expected setting counts for the nearest point."""
+    """A small grid over the ranges; each expected step counts for the nearest point."""
+    steps = np.array([one.steps for one in expected], dtype=np.float64)
     rates = [max(one.rate, settings.smallest_rate) for one in expected]
-    rate_nodes = _nodes(rates, settings.rate_levels, settings)
+    rate_nodes = _nodes(rates, steps, settings.rate_levels, settings)
     noises = [min(one.noise_multiplier, LARGEST_NOISE) for one in expected]
     # With several rates fewer noise levels have to do.
     levels = settings.noise_levels if len(rate_nodes) == 1 else settings.noise_levels - 1
-    noise_nodes = _nodes(noises, levels, settings)
+    noise_nodes = _nodes(noises, steps, levels, settings)
     return [_GridPoint(q, s, u * w) for q, u in rate_nodes for s, w in noise_nodes]
 
 
 def _nodes(
-    values: Sequence[float], count: int, settings: SearchSettings
+    values: Sequence[float], steps: FloatArray, count: int, settings: SearchSettings
 ) -> list[tuple[float, float]]:
     """Geometric nodes from the smallest value to the largest, with their weights."""
     logs = np.log(np.array(values))
@@ -105,7 +101,7 @@ def _nodes(
         return [(float(values[0]), 1.0)]
     nodes = np.linspace(low, high, count)
     nearest = np.abs(logs[:, None] - nodes).argmin(axis=1)
-    counts = np.bincount(nearest, minlength=count) / logs.size
+    counts = np.bincount(nearest, weights=steps / steps.sum(), minlength=count)
     points = np.exp(nodes)
     points[0], points[-1] = min(values), max(values)
     weights = np.maximum(counts, settings.unexpected_weight)
@@ -119,7 +115,7 @@ class _Design:
         self, run: ExpectedRun, points: Sequence[_GridPoint], settings: SearchSettings
     ) -> None:
         self._run, self._points, self._settings = run, points, settings
-        self._steps = run.steps
+        self._steps = run.block
         self._total = sum(point.weight for point in points)
         self._weights = np.array([point.weight for point in points]) / self._total
         self._variances = np.array([block_variance(p.rate, p.noise, self._steps) for p in points])

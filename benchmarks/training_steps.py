@@ -1,0 +1,287 @@
+"""A training step beside Opacus and, where it is installed, Opake: several sizes, bands, processes.
+
+`parts` is what a plan adds to a step: a batch of indices, and a row of noise that is added to sums
+and scaled. `step` is a whole step of a network of two layers. The others run plain DP-SGD (Opake's
+parts have our bands too). All of them take turns in the same process, in CPU time with one thread;
+for each the median, of 10^8
+parameters the least. In a process group the rank that needs more counts, and its waiting is no CPU
+time. Needs the extra `torch`.
+Usage: python training_steps.py [CASE ...]; keeps them in training_steps.json and prints the table.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+import torch.distributed as dist
+from opacus import GradSampleModule
+from opacus.data_loader import DPDataLoader
+from opacus.distributed import DifferentiallyPrivateDistributedDataParallel
+from opacus.optimizers import DistributedDPOptimizer, DPOptimizer
+from torch import nn
+from torch.utils.data import Dataset
+
+import hockeystick as hs
+
+KEPT = Path(__file__).with_suffix(".json")
+EXAMPLES = 50_000
+# Layers with 10^6 and 10^8 parameters, and the expected batch sizes: four gradients of the larger
+# network take 1.6 gigabytes.
+NETWORKS = {10**6: ((784, 1258, 10), 16), 10**8: ((9_990, 10_000, 10), 4)}
+SETTINGS = {"noise_multiplier": 1.0, "max_grad_norm": 1.0}
+# Parameters, bands, noise memory, processes. 16 bands of 10^8 parameters take 6 GB, 64 take 25.
+PARTS = [
+    *((10**6, bands, "rows", 1) for bands in (1, 16, 64)),
+    (10**8, 1, "rows", 1),
+    *((size, -4, memory, 1) for size in (10**6, 10**8) for memory in ("rows", "replay")),
+]
+STEPS = [
+    *((10**6, bands, "rows", n) for n in (1, 2) for bands in (1, 16, 64)),
+    *((10**6, -4, memory, 1) for memory in ("rows", "replay")),
+    (10**8, 1, "rows", 1),
+    *((10**8, -4, memory, 1) for memory in ("rows", "replay")),
+]
+
+
+class Case(NamedTuple):
+    """What is run; a negative number of bands is that of the inverse."""
+
+    size: int
+    bands: int
+    memory: str
+    processes: int
+    steps: int = 0
+
+
+class Numbers(Dataset):
+    """Examples that are made when they are read."""
+
+    def __init__(self, inputs: int) -> None:
+        self._points = torch.randn(64, inputs, generator=torch.Generator().manual_seed(0))
+
+    def __len__(self) -> int:
+        return EXAMPLES
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        return self._points[index % 64], index % 10
+
+
+def network(size: int) -> nn.Module:
+    """Two layers."""
+    (inputs, hidden, classes), _ = NETWORKS[size]
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(inputs, hidden), nn.ReLU(), nn.Linear(hidden, classes))
+
+
+def plan(case: Case) -> hs.Plan:
+    """Poisson batches."""
+    make = hs.strategies.bsr if case.bands > 0 else hs.strategies.bisr
+    strategy = make(case.steps, abs(case.bands))
+    rate = NETWORKS[case.size][1] / EXAMPLES
+    return hs.Plan(sampling=hs.Poisson(rate=rate), steps=case.steps, strategy=strategy)
+
+
+# -- batches and noise ----------------------------------------------------------------------------
+
+
+def our_parts(case: Case) -> Iterator[None]:
+    """A batch of indices and a row of noise, added to a sum and scaled."""
+    like = list(network(case.size).parameters())
+    planned = plan(case)
+    batches = iter(hs.torch.BatchSampler(planned, examples=EXAMPLES))
+    noise = hs.torch.TorchNoiseStream(planned, like, noise_memory=case.memory, **SETTINGS)
+    while True:
+        sums = [torch.zeros_like(p) for p in like]
+        next(batches)
+        for total, own in zip(sums, next(noise), strict=True):
+            total.add_(own).div_(NETWORKS[case.size][1])
+        yield
+
+
+def opacus_parts(case: Case) -> Iterator[None]:
+    """Its sampler, its noise, its scaling; always independent noise."""
+    model = GradSampleModule(network(case.size))
+    batch = NETWORKS[case.size][1]
+    optimizer = DPOptimizer(
+        torch.optim.SGD(model.parameters(), lr=0.1), expected_batch_size=batch, **SETTINGS
+    )
+    loader = DPDataLoader(Numbers(1), sample_rate=batch / EXAMPLES)
+    while True:
+        for _ in loader.batch_sampler:
+            for parameter in optimizer.params:
+                parameter.summed_grad = torch.zeros_like(parameter)
+                parameter.grad_sample = parameter.summed_grad[None]
+            optimizer.add_noise()
+            optimizer.scale_grad()
+            yield
+
+
+def opake_parts(case: Case) -> Iterator[None]:
+    """Its sampler, its noise for the same strategy, our scaling."""
+    from opake.dpftrl import bisr_strategy, bsr_strategy, identity_strategy, mf_gaussian_noise
+    from opake.dpsgd import PoissonSampler
+    from opake.random import key
+    from opake.types import clipped
+
+    like = {name: p.detach() for name, p in network(case.size).named_parameters()}
+    batch, bands = NETWORKS[case.size][1], case.bands
+    strategy = bisr_strategy(bandwidth=-bands) if bands < 0 else identity_strategy()
+    if bands > 1:
+        strategy = bsr_strategy(bandwidth=bands, alpha=1.0, beta=0.0)
+    add, state = mf_gaussian_noise(
+        like, strategy, n_steps=case.steps, noise_multiplier=1.0, key=key(1)
+    )
+    sampler = PoissonSampler(range(EXAMPLES), batch / EXAMPLES, n_steps=case.steps, key=key(2))
+    for _ in sampler:
+        sums = {name: torch.zeros_like(p) for name, p in like.items()}
+        noisy, state = add(clipped(sums, max_norm=1.0), state)
+        for total in noisy.pytree.values():
+            total.div_(batch)
+        yield
+
+
+# -- whole steps ----------------------------------------------------------------------------------
+
+
+def loop(model: nn.Module, optimizer, loader, criterion) -> Iterator[None]:
+    """One whole training step at a time."""
+    while True:
+        for points, labels in loader:
+            optimizer.zero_grad()
+            criterion(model(points), labels).backward()
+            optimizer.step()
+            yield
+
+
+def our_steps(case: Case) -> Iterator[None]:
+    """The plan's run; in a process group that of all ranks."""
+    model, data = network(case.size), Numbers(NETWORKS[case.size][0][0])
+    run = hs.torch.make_private(
+        model,
+        torch.optim.SGD(model.parameters(), lr=0.1),
+        data,
+        plan(case),
+        noise_memory=case.memory,
+        **SETTINGS,
+    )
+    return loop(*run, run.loss(nn.CrossEntropyLoss()))
+
+
+def opacus_steps(case: Case) -> Iterator[None]:
+    """Opacus' loader and optimizer, those for several processes in a group."""
+    (inputs, *_), batch = NETWORKS[case.size]
+    data, model, together = Numbers(inputs), network(case.size), dist.is_initialized()
+    ranks = dist.get_world_size() if together else 1
+    if together:
+        model = DifferentiallyPrivateDistributedDataParallel(model)
+    model = GradSampleModule(model)
+    optimizer = (DistributedDPOptimizer if together else DPOptimizer)(
+        torch.optim.SGD(model.parameters(), lr=0.1), expected_batch_size=batch / ranks, **SETTINGS
+    )
+    loader = DPDataLoader(data, sample_rate=batch / EXAMPLES, distributed=together)
+    return loop(model, optimizer, loader, nn.CrossEntropyLoss())
+
+
+def compared(who: dict[str, Callable[..., Iterator[None]]], case: Case) -> dict[str, float]:
+    """CPU seconds of one step of each, in turns, once memories are full."""
+    warm, repeats = abs(case.bands) + 2, 8 if case.size < 10**8 else 2
+    case = case._replace(steps=warm + repeats + 1)
+    running = {name: make(case) for name, make in who.items()}
+    times: dict[str, list[float]] = {name: [] for name in running}
+    for number in range(warm + repeats):
+        for name, one in running.items():
+            start = time.process_time()
+            next(one)
+            if number >= warm:
+                times[name].append(time.process_time() - start)
+    pick = statistics.median if case.size < 10**8 else min
+    return {name: pick(some) for name, some in times.items()}
+
+
+def measured(kind: str, case: Case) -> dict[str, float]:
+    """In this process, or in a group of two."""
+    if case.processes == 1:
+        who = {"hockeystick": our_parts, "opacus": opacus_parts}
+        if kind == "step":
+            who = {"hockeystick": our_steps, "opacus": opacus_steps}
+        elif case.bands > 0 and case.size < 10**8 and _installed("opake"):
+            who["opake"] = opake_parts
+        return compared(who, case)
+    command = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--nproc-per-node",
+        str(case.processes),
+    ]
+    command += ["--master-port", "29513", __file__, "--rank", json.dumps([kind, case])]
+    done = subprocess.run(
+        command, check=True, capture_output=True, text=True, env={**os.environ, **ONE_THREAD}
+    )
+    ranks = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return {name: max(rank[name] for rank in ranks) for name in ranks[0]}
+
+
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+
+
+def _installed(name: str) -> bool:
+    try:
+        __import__(f"{name}.dpftrl")
+    except ImportError:
+        return False
+    return True
+
+
+def line(kind: str, case: Case, found: dict[str, float]) -> str:
+    """Of the table."""
+    size, bands, memory, processes, _ = case
+    name = f"{bands} bands" if bands > 0 else f"{-bands} inverse bands"
+    if memory == "replay":
+        name += ", replay"
+    cells = [
+        "batches and noise" if kind == "parts" else "whole step",
+        f"10^{len(str(size)) - 1}",
+        name if bands != 1 else "independent",
+        str(processes),
+        *(f"{found[who]:.3g}" if who in found else "-" for who in ("hockeystick", "opacus")),
+        f"{found['hockeystick'] / found['opacus']:.2f}",
+        f"{found['opake']:.3g}" if "opake" in found else "-",
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+def main(kinds: list[str]) -> None:
+    """Measure, keep, print."""
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else []
+    for kind, cases in (("parts", PARTS), ("step", STEPS)):
+        for case in cases if kind in kinds else []:
+            found = measured(kind, Case(*case))
+            kept = [one for one in kept if one[:2] != [kind, list(case)]]
+            kept.append([kind, list(case), found])
+            print(line(kind, Case(*case), found), flush=True)
+            KEPT.write_text(json.dumps(kept) + "\n")
+
+
+if __name__ == "__main__":
+    if "--rank" in sys.argv:
+        warnings.filterwarnings("ignore")
+        torch.set_num_threads(1)
+        dist.init_process_group("gloo")
+        (kind, case), who = json.loads(sys.argv[-1]), {"hockeystick": our_steps}
+        print(json.dumps(compared({**who, "opacus": opacus_steps}, Case(*case))), flush=True)
+        dist.destroy_process_group()
+    else:
+        main(sys.argv[1:] or ["parts", "step"])

@@ -1,0 +1,196 @@
+"""The noise with a wanted delta from a few thousand draws of tuples of replicas.
+
+The same participations and the same standard normal noise serve several noise levels at once, so
+that delta as a function of the noise is smooth whatever the draws were. Nothing here is a claim.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from hockeystick.montecarlo.draws import Job, Payoff
+from hockeystick.montecarlo.pilot import PILOT, DrawStatistics, Pilot
+from hockeystick.montecarlo.replica_runs import best_replicas, noise_by_bounds, replica_runs
+from hockeystick.montecarlo.verifier import PILOT_STREAM, Claim, Verifier
+from hockeystick.plan import Plan
+from hockeystick.schemes.simulation import Simulation
+
+__all__ = [
+    "TupleCurve",
+    "most_noise",
+    "noise_by_tuples",
+    "offers_tuples",
+    "proven_by_bounds",
+    "sensitivity_of",
+]
+
+
+@dataclass(frozen=True)
+class TupleSearchSettings:
+    """How the noise is searched."""
+
+    # Levels around a noise, of which the middle one is drawn for; draws for all of them while the
+    # noise is searched, and in the end, for an error of delta of about 1 %.
+    levels: tuple[float, ...] = (0.98, 1.0, 1.02)
+    draws: int = 3_000
+    last_draws: int = 32_000
+    # The search ends within this distance of the middle level, in logs, or after so many rounds.
+    close: float = 0.02
+    most_rounds: int = 8
+    longest_step: float = 0.2
+    # The proven noise is found to this factor, beginning with steps of the other.
+    proven: float = 1.001
+    proven_step: float = 1.05
+
+
+SEARCH = TupleSearchSettings()
+
+
+class TupleCurve(NamedTuple):
+    """delta of one run near a noise: level * (noise / centre)^power."""
+
+    run: Simulation
+    epsilon: float
+    centre: float
+    level: float
+    power: float
+    relative_variance: float
+    draws: int
+    order: int
+
+    def delta(self, noise: float) -> float:
+        """The estimate."""
+        return self.level * math.exp(self.power * math.log(noise / self.centre))
+
+    def pilot(self, noise: float) -> Pilot:
+        """What draws at a noise would be like; their bound is that noise's own."""
+        at = replace(self.run, noise_multipliers=(noise,))
+        statistics = [
+            DrawStatistics(
+                one,
+                self.delta(noise),
+                self.relative_variance,
+                math.exp(max(bound, -600.0)),
+                self.draws,
+                bound,
+            )
+            for one, bound in replica_runs(at, self.epsilon, near=self.order)[:1]
+        ]
+        return Pilot(at, self.epsilon, tuple(statistics), 0)
+
+
+def sensitivity_of(plan: Plan) -> float:
+    """Of the whole run, with participation known."""
+    scheme = plan.sampling
+    return float(
+        scheme.most_copies
+        * plan.strategy.sensitivity(
+            separation=scheme.least_gap, participations=scheme.most_participations(plan.steps)
+        )
+    )
+
+
+def most_noise(claim: Claim) -> float:
+    """Far more than every mechanism needs at deltas that floating point tells from 0."""
+    return 100.0 * sensitivity_of(claim.plan) / min(claim.epsilon, 1.0)
+
+
+def offers_tuples(claim: Claim, noise: float) -> bool:
+    """Whether all runs of a claim have tuples of replicas."""
+    return all(run.prepared().tuples is not None for run in claim.runs(noise))
+
+
+def noise_by_tuples(
+    verifier: Verifier, claim: Claim, *, aim: float, start: float, most: float
+) -> tuple[float, list[TupleCurve]] | None:
+    """The noise at which delta is estimated at `aim`, and the curves there; None if none is."""
+    noise = max(
+        noise_by_bounds(source, claim.epsilon, aim, start=start, most=most)
+        for run in claim.runs(start)
+        if (source := run.prepared().tuples) is not None
+    )
+    last, near = False, 2
+    for number in range(SEARCH.most_rounds):
+        curves = []
+        for which, run in enumerate(claim.runs(noise)):
+            draws = SEARCH.last_draws if last else SEARCH.draws
+            stream = (PILOT_STREAM, 0, number, which)
+            curve = _curve(verifier, run, claim.epsilon, noise, draws, stream, near)
+            if curve is None:
+                return None
+            curves.append(curve)
+            near = curve.order
+        step = max(math.log(aim / curve.level) / curve.power for curve in curves)
+        noise *= math.exp(min(max(step, -SEARCH.longest_step), SEARCH.longest_step))
+        if noise > most:
+            return None
+        if last and abs(step) <= 2 * SEARCH.close:
+            return noise, curves
+        last = abs(step) <= SEARCH.close
+    return None
+
+
+def _curve(
+    verifier: Verifier,
+    run: Simulation,
+    epsilon: float,
+    noise: float,
+    draws: int,
+    stream: tuple[int, ...],
+    near: int,
+) -> TupleCurve | None:
+    """delta at the levels around a noise, from the same draws; a power of the noise through it."""
+    source = run.prepared().tuples
+    found = [] if source is None else best_replicas(source, noise, epsilon, near=near)
+    if not found:
+        return None
+    levels = tuple(noise * one for one in SEARCH.levels)
+    drawn = replace(run, noise_multipliers=levels, replicas=found[0][1])
+    job = Job(drawn, (Payoff(epsilon),), draws, verifier.drawer.seed, stream)
+    sums = verifier.drawer.sums(job, text="Pilot run")
+    deltas = sums.means[0]
+    if not np.all(deltas > 0):
+        return None
+    power, level = np.polyfit(np.log(SEARCH.levels), np.log(deltas), 1)
+    if not power < 0:
+        return None
+    middle = SEARCH.levels.index(1.0)
+    variance = float(sums.variances[0, middle]) / float(deltas[middle]) ** 2
+    order = found[0][1].order
+    curve = TupleCurve(run, epsilon, noise, math.exp(level), float(power), variance, draws, order)
+    good = found[0][0] <= math.log(PILOT.good_ratio * curve.level)
+    return curve if good else None
+
+
+def proven_by_bounds(claim: Claim, *, start: float, most: float, near: int) -> float:
+    """A noise at which the bound on payoffs, which is one on delta, is at most what is allowed.
+
+    The moment of one order, converted: proven for removing, and so for both directions. `most` if
+    none is found; the search for orders begins at `near`.
+    """
+
+    def holds(noise: float) -> bool:
+        limit = math.log(claim.allowed)
+        for run in claim.runs(noise):
+            source = run.prepared().tuples
+            if source is None:
+                return False
+            bounds = best_replicas(source, noise, claim.epsilon, enough=limit, near=near)
+            if not (bounds and bounds[0][0] <= limit):
+                return False
+        return True
+
+    high = start
+    while not holds(high):
+        high *= SEARCH.proven_step
+        if high > most:
+            return most
+    low = high / SEARCH.proven_step
+    while high / low > SEARCH.proven:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
