@@ -27,7 +27,8 @@ class UpperSearch:
         self, majorants: Majorants, budget: float, settings: GramSettings = SETTINGS
     ) -> None:
         self._majorants = majorants
-        more = max(majorants.bins / settings.bins_of_budget, 1.0) ** settings.more_for_bins
+        bins = max(majorants.bins / settings.bins_of_budget, 1.0)
+        more = float(bins**settings.more_for_bins)
         self._budget = budget * min(more, settings.most_of_budget)
         self._settings = settings
         self.laws = LawCache(settings)
