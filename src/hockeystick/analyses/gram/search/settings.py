@@ -63,8 +63,8 @@ class GramSettings:
     fewest_bins: int = 16
     # Groups of bins have at most so many in the beginning.
     usual_group: int = 128
-    # Rings of up to so many bins may also stay closed, which takes many runs: a cut may raise epsilon
-    # by a tenth there.
+    # Rings of up to so many bins may also stay closed, which takes many runs: a cut may raise
+    # epsilon by a tenth there.
     longest_closed: int = 64
     # Up to this size majorants are certified on the ring itself.
     longest_ring: int = 4_096
