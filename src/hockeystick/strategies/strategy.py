@@ -175,27 +175,6 @@ class Strategy(ABC):
         """
         return self._gram(positive_integer("spacing", spacing))
 
-    def largest_products(self, *, spacing: int) -> FloatArray:
-        """The largest inner product of two columns of `summed_columns` at each distance, or more.
-
-        For Toeplitz strategies in O(steps log steps), without a matrix.
-
-        Parameters
-        ----------
-        spacing
-            The number of steps between two participations.
-
-        Returns
-        -------
-        numpy.ndarray
-            At index d a bound on all entries of `gram` that are d off the diagonal.
-        """
-        return self._largest_products(positive_integer("spacing", spacing))
-
-    def _largest_products(self, spacing: int) -> FloatArray:
-        gram = self._gram(spacing)
-        return np.array([np.diagonal(gram, d).max() for d in range(len(gram))])
-
     def _summed_columns(self, spacing: int) -> FloatArray:
         return summed_columns(self.to_matrix(), spacing)
 

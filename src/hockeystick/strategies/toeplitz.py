@@ -17,7 +17,6 @@ from hockeystick.strategies.columns import (
     Sensitivity,
     certified_sensitivity,
     toeplitz_gram,
-    toeplitz_products,
     toeplitz_summed_columns,
 )
 from hockeystick.strategies.dyadic import refuse_unbanded, rounded_entries
@@ -187,11 +186,6 @@ class Toeplitz(Strategy):
         storable("steps", self.steps)
         storable("spacing", min(spacing, self.steps), each=min(spacing, self.steps))
         return toeplitz_gram(self.coefficients, self.steps, spacing)
-
-    def _largest_products(self, spacing: int) -> FloatArray:
-        """Those of the first bin, whose columns are cut off least."""
-        storable("steps", self.steps)
-        return toeplitz_products(self.coefficients, self.steps, spacing)
 
     def _disjoint(self, separation: int, participations: int) -> float:
         """Sum of the squared lengths of the columns 0, s, 2s, ..."""

@@ -13,6 +13,7 @@ from hockeystick._numerics.law import Side
 from hockeystick.analyses.gram.order.cuts import Cut
 from hockeystick.analyses.gram.search.candidates import Majorants
 from hockeystick.analyses.gram.search.evaluation import LawCache
+from hockeystick.schemes.mixtures import MixtureBlocks
 from hypothesis_strategies import thinned
 from references.sum_law import band, ratios
 
@@ -126,7 +127,8 @@ def test_every_layout_is_above_simulated_runs(rounds, direction, remove):
 def test_bounds_by_distance_are_enough():
     """The same candidates as from a matrix, but for lines with amplitudes and exact bands."""
     strategy = hs.strategies.bsr(60, 4)
-    kernel, lags = strategy.gram(spacing=20) / 20, strategy.largest_products(spacing=20) / 20
+    kernel = strategy.gram(spacing=20) / 25
+    lags = MixtureBlocks(strategy, 20, 20).by_distance(5.0)
     full, few = Majorants(kernel), Majorants(lags)
     assert few.line is None
     assert few.exact == []
@@ -141,9 +143,26 @@ def test_long_rings_are_certified_for_any_number_of_bins():
     fits = []
     for bins in (20_000, 30_000):
         strategy = hs.strategies.from_coefficients(coefficients, steps=bins)
-        majorants = Majorants(strategy.largest_products(spacing=bins))
+        majorants = Majorants(MixtureBlocks(strategy, bins, bins).by_distance(1.0))
         (layout,) = majorants.layouts
         fits.append(majorants.candidate(layout, 1.0).mixture)
         assert layout.copies * layout.period(bins) > 0.99 * bins
     assert fits[0].rho == fits[1].rho
     assert fits[0].chain == pytest.approx(fits[1].chain, rel=1e-12)
+
+
+@pytest.mark.parametrize("bands", [1, 4, 12, 40])
+@pytest.mark.parametrize("steps", [12, 36, 40])
+def test_bounds_by_distance_cover_the_matrix(bands, steps):
+    """Toeplitz or not, whole epochs or not, bands longer than an epoch or not; exact if whole."""
+    rng = np.random.default_rng([5, bands, steps])
+    c = np.append(1.0, rng.random(min(bands, steps) - 1))
+    strategy = hs.strategies.from_coefficients(c, steps=steps)
+    dense = hs.strategies.from_matrix(strategy.to_matrix())
+    gram = strategy.gram(spacing=12)
+    largest = np.array([np.diagonal(gram, d).max() for d in range(len(gram))])
+    for one in (strategy, dense):
+        found = MixtureBlocks(one, 12, 12).by_distance(1.0)
+        assert np.all(found >= largest * (1 - 1e-14))
+        if steps % 12 == 0:
+            np.testing.assert_allclose(found, largest, rtol=1e-12)
