@@ -1,7 +1,7 @@
 """What a setting of the search of `gram` does to epsilon and to the time, on a few plans.
 
     python benchmarks/gram_settings.py                          the usual variations
-    python benchmarks/gram_settings.py tilts=3 sum_step=0.7     others, each on its own
+    python benchmarks/gram_settings.py tilts=(1.0,) sum_step=0.7     others, each on its own
 
 Names are fields of `GramSettings` or of its `LatticeSettings`. Every line compares with the
 settings as they are: a ratio of epsilon above 1 is a looser bound, a ratio of the CPU time below 1
@@ -31,27 +31,28 @@ PLANS = {
     "bsr 64, 100 x 10": (hs.strategies.bsr(1_000, 64), 100, 8.0),
     "band_mf 16, 100 x 1": (hs.strategies.band_mf(100, 16), 100, 1.5),
     "bsr 2, 20 x 1": (hs.strategies.bsr(20, 2), 20, 1.0),
+    "bisr 4, 1,000 x 2": (hs.strategies.bisr(2_000, 4), 1_000, 2.0),
 }
 VARIATIONS = (
-    "tilts=3",
-    "tilt_ratio=2.5",
+    "tilts=(0.5,)",
     "spacings=()",
-    "coarse_work=0.1",
+    "usual_group=64",
+    "usual_group=256",
+    "left_out=()",
+    "left_out=(1.0,)",
+    "coarse_work=0.03",
+    "medium_work=0.4",
     "finest_work=3.0",
-    "epsilon_rate=0.04",
-    "ring_excess=1.0",
-    "limits=(3, 2, 1, 1)",
-    "optimism=(0.9, 0.9, 0.9, 1.0, 1.0)",
-    "mirror_work=0.0",
-    "second_chain_gain=10.0",
+    "finalists=1",
+    "epsilon_rate=0.06",
     "hardly_worse=1.0",
-    "state_step=0.7",
-    "sum_step=0.7",
-    "own_step=0.6",
-    "start_step=0.5",
+    "state_step=0.6",
+    "sum_step=0.9",
+    "own_step=0.5",
     "slowness=1e9",
     "product_cost=0.1",
     "grid_steps=20.0",
+    "copy_step=0.04",
 )
 
 

@@ -74,6 +74,8 @@ class Guarantee:
         Finds something to know about every answer, or None; called when it is read.
     reserve
         Makes more analyses, which are evaluated only where the others miss their accuracy.
+    left_out
+        Proven methods that "auto" did not ask, with the reason of each.
 
     Examples
     --------
@@ -94,6 +96,7 @@ class Guarantee:
     plans: tuple[dict[str, object], ...] = field(default=())
     find_note: Callable[[], str | None] = _nothing
     reserve: Callable[[], Sequence[Analysis]] = tuple
+    left_out: Mapping[str, str] = field(default_factory=dict, repr=False)
     # Everything that was computed, the last request at the end.
     _answers: dict[Query, Evaluated] = field(default_factory=dict, init=False, repr=False)
 
@@ -255,6 +258,7 @@ class Guarantee:
             plans=self.plans + other.plans,
             find_note=lambda: FAILURES_ADD_UP if kind == "confidence" else None,
             reserve=tuple,
+            left_out={**self.left_out, **other.left_out},
         )
 
     def __repr__(self) -> str:

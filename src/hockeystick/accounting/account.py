@@ -151,6 +151,7 @@ def _guarantee(request: Request, method: str | MonteCarlo, accuracy: float) -> G
         unit=plan.sampling.unit,
         plans=(described,),
         find_note=lambda: _note(plan, analyses) if method == AUTO else None,
+        left_out=_left_out(plan, chosen, reserve) if method == AUTO else {},
         reserve=lambda: [m.run(request) for m in reserve if _affordable(m, plan, budget)],
     )
 
@@ -240,6 +241,23 @@ def _proven(plan: Plan, budget: float) -> tuple[list[Method], list[Method]]:
     outdone = [m for m in candidates.values() if surpassed(m)]
     others = [m for m in candidates.values() if m not in outdone]
     return [m for m in others if _affordable(m, plan, budget)], outdone
+
+
+def _left_out(plan: Plan, chosen: list[Method], reserve: list[Method]) -> dict[str, str]:
+    """Why "auto" did not ask the other proven methods, by name."""
+    reasons: dict[str, str] = {}
+    for name, method in METHODS.items():
+        if method.kind != "proven" or method in chosen:
+            continue
+        objection = method.objection(plan)
+        if objection is not None:
+            reasons[name] = objection
+        elif method in reserve:
+            better = ", ".join(one.name for one in chosen if one.name in method.second_to)
+            reasons[name] = f"never better than {better or 'another'} where that applies"
+        else:
+            reasons[name] = "it takes too long for the budget"
+    return reasons
 
 
 def _affordable(method: Method, plan: Plan, budget: float) -> bool:

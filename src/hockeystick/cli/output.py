@@ -41,6 +41,8 @@ def answers_object(answers: Answers) -> dict[str, Any]:
         "results": list(results.values()),
         "best": results[id(best)],
     }
+    if result.guarantee.left_out:
+        content["left_out"] = dict(result.guarantee.left_out)
     if answers.baselines:
         content["baselines"] = [
             {
@@ -105,6 +107,9 @@ def print_answers(answers: Answers) -> None:
             text = ", ".join(_parameter(name, value) for name, value in found if value is not False)
             console.print(f"{row.method}: {text}", style="dim")
     guarantee = result.guarantee
+    if guarantee.left_out:
+        reasons = "; ".join(f"{name} ({why})" for name, why in guarantee.left_out.items())
+        console.print(f"auto left out: {reasons}", style="dim")
     console.print(
         f"adjacency: {guarantee.adjacency}; unit: {guarantee.unit}; "
         f"direction: {answers.question['direction']}"

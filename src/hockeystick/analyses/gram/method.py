@@ -20,11 +20,11 @@ import numpy as np
 from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.mixed_ratio import rate_of_counts
 from hockeystick.analyses.gram.order.blocks import highest_block, separated_blocks
-from hockeystick.analyses.gram.search.candidates import candidates
-from hockeystick.analyses.gram.search.directions import GramSearch
+from hockeystick.analyses.gram.search.candidates import Majorants
 from hockeystick.analyses.gram.search.evaluation import Found, GramQuery
 from hockeystick.analyses.gram.search.lower import LowerSearch
 from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
+from hockeystick.analyses.gram.search.upper import UpperSearch
 from hockeystick.analyses.method import Method, Request
 from hockeystick.bounds.bound import Bound, UpperBound
 from hockeystick.bounds.directions import RemoveDecides
@@ -52,28 +52,26 @@ class GramBound(Bound):
 
     Parameters
     ----------
-    kernel
-        The inner products of the means over sigma^2.
+    gram
+        The inner products of the means over sigma^2; or bounds on them by the distance of the bins,
+        a vector, which give upper bounds only.
     budget
-        Elementary operations for 100 bins; more bins get proportionally more, up to a multiple.
+        Elementary operations for 100 bins; more bins get more, up to a multiple.
     settings
         What the search tries; any settings give valid bounds.
     """
 
-    def __init__(
-        self, kernel: FloatArray, budget: float, settings: GramSettings = SETTINGS
-    ) -> None:
-        self._kernel = kernel
+    def __init__(self, gram: FloatArray, budget: float, settings: GramSettings = SETTINGS) -> None:
+        self._gram = gram
         self._settings = settings
-        more = max(1.0, kernel.shape[0] / settings.bins_of_budget)
-        self._budget = budget * min(more, settings.most_of_budget)
+        self._budget = budget
 
     def epsilon(
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
     ) -> UpperBound:
         """From the best majorant for this delta."""
         query = GramQuery(delta, None, self._settings.tail * delta)
-        return self._answer(query, directions, accuracy)
+        return self._answer(query, directions)
 
     def delta(
         self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
@@ -81,7 +79,7 @@ class GramBound(Bound):
         """From the best majorant for this epsilon."""
         settings = self._settings
         for tail in settings.tails_of_delta:
-            found = self._answer(GramQuery(None, epsilon, tail), directions, accuracy)
+            found = self._answer(GramQuery(None, epsilon, tail), directions)
             if tail <= settings.tail_slack * settings.tail * found.value:
                 break
         return found
@@ -92,9 +90,7 @@ class GramBound(Bound):
             return self._revealed_bin
         return profile_of_deltas(self._delta_curve("remove"), self._delta_curve("add"))
 
-    def _answer(
-        self, query: GramQuery, directions: Sequence[Direction], accuracy: float
-    ) -> UpperBound:
+    def _answer(self, query: GramQuery, directions: Sequence[Direction]) -> UpperBound:
         """The worst direction; never above the bound with a revealed bin."""
         settings, details = self._settings, {"majorant": REVEALED_BIN}
         coarse = settings.profile_accuracy
@@ -102,11 +98,13 @@ class GramBound(Bound):
         if self._low_noise:
             return UpperBound(revealed, details=details, find_lower=lambda: 0.0)
 
-        def lower() -> float:
+        def lower() -> float | None:
+            if self._lower is None:
+                return None
             tail = settings.tails_of_delta[1] if query.delta is None else query.tail
             return self._lower.best(query._replace(tail=tail), directions)
 
-        worst = self._search.worst(query, directions, accuracy)
+        worst = self._search.worst(query, directions)
         if worst.value > revealed:
             return UpperBound(revealed, details=details, find_lower=lower)
         return UpperBound(worst.value, worst.direction, _details(worst), lower)
@@ -114,21 +112,23 @@ class GramBound(Bound):
     @cached_property
     def _revealed_bin(self) -> Profile:
         """The Gaussian mechanism of the longest mean: dominates whichever bin it is."""
-        return Profile(GaussianPair(math.sqrt(float(np.diagonal(self._kernel).max()))))
+        return Profile(GaussianPair(math.sqrt(float(self._gram.max()))))
 
     @property
     def _low_noise(self) -> bool:
         """Whether lattices would leave floating point."""
-        return float(self._kernel.max()) > LARGEST_SIGNAL
+        return float(self._gram.max()) > LARGEST_SIGNAL
 
     @cached_property
-    def _search(self) -> GramSearch:
-        return GramSearch(candidates(self._kernel, self._settings), self._budget, self._settings)
+    def _search(self) -> UpperSearch:
+        return UpperSearch(Majorants(self._gram, self._settings), self._budget, self._settings)
 
     @cached_property
-    def _lower(self) -> LowerSearch:
+    def _lower(self) -> LowerSearch | None:
         settings = self._settings
-        return LowerSearch(self._kernel, settings.lower_work * self._budget, settings)
+        if self._gram.ndim == 1:
+            return None
+        return LowerSearch(self._gram, settings.lower_work * self._budget, settings)
 
     def _delta_curve(self, direction: Direction) -> DeltaCurve:
         """The smallest bounds of the majorants that are best at a few deltas."""
@@ -137,7 +137,7 @@ class GramBound(Bound):
         queries = [
             GramQuery(delta, None, settings.tail * smallest) for delta in settings.profile_deltas
         ]
-        readings = [self._search.reading(one, direction, accuracy) for one in queries]
+        readings = [self._search.reading(one, direction) for one in queries]
         revealed, ends = self._revealed_bin, [one.epsilon(smallest) for one in readings]
         only: Sequence[Direction] = (direction,)
         last = revealed.epsilon_bounds(smallest, directions=only, accuracy=accuracy)
@@ -159,6 +159,7 @@ def _details(found: Found) -> dict[str, object]:
         "majorant": found.candidate.name,
         **mixture.memory,
         "common": mixture.common,
+        "groups": found.candidate.copies,
         "fineness": found.fineness,
     }
 
@@ -234,26 +235,27 @@ def _groups(blocks: list[FloatArray], few: int) -> list[list[FloatArray]]:
     return [group for group in (ends, blocks[1:-1]) if group]
 
 
-# All inner products of the means are compared: an eighth of a gigabyte.
+# Matrices of up to so many means are computed in full: an eighth of a gigabyte. Of more, bounds by
+# distance are enough for a single mixture.
 MOST_MEANS = 4_000
-# "auto" does not wait for more terms in a mixture: a number takes minutes.
-MOST_TERMS_OF_AUTO = 1_500
 
 
 def _condition(plan: Plan) -> str | None:
-    if offered(plan.sampling.mixture_blocks(plan)).means > MOST_MEANS:
-        return f"it compares all bins or steps, of which there may be at most {MOST_MEANS:,}"
+    blocks = offered(plan.sampling.mixture_blocks(plan))
+    if blocks.means <= MOST_MEANS:
+        return None
+    if not blocks.single:
+        return f"it compares all steps, of which there may be at most {MOST_MEANS:,}"
+    if plan.strategy.coefficients is None:
+        return (
+            "it compares all bins, of which there may be at most "
+            f"{MOST_MEANS:,} unless the strategy is Toeplitz"
+        )
     return None
 
 
-def _cost(plan: Plan) -> float:
-    """Within any budget, up to a number of terms."""
-    few = offered(plan.sampling.mixture_blocks(plan)).terms <= MOST_TERMS_OF_AUTO
-    return 0.0 if few or missing_pair(plan) is None else math.inf
-
-
 def _analyse(request: Request) -> Analysis:
-    """O(bins^1.5) for each of the states of a chain; several majorants for each number."""
+    """O(log bins) beside what a group of bins takes; a dozen majorants for each number."""
     if missing_pair(request.plan) is None:
         pair = dominating_pair(request.plan, request.noise_multiplier)
         return Analysis(METHOD.name, METHOD.kind, ProfileBound(pair.profile, exact=pair.tight))
@@ -264,11 +266,13 @@ def _bound(request: Request) -> Bound:
     """One mixture, or one for each block of steps, composed."""
     assert request.noise_multiplier is not None
     blocks = offered(request.plan.sampling.mixture_blocks(request.plan))
-    kernel = blocks.kernel(request.noise_multiplier)
-    if blocks.single:
-        bound = subsampled(GramBound(kernel, request.budget), blocks.share)
-        return RemoveDecides(bound, add={"majorants": bound})
-    return BlockBound(kernel, blocks.length, request.budget)
+    noise, budget = request.noise_multiplier, request.budget
+    if not blocks.single:
+        return BlockBound(blocks.kernel(noise), blocks.length, budget)
+    few = blocks.means <= MOST_MEANS
+    gram = blocks.kernel(noise) if few else blocks.by_distance(noise)
+    bound = subsampled(GramBound(gram, budget), blocks.share)
+    return RemoveDecides(bound, add={"majorants": bound})
 
 
 METHOD = Method(
@@ -279,5 +283,4 @@ METHOD = Method(
     needs=("mixture_blocks",),
     condition=_condition,
     second_to=("profile",),
-    cost=_cost,
 )

@@ -29,7 +29,7 @@ from hockeystick.schemes.capabilities import (
     Simulator,
     Step,
 )
-from hockeystick.schemes.mixtures import UniformMixture
+from hockeystick.schemes.mixtures import MixtureBlocks, UniformMixture
 from hockeystick.schemes.pairs import counted_lengths
 from hockeystick.strategies import band_mf
 
@@ -142,6 +142,12 @@ class BallsInBins(Sampling):
         if run.mechanism is not None:
             return Missing("it needs the Gaussian mechanism")
         return UniformMixture(run.strategy, self.bins)
+
+    def mixture_blocks(self, run: Run) -> MixtureBlocks | Missing:
+        """The same mixture as a single block, of which not all inner products are needed."""
+        if run.mechanism is not None:
+            return Missing("it needs the Gaussian mechanism")
+        return UniformMixture(run.strategy, self.bins).as_blocks
 
     def simulation(self, run: Run) -> Simulator | Missing:
         """Through the inner products with the means of the bins."""

@@ -32,7 +32,7 @@ def simulated_far_below(pair, epsilon, *, draws, pull):
     return gain.mean(), gain.std() / math.sqrt(draws)
 
 
-HUNDRED = ChainMixture(0.0, 1.48828125, 0.0, 0.597, np.ones(100), ring=False)
+HUNDRED = ChainMixture(0.0, 1.48828125, 0.0, 0.597, np.ones(100))
 
 
 @pytest.mark.slow

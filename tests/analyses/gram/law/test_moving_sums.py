@@ -160,7 +160,7 @@ def test_rounding_by_the_fastest_term_is_unsound_when_removing(monkeypatch):
     pair = wider([[0.0, 0.0, 0.2], [0.0, 0.2, 0.0], [1.0, 0.0, 0.0]])
     epsilons = np.linspace(-0.2, 1.0, 41)
     expected = [exact(pair.gram() + 1e-9 * np.eye(3), e, remove=True) for e in epsilons]
-    fine_sums = replace(LATTICES, sum_step=0.02)
+    fine_sums = replace(LATTICES, state_step=0.5, sum_step=0.02)
     law = {"remove": True, "fineness": 3.0, "tail": 1e-9, "lattices": fine_sums}
     sound = bounds(moving_law, pair, epsilons, **law)[:, 1]
     monkeypatch.setattr(MovingAverage, "slowest", property(lambda self: np.ones(self.bins + 2)))
@@ -217,7 +217,7 @@ def test_without_neighbours_it_is_a_chain_without_memory(remove):
     """Independent terms, from two recursions: each one's lower bound is below the other's upper."""
     bins = 5
     alone = moving([0.9] * bins, [0.0] * bins)
-    chain = ChainMixture(0.0, 0.81, 0.0, 0.0, np.ones(bins), ring=False)
+    chain = ChainMixture(0.0, 0.81, 0.0, 0.0, np.ones(bins))
     first = bounds(moving_law, alone, EPSILONS, remove=remove, fineness=0.5)
     second = bounds(chain_law, chain, EPSILONS, remove=remove, fineness=0.5)
     assert np.all(first[:, 0] <= second[:, 1])

@@ -23,7 +23,7 @@ from hockeystick.analyses.gram.law.gaussian_lattice import (
     rounded,
 )
 from hockeystick.analyses.gram.law.task import MarkovMixture, Task, part_nodes, reach, spaced_nodes
-from hockeystick.analyses.gram.order.chains import Chain, ChainMixture, TwoChains
+from hockeystick.analyses.gram.order.chains import Chain, ChainMixture
 
 __all__ = [
     "Parts",
@@ -192,7 +192,7 @@ class Parts(NamedTuple):
     over: float
 
 
-def own_parts(task: Task[ChainMixture | TwoChains], amplitude: float) -> Parts:
+def own_parts(task: Task[ChainMixture], amplitude: float) -> Parts:
     """Factors e^(A W - A^2 own/2) with weights, and the mean of what lies above the last one.
 
     The sum is linear in each factor, so that the split keeps the mean of e^(A W) in both
@@ -220,22 +220,21 @@ def own_parts(task: Task[ChainMixture | TwoChains], amplitude: float) -> Parts:
     )
 
 
-def own_count(task: Task[ChainMixture | TwoChains]) -> int:
+def own_count(task: Task[ChainMixture]) -> int:
     """How many factors there are at the amplitude 1."""
     variance = task.mixture.own
     return _own_nodes(task, variance).size + task.upper if variance > 0 else 1
 
 
-def _own_nodes(task: Task[ChainMixture | TwoChains], variance: float) -> FloatArray:
+def _own_nodes(task: Task[ChainMixture], variance: float) -> FloatArray:
     step = task.lattices.own_step / math.sqrt(_own_share(task.mixture))
     return part_nodes(task, variance, step)
 
 
-def _own_share(mixture: ChainMixture | TwoChains) -> float:
+def _own_share(mixture: ChainMixture) -> float:
     """How much of E[S^2] - 1 is due to the independent parts."""
     own = math.exp(min(mixture.chain, LARGEST_EXPONENT)) * math.expm1(
         min(mixture.own, LARGEST_EXPONENT)
     )
     shared = np.expm1(np.minimum(mixture.shared, LARGEST_EXPONENT))
-    twice = 1 if mixture.ring else 2
-    return own / (own + float(shared[0] + twice * shared[1:].sum()))
+    return own / (own + float(shared[0] + 2 * shared[1:].sum()))

@@ -83,7 +83,7 @@ class LatticeSettings:
 
     # States of a chain: relative to the spread of a transition, and at most so many nats, because
     # terms are exponentials of states.
-    state_step: float = 0.5
+    state_step: float = 0.42
     widest_state_nats: float = 0.5
     # Fewer nodes than these lose more than they save: of chains, of moving averages (whose cost is
     # a power of them), and of parts that are drawn once.
@@ -94,7 +94,7 @@ class LatticeSettings:
     # root of the share of the variance that the part carries; at most so many standard deviations
     # and nats.
     start_step: float = 0.35
-    own_step: float = 0.4
+    own_step: float = 0.36
     widest_part: float = 2.5
     widest_part_nats: float = 1.5
     # Removing depends on large likelihood ratios and adding on small ones. On the other side, at d
@@ -113,7 +113,7 @@ class LatticeSettings:
     least_exponent: float = 0.05
     # Sums: relative to the spread and to the root of the number of bins, over so many nats of
     # likelihood ratios.
-    sum_step: float = 0.5
+    sum_step: float = 0.65
     sum_nats: float = 8.0
     # Sums far below the mean, in nats, which decide the add direction at a large epsilon.
     low_step: float = 0.15

@@ -3,83 +3,67 @@
 K' dominates K if K' - K = S + N with S positive semidefinite and N without negative entries
 (docs/gram.md, "When one Gram matrix dominates another"). Between matrices that depend on the
 distance of the bins alone, S is positive semidefinite if the Fourier transform of its first row, on
-a ring that contains all bins, is not negative. `LagFamily` takes any proposed amplitudes and N,
-computes that transform in full, and adds what is lacking to the diagonal, with a margin. Where the
-proposals come from does not matter.
+a ring that contains all bins, is not negative. For any number of bins it is enough that the
+polynomial sum_d s_d cos(d t) is not negative at any t, if all its coefficients from some distance
+on are 0. `LagFamily` takes any proposed amplitudes and N, computes transform or polynomial, and
+adds what is lacking to the diagonal, with a margin. Where the proposals come from does not matter.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick.analyses.gram.order.chains import ChainMixture, TwoChains, correlations
+from hockeystick.analyses.gram.order.chains import ChainMixture, ring_kernel
 from hockeystick.analyses.gram.order.lag_bounds import LagBounds
-from hockeystick.analyses.gram.order.moving_average import MovingAverage
 
-__all__ = [
-    "MARGIN",
-    "LagFamily",
-    "chain_above",
-    "chain_below",
-    "chain_shapes",
-    "diagonal_below",
-    "independent_above",
-    "two_band_shapes",
-    "two_bands_above",
-    "two_chains_above",
-]
-
-Shapes = Callable[[NDArray[np.int64], int], Sequence[FloatArray]]
+__all__ = ["MARGIN", "ChainFit", "LagFamily", "chain_below", "diagonal_below", "independent_above"]
 
 # Relative to the diagonal: transforms of up to 8,000 rounded entries are off by less than 1e-11.
 MARGIN = 1e-9
+# A polynomial of degree n is evaluated at so many times n points at least. Between them it is
+# larger than at the nearest by a factor of at most 1 / cos(pi / 128) beside its centre, 0.03 %.
+OVERSAMPLING = 128
 
 
-def chain_shapes(*rhos: float) -> Shapes:
-    """Correlations of Markov chains by distance; the period is that of a ring, 0 on a line."""
+class ChainFit(NamedTuple):
+    """`common` + `chain` k_d + `own` [d = 0] dominates a target; k is rho^d, or `ring_kernel`."""
 
-    def shapes(d: NDArray[np.int64], period: int) -> list[FloatArray]:
-        return [
-            correlations(rho, period, ring=True)[: d.size]
-            if period
-            else np.power(rho, d, dtype=np.float64)
-            for rho in rhos
-        ]
-
-    return shapes
-
-
-def two_band_shapes(d: NDArray[np.int64], period: int) -> list[FloatArray]:
-    """1, 1/2, 0, ...; on a ring and on a line."""
-    del period
-    return [np.where(d == 0, 1.0, np.where(d == 1, 0.5, 0.0))]
+    common: float
+    chain: float
+    own: float
+    rho: float
 
 
 class LagFamily:
-    """The rows K'_d = common + sum_k chain_k shape_k(d) + own [d = 0] beside those of a target.
+    """The rows K'_d = common + chain k_d + own [d = 0] beside those of a target.
 
-    `rows @ amplitudes` is K'_d for amplitudes (common, chain_1, ..., own), none of them negative.
+    `rows @ amplitudes` is K'_d for amplitudes (common, chain, own), none of them negative. For an
+    endless target there is no common part: a target has to be given without what all share.
     """
 
-    def __init__(self, target: LagBounds, shapes: Shapes) -> None:
+    def __init__(self, target: LagBounds, rho: float) -> None:
         bins = target.bins
+        self._endless = target.endless
         # A line is part of a ring of twice its size; entries at lags of `bins` and more are free.
         self.period = bins if target.ring else 2 * bins
         half = self.period // 2
         self.lags = np.zeros(half + 1)
         self.lags[: min(half + 1, bins)] = target.values[: half + 1]
         d = np.arange(half + 1)
-        columns = shapes(d, self.period if target.ring else 0)
-        self.rows = np.column_stack((np.ones(half + 1), *columns, d == 0))
+        kernel = (
+            ring_kernel(rho, bins)[: half + 1] if target.ring else np.power(rho, d, dtype=float)
+        )
+        shared = np.zeros(half + 1) if target.endless else np.ones(half + 1)
+        self.rows = np.column_stack((shared, kernel, d == 0))
         # How often a distance occurs in a row of the ring.
         self.twice = np.where((d == 0) | (2 * d == self.period), 1.0, 2.0)
         # How many pairs of bins are at each distance, per bin.
-        self.counts = self.twice * (1.0 if target.ring else np.maximum(1 - d / bins, 0.0))
+        inside = target.ring or target.endless
+        self.counts = self.twice * (1.0 if inside else np.maximum(1 - d / bins, 0.0))
 
     def raised(self, amplitudes: FloatArray, extra: FloatArray) -> FloatArray:
         """Amplitudes that dominate the target: those given, with enough added to the last one.
@@ -107,10 +91,23 @@ class LagFamily:
         return smaller
 
     def _spectrum(self, row: FloatArray) -> FloatArray:
-        """The Fourier transform of a symmetric row, given by its first half."""
-        whole = np.concatenate((row, row[1 : self.period - row.size + 1][::-1]))
-        result: FloatArray = np.fft.rfft(whole).real
-        return result
+        """The Fourier transform of a symmetric row, given by its first half.
+
+        For an endless target the polynomial row_0 + 2 sum_d row_d cos(d t), of degree n, and at
+        last a bound on it everywhere. From Bernstein's and Szego's inequality, |f - c| is at most
+        1 / cos(pi n / points) times its largest value at equidistant points, for every c
+        (docs/gram.md, "Segments"); what the kernel has beyond the degree is a part of N.
+        """
+        if not self._endless:
+            whole = np.concatenate((row, row[1 : self.period - row.size + 1][::-1]))
+            transform: FloatArray = np.fft.rfft(whole).real
+            return transform
+        degree = row.size - 1
+        points = 1 << (OVERSAMPLING * degree - 1).bit_length()
+        values = 2 * np.fft.rfft(row, points).real - row[0]
+        centre, spread = (values.max() + values.min()) / 2, (values.max() - values.min()) / 2
+        everywhere = centre - spread / math.cos(math.pi * degree / points)
+        return np.append(values, everywhere)
 
 
 # From amplitudes of a `LagFamily` to a matrix. Chain and diagonal are multiplied by A_i A_j,
@@ -118,48 +115,20 @@ class LagFamily:
 # than with the amplitudes; below it has to be reduced to the smallest of them.
 
 
-def chain_above(target: LagBounds, rho: float, amplitudes: FloatArray) -> ChainMixture:
-    """One chain with certified amplitudes: dominates the target."""
-    common, chain, own = amplitudes.tolist()
-    return ChainMixture(common, chain, own, rho, target.amplitudes, target.ring)
-
-
 def chain_below(target: LagBounds, rho: float, amplitudes: FloatArray) -> ChainMixture:
-    """One chain with certified amplitudes: dominated by the target."""
+    """One chain with certified amplitudes: dominated by the target, a line."""
     common, chain, own = amplitudes.tolist()
     common *= float(target.amplitudes.min()) ** 2
-    return ChainMixture(common, chain, own, rho, target.amplitudes, target.ring)
+    return ChainMixture(common, chain, own, rho, target.amplitudes)
 
 
-def two_chains_above(
-    target: LagBounds, rhos: tuple[float, float], amplitudes: FloatArray
-) -> TwoChains:
-    """Two chains with certified amplitudes: dominate the target."""
-    common, first, second, own = amplitudes.tolist()
-    return TwoChains(common, (first, second), own, rhos, target.amplitudes, target.ring)
-
-
-def two_bands_above(target: LagBounds, amplitudes: FloatArray) -> MovingAverage:
-    """A common part and two bands with certified amplitudes: dominate the target.
-
-    Any diagonal v and neighbours c <= v/2 are those of a moving average: here^2 + ahead^2 = v and
-    here ahead = c.
-    """
-    common, band, own = amplitudes.tolist()
-    v, c = band + own, band / 2
-    here = math.sqrt((v + math.sqrt(max(v * v - 4 * c * c, 0.0))) / 2)
-    factors = np.multiply.outer(target.amplitudes, [here, c / here])
-    return MovingAverage(common, factors, target.ring)
-
-
-def independent_above(target: LagBounds) -> FloatArray:
-    """The largest entry for all pairs, the rest on the diagonal: above whatever the target is.
-
-    For any correlation: half of the rest goes to the chain.
-    """
+def independent_above(target: LagBounds) -> FloatArray | None:
+    """The largest entry for all pairs, the rest on the diagonal: above, unless it is endless."""
+    if target.endless:
+        return None
     common = float(target.values[1:].max(initial=0.0))
     rest = max(float(target.values[0]) - common, MARGIN * float(target.values[0]))
-    return np.array([common, rest / 2, rest / 2])
+    return np.array([common, 0.0, rest])
 
 
 def diagonal_below(target: LagBounds) -> FloatArray:

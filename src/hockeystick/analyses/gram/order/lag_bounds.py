@@ -10,7 +10,15 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray
 
-__all__ = ["LagBounds", "compensated_cover", "cover", "floor", "is_ring", "ring_cover"]
+__all__ = [
+    "LagBounds",
+    "by_distance",
+    "compensated_cover",
+    "cover",
+    "floor",
+    "is_ring",
+    "ring_cover",
+]
 
 # Relative margin of squared amplitudes: sums of rounded numbers.
 MARGIN = 1e-10
@@ -25,16 +33,18 @@ class LagBounds:
     """K is dominated by (or dominates) the matrix A_i A_j values[|i - j|], 0 <= A <= 1.
 
     On a ring values are the same at the distances d and bins - d, and bins that are close across
-    the end count as neighbours.
+    the end count as neighbours. What is `endless` holds for any number of bins, on a line and on
+    rings of at least twice the distances: entries further apart are 0, and amplitudes are 1.
     """
 
     values: FloatArray
     amplitudes: FloatArray
     ring: bool
+    endless: bool = False
 
     @property
     def bins(self) -> int:
-        """The size of the matrix."""
+        """The size of the matrix, or how many distances there are."""
         return self.values.size
 
     @property
@@ -49,16 +59,6 @@ class LagBounds:
         """The sum of all bounds."""
         return float(self.amplitudes @ self.by_distance @ self.amplitudes)
 
-    def thinned(self, spacing: int) -> LagBounds:
-        """For every `spacing`-th bin, whichever the first; it has to divide their number."""
-        highest = self.amplitudes.reshape(-1, spacing).max(axis=1)
-        return replace(self, values=self.values[::spacing], amplitudes=highest)
-
-    def cut_open(self, dropped: int) -> LagBounds:
-        """For an arc of a ring without amplitudes: all but `dropped` neighbouring bins."""
-        kept = self.bins - dropped
-        return LagBounds(self.values[:kept], np.ones(kept), ring=False)
-
 
 def cover(gram: FloatArray) -> LagBounds:
     """Entrywise upper bounds, with amplitudes from the diagonal or without: the smaller total.
@@ -70,9 +70,19 @@ def cover(gram: FloatArray) -> LagBounds:
     return min(bounds, key=lambda one: one.total)
 
 
-def ring_cover(gram: FloatArray) -> LagBounds:
-    """Entrywise upper bounds on a ring, without amplitudes: the same wherever it is cut open."""
-    return _bounds(gram, np.ones(gram.shape[0]), True, np.max)
+def ring_cover(lags: FloatArray) -> LagBounds:
+    """Bounds on a ring, without amplitudes, from bounds by distance: the same wherever it is cut.
+
+    The distances d and bins - d are one on the ring, so they share the larger bound.
+    """
+    values = lags.copy()
+    values[1:] = np.maximum(lags[1:], lags[:0:-1])
+    return LagBounds(values, np.ones(lags.size), True)
+
+
+def by_distance(gram: FloatArray) -> FloatArray:
+    """The largest entry at each distance."""
+    return np.array([np.diagonal(gram, d).max() for d in range(gram.shape[0])])
 
 
 def floor(gram: FloatArray) -> LagBounds:

@@ -1,8 +1,6 @@
-"""The majorants that may be best for a Gram matrix.
+"""The majorants that may be best for a Gram matrix: a cut into groups, and a chain for one of them.
 
-Targets are all bins, an arc of a ring that leaves out a few neighbours (whose position may be
-revealed), or every second, third or fourth bin (of which the class may be revealed). Each has
-majorants for several tilts.
+Each is made when the search asks for it, and kept.
 """
 
 from __future__ import annotations
@@ -10,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,9 +18,12 @@ from hockeystick.analyses.gram.law.chain_sums import chain_sum_law, chain_work
 from hockeystick.analyses.gram.law.moving_sums import moving_sum_law, moving_work
 from hockeystick.analyses.gram.law.reading import SumLaw
 from hockeystick.analyses.gram.law.task import MarkovMixture
-from hockeystick.analyses.gram.order.chains import ChainMixture, TwoChains
+from hockeystick.analyses.gram.order.chains import ChainMixture
+from hockeystick.analyses.gram.order.cuts import Cut, CutTarget, cut_ring, thinned_line, whole_line
+from hockeystick.analyses.gram.order.domination import ChainFit
 from hockeystick.analyses.gram.order.lag_bounds import (
     LagBounds,
+    by_distance,
     compensated_cover,
     cover,
     ring_cover,
@@ -32,15 +33,10 @@ from hockeystick.analyses.gram.order.moving_average import (
     few_bands_above,
     two_bands,
 )
-from hockeystick.analyses.gram.search.programmes import (
-    best_majorant,
-    score_of_chain,
-    two_band_majorant,
-    two_chain_majorant,
-)
+from hockeystick.analyses.gram.search.programmes import best_majorant
 from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 
-__all__ = ["Extension", "GramCandidate", "banded", "candidates", "chained", "distinct", "tilts"]
+__all__ = ["GramCandidate", "Majorants", "banded", "chained", "tilts"]
 
 
 class Recursion(NamedTuple):
@@ -54,213 +50,198 @@ CHAINS = Recursion(chain_sum_law, chain_work)
 MOVING_AVERAGES = Recursion(moving_sum_law, moving_work)
 
 
-class Extension(NamedTuple):
-    """A candidate with a second chain, and by how much its score is better."""
-
-    candidate: GramCandidate
-    gain: float
-
-
 @dataclass(frozen=True, eq=False)
 class GramCandidate:
-    """A mixture that dominates, or is dominated, with its origin.
-
-    `line` is the mixture of a ring cut open: no bound, but close, quick, and in the same order.
-    `mirrored` is a majorant of the ring on a line. `second_chain` looks for a closer majorant with
-    one more chain. One that is `expensive` is only tried where a coarse evaluation is affordable.
-    """
+    """A mixture of which independent `copies`, averaged, dominate, or are dominated."""
 
     name: str
     mixture: MarkovMixture
     recursion: Recursion
-    line: GramCandidate | None = None
-    mirrored: GramCandidate | None = None
-    between_mirrors: bool = False
-    expensive: bool = False
-    second_chain: Callable[[], Extension | None] = lambda: None
-
-    @property
-    def on_a_line(self) -> GramCandidate:
-        """The candidate itself, or its line if it is a ring."""
-        return self if self.line is None else self.line
-
-    @property
-    def kind(self) -> tuple[object, ...]:
-        """What has lattices like its own."""
-        return self.mixture.ring, self.between_mirrors, self.recursion
+    copies: int = 1
 
 
-def chained(name: str, mixture: ChainMixture | TwoChains, **others: Any) -> GramCandidate:
-    """A candidate with one chain or two."""
-    line = GramCandidate(name, mixture.on_a_line(), CHAINS) if mixture.ring else None
-    return GramCandidate(name, mixture, CHAINS, line=line, **others)
+def chained(name: str, mixture: ChainMixture, copies: int = 1) -> GramCandidate:
+    """A candidate with a chain."""
+    return GramCandidate(name, mixture, CHAINS, copies)
 
 
-def banded(name: str, mixture: MovingAverage, *, expensive: bool = False) -> GramCandidate:
+def banded(name: str, mixture: MovingAverage) -> GramCandidate:
     """A candidate with few bands."""
-    line = GramCandidate(name, mixture.on_a_line(), MOVING_AVERAGES) if mixture.ring else None
-    return GramCandidate(name, mixture, MOVING_AVERAGES, line=line, expensive=expensive)
+    return GramCandidate(name, mixture, MOVING_AVERAGES)
 
 
-def candidates(kernel: FloatArray, settings: GramSettings = SETTINGS) -> list[GramCandidate]:
-    """Majorants of all targets, for all tilts."""
-    kept: dict[tuple[object, ...], GramCandidate] = {}
-    scores: dict[float, float] = {}
-    found = _targets(kernel, settings)
-    for name, target in found.items():
-        for tilt in tilts(kernel, settings):
-            one = best_majorant(target, tilt, settings)
-            key = (name, *distinct(one, target, settings))
-            kept[key] = _with_alternatives(name, target, one, tilt, settings)
-            score = score_of_chain(target, one, tilt, settings) - math.log(target.bins)
-            scores[tilt] = min(score, scores.get(tilt, math.inf))
-    return [
-        *kept.values(),
-        *_two_band_candidates(kernel, found, scores, settings),
-        *_few_band_candidates(kernel, found, settings),
-    ]
+def tilts(largest: float, settings: GramSettings = SETTINGS) -> list[float]:
+    """Tilts of majorants, and minorants, for a largest entry."""
+    middle = settings.tilt_offset + settings.tilt_quantile / math.sqrt(largest)
+    return [factor * middle for factor in settings.tilts]
 
 
-def tilts(kernel: FloatArray, settings: GramSettings = SETTINGS) -> list[float]:
-    """Tilts of majorants, and minorants, that may be best at some noise and delta.
-
-    Powers of a number over the largest entry: a little more noise has the same majorants, only
-    smaller, so that epsilon does not jump.
-    """
-    largest = float(kernel.max())
-    quantile = settings.tilt_offset + settings.tilt_quantile / math.sqrt(largest)
-    least = settings.least_tilt * quantile * largest
-    ratio = settings.tilt_ratio
-    first = math.floor(math.log(least) / math.log(ratio))
-    return [ratio**power / largest for power in range(first, first + settings.tilts)]
+# How a candidate is made: the spacing on a line, or the cut of a ring.
+Layout = int | Cut
 
 
-def distinct(mixture: ChainMixture, target: LagBounds, settings: GramSettings) -> tuple[float, ...]:
-    """What mixtures of one target differ in, to a few digits: many tilts have the same one."""
-    largest = target.values[0]
-    parts = (mixture.rho, mixture.common / largest, mixture.chain / largest)
-    return tuple(round(float(part), settings.digits) for part in parts)
+class Majorants:
+    """Majorants of a Gram matrix, given in full or by bounds on its entries by distance."""
+
+    def __init__(self, gram: FloatArray, settings: GramSettings = SETTINGS) -> None:
+        self._settings = settings
+        self._kernel = gram if gram.ndim == 2 else None
+        self._lags = gram if self._kernel is None else by_distance(gram)
+        self._fits: dict[tuple[Layout, float], ChainFit | None] = {}
+        self._distinct: dict[tuple[object, ...], GramCandidate] = {}
+
+    @property
+    def bins(self) -> int:
+        """The number of bins."""
+        return self._lags.size
+
+    @property
+    def tilts(self) -> list[float]:
+        """For the scale of the matrix."""
+        return tilts(float(self._lags[0]), self._settings)
+
+    @cached_property
+    def ring(self) -> LagBounds:
+        """Bounds on a ring."""
+        return ring_cover(self._lags)
+
+    @cached_property
+    def line(self) -> LagBounds | None:
+        """Bounds on all entries of a line; those that lower some of them only if much is gained."""
+        if self._kernel is None or self.bins > self._settings.longest_line:
+            return None
+        plain = cover(self._kernel)
+        if plain.ring:
+            return None
+        compensated = compensated_cover(self._kernel)
+        better = compensated.total < self._settings.much_less * plain.total
+        return compensated if better else plain
+
+    @property
+    def layouts(self) -> list[Layout]:
+        """Where the search begins: a line in one piece, mirrors on a ring or where it is long."""
+        found: list[Layout] = [] if self.line is None else [1]
+        if self.line is None or self.bins > self._settings.usual_group:
+            found.append(Cut(copies=math.ceil(self.bins / self._settings.usual_group)))
+        if self.line is None and self.bins <= self._settings.longest_closed:
+            found.append(Cut(closed=True))
+        return found
+
+    def other_copies(self, layout: Layout) -> list[Layout]:
+        """Half and twice as many groups; a line may fall into two, as part of a ring."""
+        layout = layout._replace(closed=False) if isinstance(layout, Cut) else Cut(layout)
+        counts = {max(layout.copies // 2, 1), 2 * layout.copies} - {layout.copies}
+        shortest = 2 * layout.left_out + self._settings.fewest_bins
+        found = [layout._replace(copies=copies) for copies in sorted(counts)]
+        return [one for one in found if one.period(self.bins) >= shortest]
+
+    def with_gaps(self, layout: Layout, tilt: float) -> list[Layout]:
+        """Cuts with bins left out beside mirrors, as many as suit the chain, and with gaps."""
+        fit = self._fit(layout, tilt)
+        if fit is None or not isinstance(layout, Cut):
+            return []
+        layout, settings = layout._replace(closed=False), self._settings
+        suits = (math.log(settings.growth_at_mirrors) / math.log(max(fit.rho, 1e-9)) - 1) / 2
+        counts = {max(round(factor * suits), 1) for factor in settings.left_out}
+        most = int(settings.most_left_out * layout.period(self.bins))
+        found: list[Layout] = [
+            layout._replace(left_out=2 * count) for count in sorted(counts) if 2 * count <= most
+        ]
+        gap = self._reach(layout.spacing)
+        if gap <= most:
+            found.append(layout._replace(left_out=gap, mirrors=False))
+        return found
+
+    def thinned(self, layout: Layout) -> list[Layout]:
+        """The same with every second or fourth bin."""
+        fewest = self._settings.fewest_bins
+        spacings = [one for one in self._settings.spacings if self.bins >= one * fewest]
+        if not isinstance(layout, Cut):
+            return list(spacings)
+        found: list[Layout] = []
+        for spacing in spacings:
+            beside = round(layout.left_out / spacing / 2)
+            left_out = 2 * beside if layout.mirrors else self._reach(spacing)
+            copies = max(round(layout.copies / spacing), 1)
+            cut = Cut(spacing, copies, left_out, layout.mirrors, layout.closed)
+            if cut.period(self.bins) >= 2 * left_out + 2:
+                found.append(cut)
+        return found
+
+    def candidate(self, layout: Layout, tilt: float) -> GramCandidate | None:
+        """The best chain for a layout; None if there is none."""
+        fit = self._fit(layout, tilt)
+        return None if fit is None else self._with_fit(layout, self._target(layout), fit)
+
+    def _fit(self, layout: Layout, tilt: float) -> ChainFit | None:
+        """Between mirrors the same one for all copies and whatever is left out."""
+        base = layout
+        if isinstance(layout, Cut) and layout.mirrors:
+            base = Cut(layout.spacing, copies=1 if self._around(layout) is None else layout.copies)
+        key = base, tilt
+        if key not in self._fits:
+            bounds = self._target(layout).bounds
+            self._fits[key] = best_majorant(bounds, tilt, self._settings)
+        return self._fits[key]
+
+    def _with_fit(self, layout: Layout, target: CutTarget, fit: ChainFit) -> GramCandidate:
+        """The same one for fits that agree to a few digits: many tilts have the same majorant."""
+        digits = self._settings.digits
+        known = (layout, *(float(f"{part:.{digits}g}") for part in fit))
+        if known not in self._distinct:
+            copies = layout.copies if isinstance(layout, Cut) else 1
+            self._distinct[known] = chained(_name(layout), target.mixture(fit), copies)
+        return self._distinct[known]
+
+    def _target(self, layout: Layout) -> CutTarget:
+        if isinstance(layout, Cut):
+            return cut_ring(self.ring, layout, self._around(layout))
+        assert self.line is not None
+        return whole_line(self.line) if layout == 1 else thinned_line(self.line, layout)
+
+    def _around(self, layout: Cut) -> int | None:
+        """The lags of a certificate for any number of bins; None for a ring that is short."""
+        settings = self._settings
+        if self.bins // layout.spacing <= settings.longest_ring or layout.copies == 1:
+            return None
+        return min(2 * self._reach(layout.spacing) + settings.more_lags, settings.most_lags)
+
+    def _reach(self, spacing: int) -> int:
+        """Up to which distance on a ring bins share more than a negligible amount."""
+        half = self.ring.values[: self.bins // 2 + 1]
+        far = half > half.min() + self._settings.negligible * half[0]
+        return int(np.flatnonzero(far).max(initial=0)) // spacing
+
+    @cached_property
+    def exact(self) -> list[GramCandidate]:
+        """The matrix itself, if it has few bands: on a line, or on an arc of a ring.
+
+        Lattices cost a power of the number of bands, so that chains are ahead unless there are two,
+        or the budget is large; nothing but the lattice is lost.
+        """
+        if self._kernel is None or self.bins > self._settings.longest_exact:
+            return []
+        pair = two_bands(self._kernel)
+        known = [] if pair is None else [banded("two bands", pair[0])]
+        if self.line is not None and known:
+            return known
+        kernel = self._kernel
+        if self.line is None:
+            gap = self._reach(1)
+            if gap > self._settings.most_left_out * self.bins:
+                return known
+            cut = Cut(left_out=gap, mirrors=False)
+            kernel = cut_ring(self.ring, cut, 0).bounds.by_distance
+        found = few_bands_above(kernel, self._settings.most_bands)
+        return known if found is None else [*known, banded(f"{found.bands} bands", found)]
 
 
-def _targets(kernel: FloatArray, settings: GramSettings) -> dict[str, LagBounds]:
-    """By name."""
-    whole = _whole(kernel, settings)
-    found = {"ring" if whole.ring else "line": whole}
-    if whole.ring:
-        plain = ring_cover(kernel)
-        dropped = _correlated_neighbours(plain.values, settings)
-        if dropped <= settings.most_dropped * plain.bins:
-            found["arc"] = plain.cut_open(dropped)
-    for spacing in settings.spacings:
-        close = whole.values[min(spacing, whole.bins - 1)] >= settings.close * whole.values[0]
-        enough = whole.bins >= settings.fewest_bins * spacing
-        if close and enough and whole.bins % spacing == 0:
-            found[f"every {spacing} bins"] = whole.thinned(spacing)
-    return found
-
-
-def _whole(kernel: FloatArray, settings: GramSettings) -> LagBounds:
-    """Bounds on all entries; those that lower some of them only if much is gained."""
-    plain, compensated = cover(kernel), compensated_cover(kernel)
-    return compensated if compensated.total < settings.much_less * plain.total else plain
-
-
-def _correlated_neighbours(values: FloatArray, settings: GramSettings) -> int:
-    """Up to which distance on a ring bins share more than a negligible amount."""
-    half = values[: values.size // 2 + 1]
-    far = half > half.min() + settings.negligible * half[0]
-    return int(np.flatnonzero(far)[-1]) if far.any() else 0
-
-
-def _with_alternatives(
-    name: str, target: LagBounds, one: ChainMixture, tilt: float, settings: GramSettings
-) -> GramCandidate:
-    """A chain with what may be closer, or quicker: a second chain, mirrors instead of a ring."""
-    doubled = cache(partial(_second_chain, target, one, tilt, settings))
-    mirrored = None
-    if one.closes:
-        mirrored = chained(
-            name,
-            one.between_mirrors(),
-            between_mirrors=True,
-            second_chain=partial(_extended, name, doubled, between_mirrors=True),
-        )
-    extended = partial(_extended, name, doubled, between_mirrors=False)
-    return chained(name, one, mirrored=mirrored, second_chain=extended)
-
-
-def _second_chain(
-    target: LagBounds, single: ChainMixture, tilt: float, settings: GramSettings
-) -> tuple[TwoChains, float] | None:
-    """Two chains, and by how much their score is better."""
-    found = two_chain_majorant(target, single, tilt, settings)
-    if found is None:
-        return None
-    gain = score_of_chain(target, single, tilt, settings) - found[1]
-    return (found[0], gain) if gain > 0 else None
-
-
-def _extended(
-    name: str, doubled: Callable[[], tuple[TwoChains, float] | None], *, between_mirrors: bool
-) -> Extension | None:
-    found = doubled()
-    if found is None:
-        return None
-    mixture, gain = found
-    if between_mirrors:
-        mixture = mixture.between_mirrors()
-    return Extension(chained(f"{name}, two chains", mixture, between_mirrors=between_mirrors), gain)
-
-
-def _two_band_candidates(
-    kernel: FloatArray,
-    targets: dict[str, LagBounds],
-    scores: dict[float, float],
-    settings: GramSettings,
-) -> list[GramCandidate]:
-    """The matrix itself if it has no further bands, and majorants that beat all chains' scores.
-
-    Those of all targets, and of the first residue classes that have two bands on their own.
-    """
-    exact = two_bands(kernel)
-    found = [] if exact is None else [banded("two bands", exact[0])]
-    whole = _whole(kernel, settings)
-    spacing = _exact_spacing(whole, settings)
-    if spacing is not None:
-        targets = {**targets, f"every {spacing} bins": whole.thinned(spacing)}
-    for name, target in targets.items():
-        for tilt, least in scores.items():
-            pair = two_band_majorant(target, tilt, settings)
-            if pair is not None and pair[1] - math.log(target.bins) < least:
-                found.append(banded(f"{name}, two bands", pair[0]))
-                break
-    return found
-
-
-def _few_band_candidates(
-    kernel: FloatArray, targets: dict[str, LagBounds], settings: GramSettings
-) -> list[GramCandidate]:
-    """The matrix itself on a line, or on an arc of a ring, if it has few bands but more than two.
-
-    Their lattices cost a power of the number of bands, so that chains are ahead unless the budget
-    is large; nothing but the lattice is lost.
-    """
-    exact = {"arc": targets["arc"].by_distance} if "arc" in targets else {"line": kernel}
-    made = {name: few_bands_above(one, settings.most_bands) for name, one in exact.items()}
-    return [
-        banded(f"{name}, {one.bands} bands", one, expensive=True)
-        for name, one in made.items()
-        if one is not None and one.bands > 2
-    ]
-
-
-def _exact_spacing(whole: LagBounds, settings: GramSettings) -> int | None:
-    """Every how-many-th bin shares nothing with the second next one, as few as possible."""
-    half = whole.values[: whole.bins // 2 + 1] if whole.ring else whole.values
-    # A matrix of equal entries reaches nowhere beyond what all have in common.
-    beyond = half > half.min() + settings.negligible * half[0]
-    reach = int(np.flatnonzero(beyond).max(initial=0))
-    for spacing in range(2, whole.bins // settings.fewest_bins + 1):
-        if whole.bins % spacing == 0 and 2 * spacing > reach:
-            return spacing
-    return None
+def _name(layout: Layout) -> str:
+    """For a report."""
+    if isinstance(layout, int):
+        return "line" if layout == 1 else f"line, every {layout} bins"
+    between = "mirrors" if layout.mirrors else "gaps"
+    if layout.closed:
+        return "ring" if layout.spacing == 1 else f"ring, every {layout.spacing} bins"
+    every = "" if layout.spacing == 1 else f", every {layout.spacing} bins"
+    return f"{layout.copies} between {between}{every}, {layout.left_out} left out"

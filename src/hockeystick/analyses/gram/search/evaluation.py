@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from hockeystick._numerics.law import Side
+from hockeystick._numerics.law import Resolution, Side
 from hockeystick._numerics.search import bracket
+from hockeystick.analyses.gram.law.copies import averaged_copies
 from hockeystick.analyses.gram.law.reading import LawReading, SumLaw
 from hockeystick.analyses.gram.law.task import MarkovMixture, Task
 from hockeystick.analyses.gram.search.candidates import GramCandidate
@@ -17,9 +15,9 @@ from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 from hockeystick.errors import PrecisionError
 from hockeystick.profile import Profile
 from hockeystick.profile.refinement import Bounds
-from hockeystick.profile.resolution import DELTA_FACTOR, SMALLEST_EPSILON, Direction
+from hockeystick.profile.resolution import Direction
 
-__all__ = ["Found", "GramQuery", "LatticeEvaluator", "LawCache"]
+__all__ = ["Found", "GramQuery", "LawCache"]
 
 
 class GramQuery(NamedTuple):
@@ -47,10 +45,6 @@ class GramQuery(NamedTuple):
         except PrecisionError as error:
             return Bounds(error.lower, error.upper)
 
-    def scale(self, value: float) -> float:
-        """What an accuracy is relative to; delta moves faster than epsilon."""
-        return max(value, SMALLEST_EPSILON) if self.delta is not None else DELTA_FACTOR * value
-
 
 class Found(NamedTuple):
     """A number with the direction, the candidate and the fineness that gave it."""
@@ -77,7 +71,6 @@ class LawCache:
     def __init__(self, settings: GramSettings = SETTINGS) -> None:
         self.settings = settings
         self._laws: dict[_Key, SumLaw] = {}
-        self._ring_growth: dict[GramCandidate, float] = {}
 
     def reading(
         self,
@@ -92,7 +85,9 @@ class LawCache:
         key = _Key(candidate, direction, side, fineness, tail)
         if key not in self._laws:
             task = self._task(candidate, direction, side, fineness, tail)
-            self._laws[key] = candidate.recursion.law(task)
+            one = candidate.recursion.law(task)
+            grid = Resolution(self.settings.copy_step, tail, self.settings.copy_nats)
+            self._laws[key] = averaged_copies(one, candidate.copies, grid, remove=task.remove)
         return LawReading(self._laws[key], candidate.mixture.common, direction, side)
 
     def affordable(
@@ -116,24 +111,20 @@ class LawCache:
         tolerance = settings.fineness_tolerance
         return bracket(fits, settings.finest, settings.coarsest, tolerance=tolerance)[1]
 
-    def evaluated(self, direction: Direction) -> list[tuple[GramCandidate, float]]:
-        """The candidates and finenesses of the laws that were computed, in this order."""
-        return [(key.candidate, key.fineness) for key in self._laws if key.direction == direction]
+    def upper(
+        self, query: GramQuery, candidate: GramCandidate, direction: Direction, most: float
+    ) -> Found:
+        """The bound on the finest lattice that takes at most so many operations."""
+        tail = query.tail
+        fineness = self.affordable(candidate, direction, tail=tail, most=most)
+        reading = self.upper_reading(candidate, direction, fineness=fineness, tail=tail)
+        return Found(query.read(reading), direction, candidate, fineness)
 
-    def ring_growth(self, candidate: GramCandidate) -> float:
-        """By how much epsilon of a ring exceeds that of its line: the root of chi-squared's ratio.
-
-        An estimate: it is right at high noise, where the sum of all entries decides, and near 1 at
-        low noise, where the diagonal does.
-        """
-        if candidate.line is None:
-            return 1.0
-        if candidate not in self._ring_growth:
-            ring, line = (
-                float(np.expm1(one.mixture.gram()).sum()) for one in (candidate, candidate.line)
-            )
-            self._ring_growth[candidate] = math.sqrt(ring / line) if line > 0 else 1.0
-        return self._ring_growth[candidate]
+    def upper_reading(
+        self, candidate: GramCandidate, direction: Direction, *, fineness: float, tail: float
+    ) -> LawReading:
+        """The law of all copies at a fineness, as an upper bound."""
+        return self.reading(candidate, direction, side=Side.UPPER, fineness=fineness, tail=tail)
 
     def _task(
         self,
@@ -145,42 +136,3 @@ class LawCache:
     ) -> Task[MarkovMixture]:
         remove, lattices = direction == "remove", self.settings.lattices
         return Task(candidate.mixture, remove, side, fineness, tail, lattices)
-
-
-class LatticeEvaluator(NamedTuple):
-    """One query in one direction: upper bounds of candidates, and how they converge."""
-
-    laws: LawCache
-    query: GramQuery
-    direction: Direction
-
-    def at(self, candidate: GramCandidate, fineness: float) -> Found:
-        """The bound that a candidate gives on one lattice."""
-        reading = self.laws.reading(
-            candidate,
-            self.direction,
-            side=Side.UPPER,
-            fineness=fineness,
-            tail=self.query.tail,
-        )
-        return Found(self.query.read(reading), self.direction, candidate, fineness)
-
-    def affordable(self, candidate: GramCandidate, most: float) -> float:
-        """The smallest fineness that takes at most so many operations."""
-        return self.laws.affordable(candidate, self.direction, tail=self.query.tail, most=most)
-
-    @property
-    def usual_rate(self) -> float:
-        """By how much the log of a bound grows with the square of the fineness, about."""
-        settings = self.laws.settings
-        return settings.epsilon_rate if self.query.delta is not None else settings.delta_rate
-
-    def rate(self, coarse: Found, fine: Found) -> float:
-        """The same, measured from two lattices; where that is not possible, the usual one."""
-        if not (0 < fine.value < coarse.value < math.inf and fine.fineness < coarse.fineness):
-            return self.usual_rate
-        return math.log(coarse.value / fine.value) / (coarse.fineness**2 - fine.fineness**2)
-
-    def scaled(self, value: float, factor: float) -> float:
-        """What a number becomes if epsilon changes by a factor, about."""
-        return value * float(factor ** (self.usual_rate / self.laws.settings.epsilon_rate))

@@ -14,13 +14,7 @@ from hockeystick._numerics.law import FloatArray, Side
 from hockeystick.analyses.gram.order.blocks import block_shifts
 from hockeystick.analyses.gram.order.lag_bounds import floor
 from hockeystick.analyses.gram.order.moving_average import few_bands_below, two_bands
-from hockeystick.analyses.gram.search.candidates import (
-    GramCandidate,
-    banded,
-    chained,
-    distinct,
-    tilts,
-)
+from hockeystick.analyses.gram.search.candidates import GramCandidate, banded, chained, tilts
 from hockeystick.analyses.gram.search.evaluation import GramQuery, LawCache
 from hockeystick.analyses.gram.search.programmes import best_minorant
 from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
@@ -96,9 +90,8 @@ class LowerSearch:
     @cached_property
     def _chains(self) -> list[GramCandidate]:
         lowest, settings = floor(self._kernel), self._settings
-        chains = [best_minorant(lowest, one, settings) for one in tilts(self._kernel, settings)]
-        different = {distinct(one, lowest, settings): one for one in chains}
-        return [chained("minorant", one) for one in different.values()]
+        wanted = tilts(float(self._kernel.max()), settings)
+        return [chained("minorant", best_minorant(lowest, one, settings)) for one in wanted]
 
     def _of_blocks(self, query: GramQuery, direction: Direction) -> float:
         """From single bins, which are independent then, to all of them along one direction.

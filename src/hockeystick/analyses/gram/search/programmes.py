@@ -1,9 +1,9 @@
 """Majorants and minorants of a target by distance, proposed by linear programmes.
 
-For given correlations the amplitudes of K' = common + sum_k chain_k shape_k(d) + own [d = 0] and
-the entries of N are subject to linear conditions, one for each frequency. A linear programme with
-some of the frequencies proposes them, `order.domination` certifies them at all frequencies. Which
-correlations are best is tried out.
+For a given correlation the amplitudes of K' = common + chain k_d + own [d = 0] and the entries of
+N are subject to linear conditions, one for each frequency. A linear programme with some of the
+frequencies proposes them, `order.domination` certifies them at all frequencies. Which correlation
+is best is tried out.
 """
 
 from __future__ import annotations
@@ -16,30 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick.analyses.gram.order.chains import ChainMixture, TwoChains
+from hockeystick.analyses.gram.order.chains import ChainMixture
 from hockeystick.analyses.gram.order.domination import (
     MARGIN,
+    ChainFit,
     LagFamily,
-    chain_above,
     chain_below,
-    chain_shapes,
     diagonal_below,
     independent_above,
-    two_band_shapes,
-    two_bands_above,
-    two_chains_above,
 )
 from hockeystick.analyses.gram.order.lag_bounds import LagBounds
-from hockeystick.analyses.gram.order.moving_average import MovingAverage
 from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 
-__all__ = [
-    "best_majorant",
-    "best_minorant",
-    "score_of_chain",
-    "two_band_majorant",
-    "two_chain_majorant",
-]
+__all__ = ["best_majorant", "best_minorant"]
 
 # The logarithm of a score of 0.
 SMALLEST = 1e-300
@@ -130,12 +119,15 @@ class Programme:
 
 def best_majorant(
     target: LagBounds, tilt: float, settings: GramSettings = SETTINGS
-) -> ChainMixture:
+) -> ChainFit | None:
     """The chain above the target with the smallest score; some 14 linear programmes."""
     rho, amplitudes = _best_length(target, tilt, settings, Programme.above, 1.0)
     if amplitudes is None:
         amplitudes = independent_above(target)
-    return chain_above(target, rho, amplitudes)
+    if amplitudes is None:
+        return None
+    common, chain, own = amplitudes.tolist()
+    return ChainFit(common, chain, own, rho)
 
 
 def best_minorant(
@@ -159,7 +151,7 @@ def _best_length(
 
     @cache
     def fitted(length: float) -> tuple[float, FloatArray | None]:
-        programme = Programme(LagFamily(target, chain_shapes(_rho(length))), tilt, settings)
+        programme = Programme(LagFamily(target, _rho(length)), tilt, settings)
         amplitudes = solve(programme)
         if amplitudes is None:
             return math.inf, None
@@ -179,59 +171,3 @@ def _best_length(
 def _rho(length: float) -> float:
     """The correlation of neighbours for a correlation length."""
     return math.exp(-1 / length)
-
-
-def score_of_chain(
-    target: LagBounds, chain: ChainMixture, tilt: float, settings: GramSettings = SETTINGS
-) -> float:
-    """The score of a majorant with a single chain."""
-    programme = Programme(LagFamily(target, chain_shapes(chain.rho)), tilt, settings)
-    return programme.score(np.array([chain.common, chain.chain, chain.own]))
-
-
-def two_chain_majorant(
-    target: LagBounds, single: ChainMixture, tilt: float, settings: GramSettings = SETTINGS
-) -> tuple[TwoChains, float] | None:
-    """Two chains around the best single one, and their score; some twelve linear programmes.
-
-    None where one of them has next to no weight.
-    """
-    middle = -1 / math.log(max(single.rho, 1e-6))
-
-    @cache
-    def fitted(short: float, long: float) -> tuple[float, FloatArray | None]:
-        if not settings.shortest <= short < long <= settings.longest:
-            return math.inf, None
-        family = LagFamily(target, chain_shapes(_rho(short), _rho(long)))
-        programme = Programme(family, tilt, settings)
-        amplitudes = programme.above()
-        if amplitudes is None:
-            return math.inf, None
-        return programme.score(amplitudes), amplitudes
-
-    def cost(pair: tuple[float, float]) -> float:
-        return fitted(*pair)[0]
-
-    shorter, longer = settings.shorter, settings.longer
-    best = min(((middle / a, middle * b) for a in shorter for b in longer), key=cost)
-    for f in settings.pair_factors:
-        steps = [(f, 1.0), (1 / f, 1.0), (1.0, f), (1.0, 1 / f)]
-        best = min((best, *((best[0] * a, best[1] * b) for a, b in steps)), key=cost)
-    score, amplitudes = fitted(*best)
-    if amplitudes is None:
-        return None
-    _, first, second, _ = amplitudes.tolist()
-    if min(first, second) < settings.least_of_two * max(first, second):
-        return None
-    return two_chains_above(target, (_rho(best[0]), _rho(best[1])), amplitudes), score
-
-
-def two_band_majorant(
-    target: LagBounds, tilt: float, settings: GramSettings = SETTINGS
-) -> tuple[MovingAverage, float] | None:
-    """A common part and two bands, and their score; one linear programme."""
-    programme = Programme(LagFamily(target, two_band_shapes), tilt, settings)
-    amplitudes = programme.above()
-    if amplitudes is None:
-        return None
-    return two_bands_above(target, amplitudes), programme.score(amplitudes)
