@@ -10,7 +10,8 @@ import torch
 import hockeystick as hs
 from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.torch import fingerprint
-from hockeystick.training import check_statement
+from hockeystick.training import check_statement, joint_statement
+from hockeystick.training import fingerprint as fingerprint_of_numbers
 
 
 def test_the_parameters_are_those_of_the_model(runs):
@@ -20,6 +21,11 @@ def test_the_parameters_are_those_of_the_model(runs):
     runs.train(run, until=3)
     made = run.statement(delta=1e-5)
     assert before != made.parameters == fingerprint(run.model._module)
+    assert fingerprint(run.model) == made.parameters
+    both = joint_statement([run, run], delta=1e-5)
+    assert [one.parameters for one in both.runs] == [None, made.parameters]
+    with pytest.raises(InvalidParameter, match=r"hs\.torch\.fingerprint"):
+        fingerprint_of_numbers(run.model)
     other = runs.linear_model(9)
     assert fingerprint(other) != made.parameters
     other.load_state_dict(run.model._module.state_dict())

@@ -57,8 +57,32 @@ def test_every_field_is_listed_once(make):
     made = make()
     covered = check_statement(made).coverage
     listed = [*covered.recomputed, *covered.expected, *covered.consistent, *covered.unchecked]
-    assert sorted([*listed, "signature"]) == sorted(one.name for one in fields(made))
+    names = [one.name for one in fields(made) if one.name != "runs"]
+    if isinstance(made, JointStatement):
+        names += [f"runs.{one.name}" for one in fields(Statement)]
+    assert sorted([*listed, "signature"]) == sorted(names)
     assert covered.signature == "absent"
+
+
+def test_fields_of_runs_are_covered_as_those_of_one_statement():
+    """With the least that is known in any run; an edit of what is unchecked goes unnoticed."""
+    covered = check_statement(joint()).coverage
+    for group in ("recomputed", "consistent", "unchecked"):
+        alone = [getattr(check_statement(run).coverage, group) for run in joint().runs]
+        listed = {name for name in getattr(covered, group) if name.startswith("runs.")}
+        wanted = {f"runs.{name}" for name in alone[1]}
+        assert listed == wanted | ({"runs.signature"} if group == "unchecked" else set())
+    assert "runs.taken_schedule" in covered.unchecked
+    assert {"runs.examples", "runs.run_id", "runs.seeded", "runs.probe", "runs.versions"} <= set(
+        covered.unchecked
+    )
+    mixed = joint_statement(
+        [record(), record(filter=describe_filter(hs.filters.Gaussian(mu=0.5)))], delta=1e-5
+    )
+    assert "runs.scheme" in check_statement(mixed).coverage.consistent
+    known = check_statement(joint(), expect={"epsilon": joint().epsilon, "arithmetic": "float"})
+    assert known.coverage.expected == ("epsilon", "runs.arithmetic")
+    assert "runs.epsilon" in known.coverage.recomputed
 
 
 def test_what_is_recomputed_depends_on_it():

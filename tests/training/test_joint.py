@@ -17,6 +17,7 @@ from hockeystick.training import (
     Statement,
     check_statement,
     describe_filter,
+    fingerprint,
     joint_statement,
     load_statement,
     statement,
@@ -77,6 +78,41 @@ def test_two_phases_are_stated_as_they_were_calibrated():
     found = check_statement(stated)
     assert found.problems == ()
     assert found.epsilon == stated.epsilon
+
+
+def test_the_last_run_has_the_final_parameters():
+    """Given, or by the run itself; the data set is that of all runs."""
+    given = joint_statement(
+        [record(), record()], delta=DELTA, parameters=np.zeros(3), dataset="digits"
+    )
+    assert [run.parameters for run in given.runs] == [None, fingerprint(np.zeros(3))]
+    assert [run.dataset for run in given.runs] == ["digits", "digits"]
+    assert [run.parameters for run in true().runs] == [None, None]
+    read = JointStatement.from_json(given.to_json())
+    known = {"parameters": fingerprint(np.zeros(3)), "dataset": "digits"}
+    found = check_statement(read, expect=known)
+    assert (found.problems, found.coverage.expected) == ((), ("runs.parameters", "runs.dataset"))
+    assert not check_statement(read, expect={"parameters": "0" * 64}).holds
+    assert not check_statement(true(), expect=known).holds
+    other = replace(read, runs=(replace(read.runs[0], parameters="0" * 64), read.runs[1]))
+    assert not check_statement(other, expect=known).holds
+
+    class Trained:
+        """A run that knows its parameters, as those of PyTorch do."""
+
+        record = staticmethod(record)
+
+        @staticmethod
+        def statement(*, parameters="0" * 64, **options):
+            return statement(record(), parameters=parameters, **options)
+
+    for last, options, wanted in (
+        (Trained(), {}, "0" * 64),
+        (Trained(), {"parameters": "1" * 64}, "1" * 64),
+        (record(), {}, None),
+    ):
+        made = joint_statement([Trained(), last], delta=DELTA, **options)
+        assert [run.parameters for run in made.runs] == [None, wanted]
 
 
 def test_files_are_read_back(tmp_path):

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from hockeystick.errors import InvalidParameter
+from hockeystick.torch.per_sample_module import PerSampleModule
 from hockeystick.torch.sharded_layout import is_sharded
 
 __all__ = ["fingerprint"]
@@ -22,7 +23,8 @@ def fingerprint(model: nn.Module) -> str | None:
     Parameters
     ----------
     model
-        The model that was trained, or one into which its state was loaded.
+        The model that was trained, as it was or as `run.model`, or one into which its state was
+        loaded.
 
     Returns
     -------
@@ -43,7 +45,8 @@ def fingerprint(model: nn.Module) -> str | None:
     if not isinstance(model, nn.Module):
         raise InvalidParameter("model", "a torch.nn.Module", type(model).__name__)
     digest = hashlib.sha256()
-    for name, value in sorted(model.state_dict().items()):
+    plain_model = model._module if isinstance(model, PerSampleModule) else model
+    for name, value in sorted(plain_model.state_dict().items()):
         if not isinstance(value, torch.Tensor):
             continue
         if is_sharded(value):

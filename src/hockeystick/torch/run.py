@@ -240,7 +240,7 @@ class TorchRun(SingleUse):
         delta = self.delta if delta is None else delta
         if delta is None:
             raise InvalidParameter("delta", "in (0, 1): the run was made without one", delta)
-        options.setdefault("parameters", fingerprint(self._clipping.model._module))
+        options.setdefault("parameters", fingerprint(self._clipping.model))
         return statement(self.record(), delta=delta, **options)
 
     def state_dict(self) -> dict[str, Any]:

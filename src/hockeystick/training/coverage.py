@@ -21,6 +21,9 @@ NOT_OF_A_FILTER = ("scheme", "strategy", "noise_multiplier", "planned_steps")
 # These must fit each other.
 FITTING = ("max_grad_norm", "taken_steps", "taken_schedule", "probe", "arithmetic")
 
+# The attributes of `Coverage` for fields, from what is known best to what is not known.
+GROUPS = ("recomputed", "expected", "consistent", "unchecked")
+
 
 @dataclass(frozen=True)
 class Coverage:
@@ -51,32 +54,52 @@ class Coverage:
 def coverage_of(
     statement: Statement | JointStatement, *, expect: Mapping[str, Any], signature: str
 ) -> Coverage:
-    """What a check of the statement covers."""
+    """What a check of the statement covers; fields of a joint one's runs are called `runs.NAME`.
+
+    A field that is covered differently in two runs is listed with the least that is known.
+    """
+    groups = _groups(statement, expect)
+    if isinstance(statement, JointStatement):
+        inner = {name: value for name, value in expect.items() if name not in groups}
+        of_runs = [_groups(run, inner) for run in statement.runs]
+        del groups["runs"]
+        # Signatures of single runs are never checked.
+        groups |= {
+            f"runs.{name}": max((one[name] for one in of_runs), key=GROUPS.index)
+            for name in of_runs[0]
+        } | {"runs.signature": "unchecked"}
+    listed = {
+        group: tuple(name for name, found in groups.items() if found == group) for group in GROUPS
+    }
+    return Coverage(**listed, signature=signature)
+
+
+def _groups(statement: Statement | JointStatement, expect: Mapping[str, Any]) -> dict[str, str]:
+    """Each field but the signature, and which of `GROUPS` it is in."""
     names = [one.name for one in fields(statement) if one.name != "signature"]
-    recomputed, fitting = {*CLAIM, *RUN, "runs"}, set(FITTING)
+    recomputed, fitting = {*CLAIM, *RUN}, set(FITTING)
     if isinstance(statement, Statement) and statement.filter is not None:
         fitting |= set(NOT_OF_A_FILTER)
     if isinstance(statement, Statement) and statement.probe is None:
         fitting -= {"probe"}
     if isinstance(statement, Statement) and statement.taken_schedule is None:
         fitting -= {"taken_schedule", "max_grad_norm"}
-    known = [name for name in names if name in expect]
-    fitting -= set(known)
-    recomputed -= {*fitting, *known}
-    others = {*recomputed, *fitting, *known}
-    return Coverage(
-        recomputed=tuple(name for name in names if name in recomputed),
-        expected=tuple(known),
-        consistent=tuple(name for name in names if name in fitting),
-        unchecked=tuple(name for name in names if name not in others),
-        signature=signature,
-    )
+
+    def group(name: str) -> str:
+        if name in expect:
+            return "expected"
+        if name in fitting:
+            return "consistent"
+        return "recomputed" if name in recomputed else "unchecked"
+
+    return {name: group(name) for name in names}
 
 
 def unexpected(statement: Statement | JointStatement, expect: Mapping[str, Any]) -> Iterator[str]:
     """Fields that are not what the caller expects; text stands for numbers as well.
 
-    What a joint statement does not have itself is compared in each of its runs.
+    What a joint statement does not have itself is compared in each of its runs; the final
+    parameters are those of the last one, and runs before it may have none.
     """
     names = {one.name for one in fields(statement)}
     for name, wanted in expect.items():
@@ -86,6 +109,8 @@ def unexpected(statement: Statement | JointStatement, expect: Mapping[str, Any])
                 yield f"{name} is {found!r:.100} and not the expected {wanted!r:.100}"
         elif isinstance(statement, JointStatement) and name in Statement.__dataclass_fields__:
             for number, run in enumerate(statement.runs, start=1):
+                if name == "parameters" and run.parameters is None and number < len(statement.runs):
+                    continue
                 for line in unexpected(run, {name: wanted}):
                     yield f"run {number}: {line}"
         else:

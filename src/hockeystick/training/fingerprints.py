@@ -15,6 +15,7 @@ from hockeystick.training.statement_fields import checked_digest
 __all__ = ["fingerprint"]
 
 ALLOWED = "numbers, a mapping of names to them, the path of a file, or a fingerprint"
+MODULE = "that of a PyTorch module is hs.torch.fingerprint(module)"
 
 
 def fingerprint(content: Any) -> str:
@@ -62,6 +63,8 @@ def fingerprint(content: Any) -> str:
 
 
 def _feed(digest: Any, name: str, value: Any) -> None:
+    if hasattr(value, "named_parameters"):
+        raise InvalidParameter("content", f"{ALLOWED}; {MODULE}", type(value).__name__)
     array = np.asarray(value)
     if array.dtype.kind not in "biufc":
         raise InvalidParameter("content", ALLOWED, type(value).__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, Self
 
@@ -100,7 +100,12 @@ class JointStatement(StatementFile):
 
 
 def joint_statement(
-    records: Iterable[Any], *, delta: float, accuracy: float = DEFAULT_ACCURACY
+    records: Iterable[Any],
+    *,
+    delta: float,
+    accuracy: float = DEFAULT_ACCURACY,
+    parameters: Any = None,
+    dataset: str | None = None,
 ) -> JointStatement:
     """What several runs on the same data guarantee together at `delta`.
 
@@ -118,6 +123,11 @@ def joint_statement(
         In (0, 1).
     accuracy
         That of `account`.
+    parameters
+        The final parameters, for the statement of the last run, as for `statement`; by default
+        those that its `run.statement` has, if the last one is a run and not a record.
+    dataset
+        A fingerprint of the data set of your choice, for the statements of all runs.
 
     Returns
     -------
@@ -154,18 +164,24 @@ def joint_statement(
     >>> stated.epsilon <= 3.0, len(stated.runs)
     (True, 2)
     """
-    given = tuple(one.record() if hasattr(one, "record") else one for one in records)
+    runs = tuple(records)
+    given = tuple(one.record() if hasattr(one, "record") else one for one in runs)
     if len(given) < 2 or not all(isinstance(one, RunRecord) for one in given):
         allowed = "two runs or their records (run.record()) or more; `statement` is about one run"
         raise InvalidParameter("records", allowed, given)
     delta = check.small_probability("delta", delta)
+    options: dict[str, Any] = {"delta": delta, "accuracy": accuracy, "dataset": dataset}
+    *earlier, final = [partial(statement, one) for one in given]
+    if hasattr(runs[-1], "statement"):
+        final = runs[-1].statement
+    last = final(**options, **({} if parameters is None else {"parameters": parameters}))
     return JointStatement(
         **claim_of(
             joint_guarantee(given, accuracy=accuracy),
             delta=delta,
             exact_runs=sum(one.arithmetic == "exact" for one in given),
         ),
-        runs=tuple(statement(one, delta=delta, accuracy=accuracy) for one in given),
+        runs=(*(one(**options) for one in earlier), last),
     )
 
 
