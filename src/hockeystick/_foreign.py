@@ -41,8 +41,7 @@ _ADJACENCY = (
 )
 _CUT = (
     "batches are never cut off, since an example's participation would then depend on the "
-    "others; physical_batch_size of make_private bounds the memory of a step, and "
-    "BallsInBins(bins=...) keeps batches nearly equal"
+    "others; physical_batch_size of make_private bounds the memory of a step"
 )
 _PHYSICAL = "physical_batch_size of make_private splits a batch to bound the memory of a step"
 _ORDERS = (
