@@ -184,4 +184,23 @@ class PlanMismatch(HockeystickError):
 
 
 class MissingExtra(HockeystickError, ImportError):
-    """An optional dependency is needed; the message names the extra that installs it."""
+    """An optional dependency is needed; the message names the extra that installs it.
+
+    Parameters
+    ----------
+    needs
+        What needs which library, as a sentence without a full stop.
+    extra
+        The extra of this package that installs it.
+    """
+
+    def __init__(self, needs: str, *, extra: str) -> None:
+        self.needs = needs
+        self.extra = extra
+        super().__init__(
+            f"{needs}; install the extra `{extra}`, for example: "
+            f"pip install 'hockeystick[{extra}]', or '.[{extra}]' in a clone."
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (partial(type(self), extra=self.extra), (self.needs,))

@@ -244,10 +244,7 @@ def _(rng: str) -> np.random.Generator:
     try:
         from randomgen import ChaCha
     except ImportError:
-        raise MissingExtra(
-            "A cryptographic generator needs randomgen; install it with the extra `crypto`: "
-            "hockeystick[crypto]."
-        ) from None
+        raise MissingExtra("A cryptographic generator needs randomgen", extra="crypto") from None
     return np.random.Generator(ChaCha(key=secrets.randbits(_SEED_BITS), rounds=20))
 
 

@@ -173,7 +173,10 @@ def test_an_unsigned_statement_or_an_earlier_one_does_not_pass(signed, keys):
     without = replace(signed, signature=None)
     assert problem_of(without, keys[0]) == "it is not signed"
     found = check_statement(without, key=keys[0].public_key())
-    assert (found.holds, found.coverage.signature) == (False, "invalid")
+    assert (found.problems, found.coverage.signature) == (
+        ("signature: it is not signed",),
+        "absent",
+    )
     content = json.loads(signed.to_json())
     content["format"] = "hockeystick privacy statement 2"
     with pytest.raises(InvalidParameter):

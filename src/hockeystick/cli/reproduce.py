@@ -110,10 +110,8 @@ class Script:
                 missing = (error.name or "").partition(".")[0]
                 if missing not in EXTRAS:
                     raise
-                raise MissingExtra(
-                    f"{self.name} needs {missing}, which is not installed; install it with the "
-                    f"extra `{EXTRAS[missing]}`: hockeystick[{EXTRAS[missing]}]."
-                ) from None
+                needs = f"{self.name} needs {missing}, which is not installed"
+                raise MissingExtra(needs, extra=EXTRAS[missing]) from None
         return status
 
 
@@ -191,9 +189,7 @@ def _arguments(script: Script, *, small: bool, data: Path | None, output: Path |
         if output.exists() and not output.is_dir():
             raise InvalidParameter("output", "a directory", str(output))
         if importlib.util.find_spec("matplotlib") is None:
-            raise MissingExtra(
-                "Pictures need Matplotlib; install it with the extra `plot`: hockeystick[plot]."
-            )
+            raise MissingExtra("Pictures need Matplotlib", extra="plot")
         words += ["--output", str(output)]
     return words
 

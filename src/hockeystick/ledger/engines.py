@@ -108,9 +108,7 @@ def _postgresql(where: Location) -> sa.Engine:
     A client that disappears from the network without a word holds its lock until the timeout.
     """
     if find_spec("psycopg") is None:
-        raise MissingExtra(
-            "A PostgreSQL ledger needs psycopg; install it with: pip install hockeystick[postgres]"
-        )
+        raise MissingExtra("A PostgreSQL ledger needs psycopg", extra="postgres")
     milliseconds = 1000 * PATIENCE_SECONDS
     settings = {
         "synchronous_commit": "on",

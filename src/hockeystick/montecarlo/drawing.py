@@ -208,9 +208,7 @@ def _client(scheduler: Any) -> Iterator[Any]:
     try:
         distributed = importlib.import_module("distributed")
     except ImportError:
-        raise MissingExtra(
-            "A cluster needs Dask; install it with the extra `dask`: hockeystick[dask]."
-        ) from None
+        raise MissingExtra("A cluster needs Dask", extra="dask") from None
     try:
         client = distributed.Client(scheduler, timeout=PATIENCE)
     except (OSError, TimeoutError, ValueError) as error:

@@ -72,7 +72,5 @@ def _dp_accounting() -> tuple[Any, Any]:
     try:
         from dp_accounting.pld import pld_pmf, privacy_loss_distribution
     except ImportError:
-        raise MissingExtra(
-            "dp-accounting is needed for this; install it with: pip install 'hockeystick[pld]'."
-        ) from None
+        raise MissingExtra("dp-accounting is needed for this", extra="pld") from None
     return privacy_loss_distribution, pld_pmf

@@ -53,9 +53,7 @@ def check_figure_file(name: str, path: Path) -> Path:
     try:
         importlib.import_module("matplotlib")
     except ImportError:
-        raise MissingExtra(
-            "Plots need Matplotlib; install it with the extra `plot`: hockeystick[plot]."
-        ) from None
+        raise MissingExtra("Plots need Matplotlib", extra="plot") from None
     return path
 
 

@@ -35,9 +35,7 @@ def check_page_file(name: str, path: Path) -> Path:
     try:
         importlib.import_module("plotly")
     except ImportError:
-        raise MissingExtra(
-            "The page needs Plotly; install it with the extra `report`: hockeystick[report]."
-        ) from None
+        raise MissingExtra("The page needs Plotly", extra="report") from None
     return path
 
 

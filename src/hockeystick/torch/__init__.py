@@ -8,10 +8,7 @@ try:
     import opacus  # noqa: F401 - only whether it is there
     import torch  # noqa: F401
 except ImportError as error:
-    raise MissingExtra(
-        "Training in PyTorch needs torch and opacus; install them with the extra `torch`: "
-        "hockeystick[torch]."
-    ) from error
+    raise MissingExtra("Training in PyTorch needs torch and opacus", extra="torch") from error
 
 from hockeystick.torch.batch_sampler import BatchSampler
 from hockeystick.torch.epochs import Epoch

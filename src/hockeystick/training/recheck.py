@@ -102,7 +102,8 @@ def check_statement(
     problems = list(unexpected(statement, expect))
     if key is not None:
         problem = statement.signature_problem(key)
-        signature = "valid" if problem is None else "invalid"
+        if signature != "absent":
+            signature = "valid" if problem is None else "invalid"
         problems += [] if problem is None else [f"signature: {problem}"]
     covered = coverage_of(statement, expect=expect, signature=signature)
     found = _recomputed(statement)

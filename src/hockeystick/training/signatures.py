@@ -185,6 +185,4 @@ def _require_library() -> None:
     try:
         import cryptography  # noqa: F401 - whether it is there
     except ImportError:
-        raise MissingExtra(
-            "Signatures need cryptography; install it with: pip install hockeystick[sign]"
-        ) from None
+        raise MissingExtra("Signatures need cryptography", extra="sign") from None
