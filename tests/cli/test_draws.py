@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,14 @@ def test_calibrating_by_draws(command: Command) -> None:
     noises = [draft["noise_multiplier"] for draft in drafts]
     assert noises == sorted(noises, reverse=True)
     assert noises[-1] == pytest.approx(found["noise_multiplier"], rel=1e-12)
+    shown = command(*words, "--dry-run").stdout
+    for number in range(1, len(noises) + 1):
+        assert f"candidate {number} of {len(noises)}: noise multiplier" in shown
+    # What a statement says by itself is more than what was verified.
+    said = re.search(r"the proven epsilon, ([\d.]+) at this noise", found["details"]["note"])
+    assert said is not None
+    assert float(said[1]) > float(CLAIM[CLAIM.index("--epsilon") + 1])
+    assert "run.statement(guarantee=...)" in found["details"]["note"]
 
 
 def test_a_confidence_bound_by_draws(command: Command) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hockeystick.accounting.account import account
 from hockeystick.accounting.calibrate import calibrate as find_noise
 from hockeystick.accounting.calibrate import draws_to_calibrate
 from hockeystick.cli.answers import MethodAnswer
@@ -18,8 +19,10 @@ from hockeystick.cli.options import (
 )
 from hockeystick.cli.plans import described, plan_from
 from hockeystick.cli.question import Question, Spot
-from hockeystick.errors import InvalidParameter
+from hockeystick.errors import HockeystickError, InvalidParameter, reference
+from hockeystick.plan import Plan
 from hockeystick.profile import DEFAULT_ACCURACY
+from hockeystick.report.numbers import upper_text
 from hockeystick.report.progress import Update, progress
 
 __all__ = ["calibrate"]
@@ -67,6 +70,9 @@ def calibrate(
             budget=accounting.budget,
         )
         reached = found.guarantee.answer(delta=delta)
+        if accounting.direction == "both" and reached.kind == "verified":
+            note = _of_statements(plan, found.noise_multiplier, delta, accuracy)
+            reached = reached._replace(details={**reached.details, "note": note})
         return MethodAnswer(
             reached._replace(value=found.noise_multiplier, lower=None),
             found.guarantee,
@@ -86,3 +92,16 @@ def calibrate(
         ask=ask,
         spot=lambda best: Spot(best.answer.value, best.reached_epsilon or epsilon, delta),
     ).answer(run, accounting, output)
+
+
+def _of_statements(plan: Plan, noise_multiplier: float, delta: float, accuracy: float) -> str:
+    """What a statement says that was not given the verified claim."""
+    guarantee = account(plan, noise_multiplier=noise_multiplier, accuracy=accuracy)
+    try:
+        proven = f"the proven epsilon, {upper_text(guarantee.epsilon(delta))} at this noise"
+    except HockeystickError:
+        proven = "a proven epsilon, for which this noise may be too small"
+    return (
+        f"a statement has {proven}; it carries this claim with run.statement(guarantee=...), see "
+        f"{reference('docs/training.md#what-a-check-cannot-see')}"
+    )

@@ -25,8 +25,13 @@ def show_draw_plans(
         return
     console = stdout()
     console.print(plan_text(plan), style="bold")
-    for draft in drafts:
-        console.print(f"\nnoise multiplier {draft.noise_multiplier:.6g}", style="bold")
+    if len(drafts) > 1:
+        console.print(
+            "tested in turn, up to the first that fails; the last that passes is the noise"
+        )
+    for number, draft in enumerate(drafts, start=1):
+        which = f"candidate {number} of {len(drafts)}: " if len(drafts) > 1 else ""
+        console.print(f"\n{which}noise multiplier {draft.noise_multiplier:.6g}", style="bold")
         if not draft.feasible:
             console.print(f"would fail: the pilot estimates delta at {draft.estimated_delta:.3g}")
             continue

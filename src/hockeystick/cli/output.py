@@ -103,8 +103,10 @@ def print_answers(answers: Answers) -> None:
         if row.error is not None:
             console.print(f"{row.method}: {row.error}")
         if row.result is not None and row.result.answer.details:
-            found = row.result.answer.details.items()
-            text = ", ".join(_parameter(name, value) for name, value in found if value is not False)
+            facts = dict(row.result.answer.details)
+            note = str(facts.pop("note", None) or "")
+            shown = (_parameter(name, value) for name, value in facts.items() if value is not False)
+            text = "; ".join(filter(None, (", ".join(shown), note)))
             console.print(f"{row.method}: {text}", style="dim")
     guarantee = result.guarantee
     if guarantee.left_out:
