@@ -18,6 +18,7 @@ def test_table(command: Command) -> None:
     assert ["Renyi", "proven", "24"] in rows
     assert ["Levy", "proven", "28"] in rows
     assert "no guarantee" in outcome.stdout
+    assert "counted in whole rounds" in outcome.stdout
     assert outcome.status == 0
 
 

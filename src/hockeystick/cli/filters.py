@@ -19,6 +19,10 @@ __all__ = ["filters"]
 
 WARNING = "asymptotic filters report too little and are no guarantee"
 
+COUNTED = (
+    "filters are counted in whole rounds; one step more, clipped to fit what is left, may follow"
+)
+
 
 def filters(
     *,
@@ -39,7 +43,9 @@ def filters(
     schedule = [_request(text) for text in expected]
     found = allowed_steps(epsilon=epsilon, delta=delta, expected=schedule)
     if json:
-        print_json({"filters": [one._asdict() for one in found], "warning": WARNING})
+        print_json(
+            {"filters": [one._asdict() for one in found], "counted": COUNTED, "warning": WARNING}
+        )
         return
     told = "; ".join(
         f"{count_text(steps)} at rate {rate:g} with noise {noise:g}"
@@ -55,6 +61,7 @@ def filters(
     for one in found:
         if one.steps is None:
             console.print(f"{one.filter}: {one.note}")
+    console.print(COUNTED)
     console.print(f"warning: {WARNING}", style="bold yellow")
 
 

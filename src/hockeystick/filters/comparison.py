@@ -69,7 +69,8 @@ def allowed_steps(*, epsilon: float, delta: float, expected: Expected) -> list[A
     """Steps, in the expected proportions, that fit into (epsilon, delta).
 
     Every step is a request, as in training; where longer requests allow more steps, a note says how
-    many. One row for each registered filter that can be built for such a target. The last row is
+    many. Whole rounds are counted: one step more, clipped to fit what is left, may follow. One
+    row for each registered filter that can be built for such a target. The last row is
     the same schedule with its parameters fixed in advance, which no proven filter exceeds; it is no
     filter. The approximate filter is asymptotic and may exceed it: that is its error.
 
