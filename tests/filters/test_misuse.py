@@ -179,6 +179,6 @@ def test_booleans_are_no_real_numbers(true: Any) -> None:
 )
 def test_expected_rows_are_sequences(wrong: Any) -> None:
     """Keys, members and characters are not (rate, noise_multiplier, steps)."""
-    with pytest.raises(InvalidParameter, match="expected must be one or more"):
+    with pytest.raises(InvalidParameter, match=r"expected must be a list of \(rate"):
         filters.Gaussian(mu=1.0, expected=wrong)
     filters.Gaussian(mu=1.0, expected=[[0.1, 1.0, 3]])  # type: ignore[list-item]

@@ -8,7 +8,7 @@ import pytest
 
 from hockeystick import filters
 from hockeystick.cli.main import main
-from hockeystick.errors import InvalidParameter, LedgerError
+from hockeystick.errors import InvalidParameter, LedgerError, UnknownParameter
 from hockeystick.filters import registry
 from hockeystick.ledger import audit, open_store, read_ledger
 from ledger.test_audit import tamper
@@ -49,6 +49,10 @@ def test_joining_makes_nothing(directory):
         filters.join(ledger=path, name="surwey")
     with pytest.raises(InvalidParameter, match=known):
         filters.Gaussian(mu=1.0, ledger=path, name="surwey", must_exist=True)
+    with pytest.raises(InvalidParameter, match="has 'survey', got ''"):
+        filters.join(ledger=path)
+    with pytest.raises(UnknownParameter, match="epsilon: the parameters of the filter are read"):
+        filters.join(ledger=path, name="survey", epsilon=2.0)
     assert [record.name for record in read_ledger(path)] == ["survey"]
 
 
@@ -167,6 +171,7 @@ def test_commands_show_epsilon_and_labels(directory, capsys):
     assert "the budget, in Renyi divergence, is epsilon 2 at delta 1e-05" in text
     assert f"{100 * f.spent / f.budget:.3g} % of it is spent" in text
     assert "spent: epsilon 1." in " ".join(text.split())
+    assert "is what adaptivity costs" in text
     assert "spent by trainer" in text
     assert main(["ledger", "audit", str(path)]) == 0
     text = capsys.readouterr().out
@@ -176,4 +181,6 @@ def test_commands_show_epsilon_and_labels(directory, capsys):
     (budget,) = json.loads(capsys.readouterr().out)["ledger"]
     assert budget["guarantee"] == {"epsilon": 2.0, "delta": 1e-5}
     assert budget["entries"][0]["label"] == "trainer"
+    assert main(["ledger", "export", str(path), "--output", str(directory / "all.json")]) == 0
+    assert capsys.readouterr().out.startswith("1 entry of 1 budget written to ")
     assert repr(f).endswith("unit='Renyi divergence', guarantee='epsilon 2 at delta 1e-05')")

@@ -177,7 +177,9 @@ def export(
     records = read_ledger(_with_key(where, key_file), name=name)
     write_export(records, output)
     entries = sum(len(record.entries) for record in records)
-    typer.echo(f"{entries:,} entries of {len(records):,} budgets written to {output}")
+    counted = f"{entries:,} {'entry' if entries == 1 else 'entries'}"
+    plural = "" if len(records) == 1 else "s"
+    typer.echo(f"{counted} of {len(records):,} budget{plural} written to {output}")
 
 
 @ledger.command()

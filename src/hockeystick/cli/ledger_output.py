@@ -135,7 +135,8 @@ def _in_epsilon(found: Spending | None) -> str:
     return (
         f"{spent}; left: {upper_text(found.left)} more, if the rest goes into "
         f"{count_text(found.steps_left)} steps like the latest (both as if the steps had been "
-        f"fixed before; the guarantee is epsilon {upper_text(found.epsilon)} for whatever comes)"
+        f"fixed before; the guarantee is epsilon {upper_text(found.epsilon)} for whatever comes; "
+        "what the two lack of it is what adaptivity costs, and less than a step)"
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from hockeystick.errors import InvalidParameter, shown
+from hockeystick.errors import InvalidParameter, UnknownParameter, shown
 from hockeystick.filters.registry import registered_class
 from hockeystick.ledger.keyed import Where
 from hockeystick.ledger.names import PAGE
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["join", "opened"]
 
 
-def join(*, ledger: Where, name: str, label: str = "") -> Filter:
+def join(*, ledger: Where, name: str = "", label: str = "", **parameters: Any) -> Filter:
     """The filter of a budget that a ledger has, with the parameters that it was opened with.
 
     What every service but the first needs: kind, epsilon, delta and order are read from the ledger,
@@ -31,9 +31,11 @@ def join(*, ledger: Where, name: str, label: str = "") -> Filter:
     ledger
         A path or a database URL; it has to exist.
     name
-        Of a budget in it.
+        Of a budget in it; without one the names that are there are told.
     label
         Who spends: written to the entries of all requests that have no label of their own.
+    parameters
+        None: those of the filter are read from the ledger, and others are refused.
 
     Returns
     -------
@@ -59,6 +61,12 @@ def join(*, ledger: Where, name: str, label: str = "") -> Filter:
     """
     from hockeystick.filters.base import Filter
 
+    for given, value in parameters.items():
+        instead = (
+            "the parameters of the filter are read from the ledger; a new budget is opened by a "
+            "filter, such as filters.Renyi(epsilon=..., delta=..., ledger=..., name=...)"
+        )
+        raise UnknownParameter(given, value, caller="join", instead=instead, page=PAGE)
     (record,) = read_ledger(ledger, name=name)
     found = registered_class(str(record.description.get("filter", "")))
     if found is None or not issubclass(found, Filter):

@@ -116,7 +116,7 @@ def checked_request(
 
 def checked_expected(expected: Any) -> tuple[EqualSteps, ...]:
     """The expected requests, one or more; full batches if nothing is said."""
-    allowed = "one or more (rate, noise_multiplier, steps)"
+    allowed = "a list of (rate, noise_multiplier, steps), such as [(0.01, 1.0, 500)]"
     if expected is None:
         return (EqualSteps(rate=1.0, noise_multiplier=1.0, steps=1),)
     try:
