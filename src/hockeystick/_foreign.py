@@ -67,6 +67,10 @@ _DATA = (
     "model, optimizer, loader = run"
 )
 _RANDOM = "rng is a seed, a generator, 'chacha', or None for a seed from the operating system"
+_SECURE = (
+    'noise comes from the cipher ChaCha with a secret key by default; rng="chacha" takes 20 '
+    "rounds, for batches as well (extra `crypto`)"
+)
 _MODE = "clipping of make_private is 'per-sample' or 'ghost'"
 _LOSS = "the loss is the mean over the batch, PyTorch's default reduction"
 _ACCURACY = (
@@ -150,7 +154,8 @@ FOREIGN: dict[str, Foreign] = {
     **_named("lr learning_rate", "learning_rate", _LEARNING),
     **_named("poisson_sampling shuffle sampling_method replacement", "sampling", _SAMPLING),
     **_named("data_loader dataloader train_loader loader", "data", _DATA),
-    **_named("noise_generator generator secure_mode secure_rng random_state seed", "rng", _RANDOM),
+    **_named("noise_generator generator random_state seed", "rng", _RANDOM),
+    **_named("secure_mode secure_rng", "", _SECURE, "docs/sharp-edges.md#secrets"),
     **_named("grad_sample_mode clipping_mode ghost_clipping", "clipping", _MODE),
     **_named("loss_reduction reduction", "reduction", _LOSS),
     **_named(

@@ -255,4 +255,5 @@ def test_options_of_other_tools(option, capsys):
     assert main(["epsilon", f"--{option}", "1"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"error: No such option: --{option}")
+    assert "Possible options" not in line
     page_of(line)

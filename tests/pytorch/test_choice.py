@@ -130,6 +130,15 @@ def test_one_form_at_a_time(changes):
         private(**changes)
 
 
+def test_phases_are_runs_of_their_own():
+    """A sequence is refused with the page that shows its runs."""
+    phases = hs.Sequence([hs.Plan(sampling=hs.Poisson(rate=0.1), steps=n) for n in (4, 5)])
+    explicit = {**dict.fromkeys(ASKED), "max_grad_norm": 1.0, "noise_multiplier": 1.0}
+    with pytest.raises(InvalidParameter, match="each phase of a Sequence") as refused:
+        private(**{**explicit, "plan": phases})
+    assert refused.value.page == "docs/stopping.md#two-phases"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value"),

@@ -99,7 +99,8 @@ def _(error: typer.BadParameter) -> str:
     # Other names have Typer's own suggestions, and other commands no names in common.
     if not page or not {"steps", "epsilon", "delta"} & set(known):
         return said
-    return f"{said.rstrip('.')}. {instead[0].upper()}{instead[1:]}.{see(page)}"
+    # Typer's own suggestions only have some letters in common.
+    return f"{error.message.rstrip('.')}. {instead[0].upper()}{instead[1:]}.{see(page)}"
 
 
 def _as_option(name: str) -> str:

@@ -48,7 +48,7 @@ COUNTERPARTS = {
     **dict.fromkeys(("momentum", "learning_rates", "learning_rate_schedule"), _OPTIMIZER),
     **dict.fromkeys(("steps", "num_steps", "total_steps", "max_steps"), _STEPS),
     **dict.fromkeys(("alphas", "orders", "accountant", "accuracy", "method"), _STATEMENT),
-    **dict.fromkeys(("noise_generator", "generator", "secure_mode", "seed"), _RANDOM),
+    **dict.fromkeys(("noise_generator", "generator", "seed"), _RANDOM),
     "epsilon_tolerance": "the noise that is chosen never exceeds epsilon",
     "batch_first": "the examples are in the first dimension, always",
     "loss_reduction": "run.loss(criterion) has one loss for each example",

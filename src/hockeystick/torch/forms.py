@@ -10,6 +10,7 @@ import torch
 from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
+from hockeystick.sequence import Sequence
 from hockeystick.torch.choice import chosen
 from hockeystick.torch.epochs import EpochSplit
 
@@ -47,6 +48,9 @@ def settled_form(
     named = [name for name in (*EXPLICIT, *COMMON) if given[name] is not None]
     if named == list(EXPLICIT):
         plan, noise_multiplier = given["plan"], given["noise_multiplier"]
+        if isinstance(plan, Sequence):
+            allowed = "a Plan: each phase of a Sequence is a run of its own, on the same model"
+            raise InvalidParameter("plan", allowed, plan, page="docs/stopping.md#two-phases")
         if not isinstance(plan, Plan):
             raise InvalidParameter("plan", "a Plan", plan)
         return Form(plan.exact() if exact else plan, noise_multiplier, epochs)
