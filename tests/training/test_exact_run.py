@@ -10,7 +10,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.errors import InvalidParameter
 from hockeystick.strategies.dyadic import TOTAL_VARIATION
-from hockeystick.training.exact_claims import SHARE, answer_of, delta_left
+from hockeystick.training.exact_claims import SHARE, added_delta, answer_of
 from hockeystick.training.gradients import clipped_sum, lengths
 from hockeystick.training.sum_lattice import SumLattice
 
@@ -149,15 +149,48 @@ def test_a_strategy_that_is_not_exact_is_noticed():
         assert found.holds == holds
 
 
-def test_the_distance_of_the_noise_is_part_of_delta():
-    """What is set aside of delta covers both data sets, for every run; refused if it does not."""
+def test_the_distance_of_the_noise_is_added_to_delta():
+    """For both data sets and every run; named in the paragraph, refused where it would count."""
     guarantee = hs.account(POISSON, noise_multiplier=1.0)
     answer = answer_of(guarantee, delta=1e-5, exact_runs=2)
-    assert answer.value == guarantee.epsilon(delta_left(1e-5))
-    assert 2 * TOTAL_VARIATION * (1 + np.exp(answer.value)) < 1e-5 - delta_left(1e-5)
-    assert delta_left(1e-5) < 1e-5 * (1 - SHARE / 2)
+    assert answer.value == guarantee.epsilon(1e-5)
+    added = added_delta(answer.value, 2)
+    assert added >= 2 * Fraction(TOTAL_VARIATION) * (1 + Fraction(np.exp(answer.value)))
+    assert added <= 1e-5 * SHARE
     with pytest.raises(InvalidParameter, match="delta"):
         answer_of(guarantee, delta=1e-27, exact_runs=1)
+
+
+@pytest.mark.parametrize(
+    ("rate", "steps", "epsilon"), [(0.1, 20, 8.0), (0.02, 20, 3.0), (0.05, 100, 1.0)]
+)
+def test_exact_statements_are_what_was_calibrated(rate, steps, epsilon):
+    """Not above the epsilon that was asked, and as `verify` recomputes it."""
+    plan = hs.Plan(sampling=hs.Poisson(rate=rate), steps=steps).exact()
+    found = hs.calibrate(plan, epsilon=epsilon, delta=1e-5)
+    record = hs.training.RunRecord(
+        plan=plan,
+        noise_multiplier=found.noise_multiplier,
+        max_grad_norm=1.0,
+        taken_steps=steps,
+        arithmetic="exact",
+    )
+    stated = hs.training.statement(record, delta=1e-5)
+    assert stated.epsilon <= epsilon
+    assert f"adds {added_delta(stated.epsilon, 1):.1e} to δ" in stated.paragraph()
+    assert hs.training.check_statement(stated).holds
+
+
+def test_verified_claims_of_exact_runs():
+    """A claim that was verified is stated as it was made, and holds when it is verified again."""
+    plan = hs.Plan(sampling=hs.MinSep(rate=0.05, separation=2), steps=20).exact()
+    found = hs.verify(plan, noise_multiplier=2.0, epsilon=2.0, delta=1e-3, seed=1)
+    record = hs.training.RunRecord(
+        plan=plan, noise_multiplier=2.0, max_grad_norm=1.0, taken_steps=20, arithmetic="exact"
+    )
+    stated = hs.training.statement(record, delta=1e-3, guarantee=found)
+    assert (stated.epsilon, stated.kind) == (2.0, "verified")
+    assert hs.training.check_statement(stated).holds
 
 
 def test_batches_are_cryptographic_too():

@@ -8,7 +8,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.errors import PlanMismatch
 from hockeystick.training import PrivateRun
-from hockeystick.training.gradients import halves
+from hockeystick.training.gradients import checked_rows, halves
 
 PLAN = hs.Plan(sampling=hs.FullBatch(), steps=3)
 POINTS = np.random.default_rng(3).normal(size=(20, 4))
@@ -67,3 +67,13 @@ def test_every_two_are_apart_once(size):
             assert any((one in part) != (other in part) for part in parts)
     for first, second in zip(parts[::2], parts[1::2], strict=True):
         assert sorted(first + second) == list(range(size))
+
+
+def test_refusals_do_not_show_gradients():
+    """Messages end up in logs: they have the shape and no value."""
+    rows = np.full((2, 3), 0.123456)
+    rows[1, 0] = np.nan
+    for given in (rows, rows[:1], rows.astype(str), rows.astype(complex)):
+        with pytest.raises(hs.errors.InvalidParameter) as refusal:
+            checked_rows(np.arange(2), lambda _, given=given: given, dimension=3)
+        assert "0.123" not in str(refusal.value)

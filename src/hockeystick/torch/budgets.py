@@ -111,6 +111,10 @@ class GroupBudget:
                 answer = {"clip": self._own.permit(step).clip}
             except HockeystickError as error:
                 answer = {"refusal": str(error), "over": isinstance(error, BudgetExceeded)}
+            except Exception as error:
+                # A disk, a server: the others would wait for ever.
+                self._group.of_first({"refusal": f"Rank 0: {error}", "over": False})
+                raise
         answer = self._group.of_first(answer)
         if "clip" in answer:
             return ClipLimit(answer["clip"])

@@ -13,7 +13,6 @@ from hockeystick.accounting.candidates import RunSize, candidates
 from hockeystick.accounting.compare import Compared, compare_run
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
-from hockeystick.training.exact_claims import delta_left
 
 __all__ = ["Choice", "chosen"]
 
@@ -52,7 +51,7 @@ def chosen(
         optimizer="other" if momentum is None else "sgd",
     )
     tried = candidates(run, quick=True)
-    asked: dict[str, Any] = {"epsilon": epsilon, "delta": delta_left(delta) if exact else delta}
+    asked: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
     found = _proven(compare_run(run, tried, **asked))
     best, *others = _exact(found, **asked) if exact else found
     return Choice(

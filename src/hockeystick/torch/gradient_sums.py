@@ -12,6 +12,7 @@ import torch
 from hockeystick.errors import PlanMismatch
 from hockeystick.torch.clipping import Clipping, as_mismatch
 from hockeystick.torch.empty_outputs import EmptyOutput, nothing_like
+from hockeystick.torch.graph_leaves import refuse_other_leaves
 from hockeystick.torch.layouts import Layout
 from hockeystick.torch.model_state import ChangeDetector, ModelState
 from hockeystick.torch.per_sample_module import forget_activations, forget_gradients
@@ -151,10 +152,10 @@ class GradientSums:
                 "The model is in evaluation mode, in which gradients of single examples are not "
                 "computed; call model.train() before the step."
             )
+        refuse_other_leaves(losses, self._module)
         probed = None
         if self._recording is not None:
-            # Both are there whenever a batch is recorded.
-            assert loss_replay is not None
+            assert loss_replay is not None  # Both are there whenever a batch is recorded.
             assert self._loaded is not None
             probed = ProbeExamples(self._recording, loss_replay, self._loaded)
         rows = [] if probed is None else probed.rows

@@ -95,7 +95,8 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
             if sums is not None:
                 if self._layout.group is not None:
                     self._layout.group.check()
-                self._release(sums)
+                with self._gradients.telling_other_ranks(waiting=False):
+                    self._release(sums)
         return loss
 
     def _added(self) -> list[torch.Tensor] | None:

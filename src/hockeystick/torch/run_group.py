@@ -6,7 +6,7 @@ import hashlib
 import json
 import pickle
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from itertools import count
 from typing import Any, NoReturn, TypeVar
@@ -224,11 +224,11 @@ class RunGroup:
 
     def lost(self, error: BaseException) -> NoReturn:
         """The sentence for an error of PyTorch's communication."""
-        reason = (
-            self._store.get("end").decode()
-            if self._store.check(["end"])
-            else f"({type(error).__name__}: {' '.join(str(error).split())[:120]})"
-        )
+        reason = f"({type(error).__name__}: {' '.join(str(error).split())[:120]})"
+        # The first rank hosts the store: it may be gone too.
+        with suppress(RuntimeError):
+            if self._store.check(["end"]):
+                reason = self._store.get("end").decode()
         self._stop(
             HockeystickError(
                 "Another rank of the process group has died or left the run, which is over on "

@@ -1,9 +1,9 @@
-"""What exact runs claim: the distance of the noise from its law is part of delta.
+"""What exact runs claim: the distance of the noise from its law is added to delta.
 
-A run whose noise is within a total variation of tau of its law is (epsilon, delta')-DP with
-delta' = delta + (1 + e^epsilon) tau, if it is (epsilon, delta)-DP with noise of that law: every
-event moves by at most tau with either data set. tau is 2^-124 for a run (`TOTAL_VARIATION`), so a
-share of 2^-40 of delta is set aside for it, and a delta for which that is too little is refused.
+A run whose noise is within a total variation of tau of its law is (epsilon, delta + d)-DP with
+d = (1 + e^epsilon) tau, if it is (epsilon, delta)-DP with noise of that law: every event moves by
+at most tau with either data set. tau is 2^-124 for a run (`TOTAL_VARIATION`). Statements name d,
+and a delta of which it would be more than a share of 2^-40 is refused.
 """
 
 from __future__ import annotations
@@ -14,30 +14,29 @@ from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Answer, Guarantee
 from hockeystick.strategies.dyadic import TOTAL_VARIATION
 
-__all__ = ["answer_of", "delta_left"]
+__all__ = ["added_delta", "answer_of"]
 
-# The share of delta that is set aside: no digit that is printed changes.
+# The largest share of delta that is added: no digit that is printed changes.
 SHARE = 2.0**-40
 
 
-def delta_left(delta: float) -> float:
-    """The delta at which an exact run is accounted, to be within `delta` as it is run."""
-    return delta * (1.0 - SHARE)
+def added_delta(epsilon: float, exact_runs: int) -> float:
+    """What the distance of the noise of so many exact runs from its law adds to delta."""
+    # Rounded up by more than the four operations can be wrong by.
+    exponential = math.exp(epsilon) if epsilon < 700.0 else math.inf
+    return exact_runs * TOTAL_VARIATION * (1.0 + exponential) * (1.0 + 2.0**-48)
 
 
 def answer_of(guarantee: Guarantee, *, delta: float, exact_runs: int) -> Answer:
-    """The answer at `delta` if as many of the guarantee's runs are exact ones.
+    """The answer at `delta`, which is added to if as many of the guarantee's runs are exact ones.
 
-    `InvalidParameter` if the total variation is more than what is set aside of delta: never for a
-    delta above 1e-9 and an epsilon below 20.
+    `InvalidParameter` if more than a share of 2^-40 would be added: never for a delta above 1e-9
+    and an epsilon below 20.
     """
-    if not exact_runs:
-        return guarantee.answer(delta=delta)
-    answer = guarantee.answer(delta=delta_left(delta))
-    if math.isfinite(answer.value):
-        taken = exact_runs * TOTAL_VARIATION * (1.0 + math.exp(min(answer.value, 700.0)))
-        # Half of the share is left for the rounding of `delta_left`.
-        if not taken <= delta * SHARE / 2.0:
-            allowed = f"at least {taken / SHARE * 2.0:.2g} with exact arithmetic and this epsilon"
+    answer = guarantee.answer(delta=delta)
+    if exact_runs and math.isfinite(answer.value):
+        added = added_delta(answer.value, exact_runs)
+        if not added <= delta * SHARE:
+            allowed = f"at least {added / SHARE:.2g} with exact arithmetic and this epsilon"
             raise InvalidParameter("delta", allowed, delta)
     return answer

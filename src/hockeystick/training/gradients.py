@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.filters import Filter, Individual
@@ -165,7 +164,11 @@ def checked_rows(
     batch: Indices, gradients: Callable[[Indices], object], *, dimension: int
 ) -> FloatArray:
     """The gradients of the batch: a finite row for each example."""
-    rows = check.vector("gradients", gradients(batch), "rows of numbers")
+    given = np.asarray(gradients(batch))
+    # Refusals show the shape and not the gradients: messages end up in logs.
+    if given.dtype.kind not in "biuf":
+        raise InvalidParameter("gradients", "rows of numbers", f"an array of {given.dtype}")
+    rows = given.astype(np.float64)
     if rows.shape != (batch.size, dimension) or not np.isfinite(rows).all():
         allowed = f"finite numbers of shape {(batch.size, dimension)}"
         raise InvalidParameter("gradients", allowed, rows.shape)

@@ -7,6 +7,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
 from hockeystick.guarantee import Kind
+from hockeystick.training.exact_claims import added_delta
 from hockeystick.training.joint import JointStatement
 from hockeystick.training.plan_object import label_of
 from hockeystick.training.statements import Statement
@@ -45,6 +46,7 @@ def paragraph(statement: Statement) -> str:
         (
             _claim("Training", statement),
             _known(statement),
+            *_distance(statement),
             _course(statement),
             ABOUT_ONE_RUN,
             *_secret([statement]),
@@ -61,6 +63,7 @@ def joint_paragraph(statement: JointStatement) -> str:
         (
             _claim(f"Training in {len(runs)} runs on the same data, taken together,", statement),
             _known(statement),
+            *_distance(statement),
             *described,
             ABOUT_SEVERAL_RUNS,
             *_secret(runs),
@@ -81,6 +84,14 @@ def _claim(what: str, statement: Statement | JointStatement) -> str:
 def _known(statement: Statement | JointStatement) -> str:
     note = "" if statement.note is None else f"; {statement.note}"
     return f"{HOW_KNOWN[statement.kind]} (method: {statement.method}{note})."
+
+
+def _distance(statement: Statement | JointStatement) -> Iterator[str]:
+    """What is added to delta where noise is drawn from its exact law, or nearly so."""
+    exact_runs = sum(run.arithmetic == "exact" for run in statement.runs)
+    if exact_runs:
+        added = added_delta(statement.epsilon, exact_runs)
+        yield f"The distance of drawn noise from its law adds {added:.1e} to δ."
 
 
 def _course(statement: Statement) -> str:
