@@ -19,7 +19,7 @@ from hockeystick.cli.options import (
 )
 from hockeystick.cli.plans import described, plan_from
 from hockeystick.cli.question import Question, Spot
-from hockeystick.errors import HockeystickError, InvalidParameter, reference
+from hockeystick.errors import HockeystickError, InvalidParameter
 from hockeystick.plan import Plan
 from hockeystick.profile import DEFAULT_ACCURACY
 from hockeystick.report.numbers import upper_text
@@ -103,5 +103,5 @@ def _of_statements(plan: Plan, noise_multiplier: float, delta: float, accuracy: 
         proven = "a proven epsilon, for which this noise may be too small"
     return (
         f"a statement has {proven}; it carries this claim with run.statement(guarantee=...), see "
-        f"{reference('docs/training.md#what-a-check-cannot-see')}"
+        "`hockeystick docs training#what-a-check-cannot-see`"
     )
