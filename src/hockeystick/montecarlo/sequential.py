@@ -3,8 +3,8 @@
 For payoffs Z in [0, M] with an expectation of at least `allowed` and 0 <= s <= 1/(M - allowed) the
 product of 1 + s (allowed - Z) over independent draws is a non-negative supermartingale that starts
 at 1. By Ville's inequality [Ville39] it ever reaches 1/q with probability at most q: a run whose
-delta is above `allowed` passes with at most this probability, however often one looks and whenever
-one stops. The pilot chooses s and when to give up; both may be poor without harm.
+delta is above `allowed` passes with at most this probability, however often it is evaluated and
+whenever the draws end. The pilot chooses s and when to give up; both may be poor without harm.
 
 For a run that is as the pilot observed it the logarithm grows by about (allowed - m)^2 / 2E(allowed
 - Z)^2 a draw, which is never slower than what E Z^2 <= M m allows, and much faster where payoffs
@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from hockeystick.montecarlo.draws import Payoff, Sums
+from hockeystick.montecarlo.draws import ROUNDING, Payoff, Sums
 from hockeystick.montecarlo.pilot import DrawStatistics
 from hockeystick.schemes.simulation import Simulation
 
@@ -87,9 +87,12 @@ class SequentialTrial:
         return -math.expm1(-each) * (1 + stake * self.allowed) / stake
 
     def _log_evidence(self, sums: Sums) -> float:
-        """The sum of log(1 + s (allowed - Z)): payoffs are log(1 + s allowed) less each of them."""
-        gained = math.log1p(self.payoff.stake * self.allowed)
-        return sums.draws * gained - float(sums.totals[0, 0])
+        """The sum of log(1 + s (allowed - Z)): payoffs are log(1 + s allowed) less each of them.
+
+        Both sums are rounded to the side on which there is less evidence.
+        """
+        gained = sums.draws * math.log1p(self.payoff.stake * self.allowed)
+        return gained * (1 - ROUNDING) - float(sums.totals[0, 0]) * (1 + ROUNDING)
 
 
 def sequential_trial(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypedDict
@@ -33,7 +34,7 @@ class KeptIn(TypedDict, total=False):
     must_exist: bool | None
 
 
-class ChargedExamples(SetOnce):
+class ChargedExamples(SetOnce, ABC):
     """The state of individual budgets: what is left, and where that is kept."""
 
     what: ClassVar[str] = "The state of individual budgets"
@@ -60,9 +61,9 @@ class ChargedExamples(SetOnce):
         elif must_exist:
             raise InvalidParameter("must_exist", "left out without a ledger", must_exist)
 
+    @abstractmethod
     def describe(self) -> dict[str, object]:
         """The rule and its parameters."""
-        raise NotImplementedError
 
     @property
     def steps(self) -> int:
