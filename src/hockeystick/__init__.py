@@ -63,7 +63,7 @@ _ON_DEMAND = {
     "steps_for": "accounting.compare",
     "verify": "montecarlo.verify",
 }
-_PACKAGES_ON_DEMAND = ("fdp", "filters", "ledger", "torch", "training")
+_PACKAGES_ON_DEMAND = ("fdp", "filters", "jax", "ledger", "torch", "training", "transformers")
 
 __all__ = [
     "Attribution",
