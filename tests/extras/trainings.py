@@ -50,7 +50,9 @@ def trainer(output: Path, name: str, **options: Any) -> PlanTrainer:
         **options.pop("arguments", {}),
     }
     plan = hs.Plan(
-        sampling=hs.BallsInBins(bins=4), steps=STEPS, strategy=hs.strategies.bsr(STEPS, bands=2)
+        sampling=hs.CyclicPoisson(rate=0.5, groups=2),
+        steps=STEPS,
+        strategy=hs.strategies.bsr(STEPS, bands=2),
     )
     settled = {
         "plan": plan,
