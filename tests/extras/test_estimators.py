@@ -31,7 +31,8 @@ def test_fit_states_what_it_spent():
     """Epsilon and delta are those that were asked for; a plan changes how they are spent."""
     x, y = load_breast_cancer(return_X_y=True)
     # Known ranges, not statistics of the data.
-    scale = FunctionTransformer(lambda v: v / np.array([30, 40, 200, 2500] + [1] * 26).clip(1))
+    ranges = np.array([30, 40, 200, 2500, 0.2, 0.4, 0.5, 0.2, 0.3, 0.1] * 3)
+    scale = FunctionTransformer(lambda v: np.clip(v / ranges, 0, 2) - 0.5)
     for plan in (None, hs.Plan(sampling=hs.Poisson(rate=0.2), steps=100)):
         model = PrivateLogisticRegression(
             epsilon=4.0, delta=1e-6, plan=plan, classes=(0, 1), learning_rate=0.5, random_state=3
