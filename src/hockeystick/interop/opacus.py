@@ -47,7 +47,7 @@ def from_opacus(accountant: Any) -> Guarantee:
 def _history(accountant: Any) -> list[tuple[float, float, int]]:
     """The triples, wherever they stand."""
     if isinstance(accountant, Mapping):
-        found = accountant.get("history")
+        found = accountant.get("history", ())
     else:
         found = getattr(accountant, "history", accountant)
     try:
