@@ -59,9 +59,8 @@ def main(*, small: bool, output: Path) -> None:
             one.start()
         for one in started:
             one.join()
-        store = hs.ledger.open_store(ledger, name=NAME)
-        history = [entry for entry in store.history() if entry.status == "committed"]
-        spent, guarantee = owner.spent, owner.guarantee()
+        history = [entry for entry in owner.history if entry.status == "committed"]
+        budget, guarantee = owner.spent + owner.remaining, owner.guarantee()
 
     print(
         f"Everything that the three services released together is ({guarantee.epsilon(DELTA):.3g}, "
@@ -69,8 +68,8 @@ def main(*, small: bool, output: Path) -> None:
     )
     plt.figure(figsize=(5, 3))
     for _, _, label in SERVICES:
-        own = [entry.charge if entry.label == label else 0.0 for entry in history]
-        plt.plot(np.cumsum(own) / (spent + owner.remaining), label=label)
+        own = [entry.charge if entry.request.get("label") == label else 0.0 for entry in history]
+        plt.plot(np.cumsum(own) / budget, label=label)
     plt.xlabel("entry of the ledger")
     plt.ylabel("share of the budget")
     plt.legend()

@@ -34,17 +34,17 @@ def main(*, small: bool, output: Path) -> None:
     scale = FunctionTransformer(lambda x: np.clip(x / RANGES, 0, 2) - 0.5)
     budgets = [1.0, 4.0] if small else [0.25, 0.5, 1.0, 2.0, 4.0, 8.0]
     plan = hs.Plan(sampling=hs.Poisson(rate=0.25), steps=20 if small else 200)
-    scores, statements = [], []
+    scores, records = [], []
     for epsilon in budgets:
         model = PrivateLogisticRegression(
             epsilon=epsilon, delta=DELTA, plan=plan, classes=(0, 1), learning_rate=0.5
         )
         fitted = make_pipeline(scale, model).fit(data[0], data[2])
         scores.append(fitted.score(data[1], data[3]))
-        statements.append(fitted[-1].statement_)
+        records.append(fitted[-1].record_)
 
     # All runs used the same people's data: together they are less private than each of them.
-    joint = hs.training.joint_statement(statements, delta=1e-5)
+    joint = hs.training.joint_statement(records, delta=1e-5)
     joint.save(output / "tabular.json")
     print(joint)
     plt.figure(figsize=(5, 3))

@@ -72,7 +72,7 @@ class _Private(BaseEstimator):
 
         for _ in range(plan.steps):
             weights -= rate * run.step(gradients).reshape(weights.shape)
-        self.n_iter_ = run.taken_steps
+        self.n_iter_, self.record_ = run.taken_steps, run.record()
         self.statement_ = run.statement(delta=self.delta, parameters=weights.ravel())
         return weights
 
@@ -109,8 +109,8 @@ class PrivateLogisticRegression(ClassifierMixin, _Private):
 
     Attributes
     ----------
-    statement_
-        The privacy statement.
+    statement_, record_
+        The privacy statement, and the record of the run for joint statements of several fits.
     coef_, intercept_, classes_, n_iter_
         As in scikit-learn.
 
@@ -229,8 +229,8 @@ class PrivateLinearRegression(RegressorMixin, _Private):
 
     Attributes
     ----------
-    statement_
-        The privacy statement.
+    statement_, record_
+        The privacy statement, and the record of the run for joint statements of several fits.
     coef_, intercept_, n_iter_
         As in scikit-learn.
 

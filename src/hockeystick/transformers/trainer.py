@@ -230,6 +230,11 @@ class PlanTrainer(Trainer):
         assert self.run is not None
         self.run.model.train()
 
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        """As the parent does, without a mean of training losses unless they are to be logged."""
+        kept = {k: v for k, v in logs.items() if self._log_losses or k != "train_loss"}
+        super().log(kept, start_time)
+
     # -- checkpoints and the statement ------------------------------------------------------------
 
     def _save_optimizer_and_scheduler(self, output_dir: str) -> None:
