@@ -14,7 +14,7 @@ import torch
 from hockeystick.errors import HockeystickError, PlanMismatch
 from hockeystick.torch.per_sample_module import PerSampleModule, forget_gradients
 from hockeystick.torch.progress import ClipLimit, PhysicalBatch
-from hockeystick.torch.sums import per_example_norms, weighted_sum
+from hockeystick.torch.sums import excess_within, per_example_norms, weighted_sum
 
 __all__ = [
     "Clipping",
@@ -31,11 +31,13 @@ class Contribution:
     """What a physical batch adds to the sum, flat and in double precision for each parameter.
 
     With exact arithmetic in units of the lattice: integers.
-    `rows` are the gradients of the examples to `keep`.
+    `rows` are the gradients of the examples to `keep`, `excess` how many more gradients were within
+    the clip norm than not.
     """
 
     sums: list[torch.Tensor]
     rows: list[torch.Tensor]
+    excess: int
 
 
 # As `warnings` keeps it: action, message, category, module, line.
@@ -85,13 +87,14 @@ class PerSampleClipping:
             refuse_counts(counts, physical_batch)
         norms = per_example_norms(rows)
         factors = limit.factors(norms, physical_batch)
+        excess = excess_within(norms[: physical_batch.counted], limit.clip)
         kept = [g[list(keep)].clone() for g in rows]
         finite = torch.isfinite(norms)
         if not finite.all():
             # Zero times infinity is not zero.
             rows, factors = [g[finite] for g in rows], factors[finite]
         sums = [weighted_sum(g, factors, spacing=self._spacing) for g in rows]
-        return Contribution(sums, kept)
+        return Contribution(sums, kept, excess)
 
     def gradients(self, losses: torch.Tensor, parameters: list[torch.Tensor]) -> list[torch.Tensor]:
         """The gradient of each example."""

@@ -20,6 +20,7 @@ from hockeystick.torch.layer_types import layer_type
 from hockeystick.torch.layouts import Layout, zero_sum
 from hockeystick.torch.per_sample_module import PerSampleModule, forget_gradients
 from hockeystick.torch.progress import ClipLimit, PhysicalBatch
+from hockeystick.torch.sums import excess_within
 
 __all__ = ["GhostClipping"]
 
@@ -140,7 +141,9 @@ class GhostClipping:
         layer_of = {p: layer for layer, some in zip(layers, own, strict=True) for p in some}
         sums = self._sums(parameters, layer_of, factors)
         self.model.layer_calls = kept
-        return Contribution(sums, self.model.take_rows(parameters) if keep else [])
+        rows = self.model.take_rows(parameters) if keep else []
+        excess = excess_within(norms[: physical_batch.counted], limit.clip)
+        return Contribution(sums, rows, excess)
 
     def _sums(
         self,

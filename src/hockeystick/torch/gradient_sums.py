@@ -55,7 +55,7 @@ class GradientSums:
         self._probed: ProbeExamples | None = None
         self._called = False
         self._nothing: Any = EmptyOutput()
-        self._ready: tuple[PhysicalBatch, list[torch.Tensor]] | None = None
+        self._ready: tuple[PhysicalBatch, list[torch.Tensor], int] | None = None
         self._released: list[Any] = [None] * len(parameters)
         self._next_probe = 1
         self._refusal: PlanMismatch | None = None
@@ -164,7 +164,7 @@ class GradientSums:
                 losses, self._parameters, physical_batch, limit, keep=rows
             )
         forget_activations(self._clipping.model)
-        self._ready, self._probe_rows = (physical_batch, found.sums), found.rows
+        self._ready, self._probe_rows = (physical_batch, found.sums, found.excess), found.rows
         return probed
 
     def _run_probe(self, probed: ProbeExamples, *, batch: PassResult | None) -> ProbeReport:
@@ -235,20 +235,20 @@ class GradientSums:
                 raise
             group.lost(error)
 
-    def take(self, physical_batch: PhysicalBatch) -> list[torch.Tensor]:
-        """The sums of the batch, for the optimizer's step."""
+    def take(self, physical_batch: PhysicalBatch) -> tuple[list[torch.Tensor], int]:
+        """The sums of the batch and its excess, for the optimizer's step."""
         self._check_refused()
         self._change_detector.check()
         self._refuse_other_gradients()
         ready, self._ready = self._ready, None
         if physical_batch.size == 0:
-            return self._layout.zeros()
+            return self._layout.zeros(), 0
         if ready is None or ready[0] is not physical_batch:
             raise PlanMismatch(
                 "There is no clipped gradient of this batch; compute the loss with "
                 "criterion = run.loss(...), and call loss.backward() once for every batch."
             )
-        return ready[1]
+        return ready[1], ready[2]
 
     def released(self) -> None:
         """The update was made; gradients on the parameters are those with noise."""

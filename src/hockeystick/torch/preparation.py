@@ -34,6 +34,7 @@ from hockeystick.torch.run_group import RunGroup, in_group, told_to_other_ranks
 from hockeystick.torch.run_settings import checked_charges, settled, sources
 from hockeystick.torch.sharded_layout import layout_of
 from hockeystick.torch.streamed import indexed
+from hockeystick.training.adaptive_clipping import AdaptiveClipping, clipping_policy
 
 __all__ = ["make_private"]
 
@@ -46,7 +47,7 @@ def make_private(
     plan: Plan | None = None,
     *,
     noise_multiplier: float | None = None,
-    max_grad_norm: float | None = None,
+    max_grad_norm: float | AdaptiveClipping | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
     epochs: int | None = None,
@@ -95,7 +96,7 @@ def make_private(
     noise_multiplier
         The standard deviation of Z over the clip norm.
     max_grad_norm
-        The clip norm of each example's gradient.
+        The clip norm of each example's gradient, or `hs.training.AdaptiveClipping`.
     epsilon, delta
         The guarantee for which plan and noise are chosen; the statement never exceeds it.
     epochs
@@ -201,12 +202,14 @@ def make_private(
             },
         )
         form = settle() if group is None or plan is not None else group.chosen(settle)
+        clip, policy = clipping_policy(max_grad_norm, form.plan, filter)
         settings, graph = settled(
             form.plan,
             data,
             attribution,
             noise_multiplier=form.noise_multiplier,
-            max_grad_norm=check.positive("max_grad_norm", max_grad_norm),
+            max_grad_norm=clip,
+            policy=policy,
             clipping=clipping,
             arithmetic=arithmetic,
             rng=rng,
@@ -215,7 +218,7 @@ def make_private(
         layout = layout_of(model, parameters, group)
         check_several_ranks(model, layout, filter)
     run = assembled(
-        RunInputs(model, wrapper, optimizer, parameters, data, loss, filter),
+        RunInputs(model, wrapper, optimizer, parameters, data, loss, filter, policy),
         layout,
         form=form,
         settings=settings,

@@ -16,6 +16,7 @@ from hockeystick.schemes import Attribution
 from hockeystick.torch.budgets import DatasetNorms, FilterBudget, IndividualBudget, Loss, PlanBudget
 from hockeystick.torch.loader import examples_of
 from hockeystick.torch.progress import Budget, RunSettings
+from hockeystick.training.adaptive_clipping import AdaptiveClipping
 from hockeystick.training.filtered import describe_filter, rate_for_filters
 from hockeystick.training.plan_object import require_gaussian
 
@@ -44,6 +45,7 @@ def settled(
     *,
     noise_multiplier: float,
     max_grad_norm: float,
+    policy: AdaptiveClipping | None,
     clipping: str,
     arithmetic: str,
     rng: RandomSource,
@@ -64,6 +66,7 @@ def settled(
         clipping=clipping,
         seeded=not (rng is None or isinstance(rng, str)),
         arithmetic=arithmetic,
+        policy="" if policy is None else repr(policy),
     )
     return settings, graph
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hockeystick.training import policies
 from hockeystick.training.adaptive_clipping import AdaptiveClipping
 from hockeystick.training.coverage import Coverage
 from hockeystick.training.filtered import describe_filter, rate_for_filters
@@ -38,6 +39,7 @@ __all__ = [
     "joint_statement",
     "load_statement",
     "new_key_files",
+    "policies",
     "rate_for_filters",
     "statement",
     "to_jax_privacy",
