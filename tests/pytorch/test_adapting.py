@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import subprocess
 import sys
@@ -138,7 +139,7 @@ def test_a_restored_run_has_the_settings_of_the_saved_one(runs, policy):
     run.set(rate=0.4, noise_multiplier=3.0)
     runs.train(run, until=6)
     run.set(noise_multiplier=2.0, max_grad_norm=0.7)
-    state = run.state_dict()
+    state = copy.deepcopy(run.state_dict())
     whole = runs.train(run)
     other = runs.private(runs.independent(), filter=budget, **{**options, "rng": 8})
     other.load_state_dict(state)
@@ -151,7 +152,7 @@ def test_a_restored_run_has_the_settings_of_the_saved_one(runs, policy):
     with pytest.raises(PlanMismatch):
         runs.private(runs.independent(), filter=budget, **options).load_state_dict(state)
     with pytest.raises(PlanMismatch):
-        runs.private(runs.independent()).load_state_dict(run.state_dict())
+        runs.private(runs.independent()).load_state_dict(state)
 
 
 def test_noise_of_a_step_is_never_used_on_two_scales(runs):
