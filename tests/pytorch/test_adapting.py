@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import hockeystick as hs
-from hockeystick.cli import main
+from hockeystick.cli.main import main
 from hockeystick.errors import InvalidParameter, PlanMismatch, UnsupportedPlan
 from hockeystick.training import TakenSteps
 from pytorch import adapted_run

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
-import torch
-
 from hockeystick.errors import BudgetExceeded, PlanMismatch
 from hockeystick.plan import Plan
+from hockeystick.torch.clip_limits import ClipLimit, PhysicalBatch
 from hockeystick.torch.epochs import EpochSplit
 from hockeystick.torch.replay import RecollatedBatch
 from hockeystick.training.schedules import Schedule, StepSettings, with_step
@@ -19,9 +19,6 @@ from hockeystick.training.statement_fields import RUN_DIGITS
 from hockeystick.training.sum_lattice import SumLattice
 
 __all__ = ["Budget", "ClipLimit", "PhysicalBatch", "Progress", "RunSettings"]
-
-# Keeps the quotient finite for gradients that vanish; the same number as in Opacus.
-SMALLEST_NORM = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,61 +32,18 @@ class RunSettings:
     examples: int
     clipping: str
     seeded: bool
+    # The rule as JSON: what a saved run and all ranks have in common.
+    clip_rule: str = '{"clipping": "flat"}'
     arithmetic: str = "float"
     # How the clip norm is adapted, as a text; empty if it is not.
     policy: str = ""
     run_id: str = field(default_factory=partial(secrets.token_hex, RUN_DIGITS // 2))
 
-
-@dataclass(frozen=True, eq=False)
-class PhysicalBatch:
-    """A physical batch: all examples of a step, or some of them.
-
-    Examples beyond the first `counted` are there for a rank that has too few of its own: models are
-    called for them, and they contribute nothing.
-    """
-
-    step: int
-    indices: torch.Tensor
-    first: bool
-    last: bool
-    counted: int
-
     @property
-    def size(self) -> int:
-        """The number of examples."""
-        return self.indices.numel()
-
-
-@dataclass(frozen=True, eq=False)
-class ClipLimit:
-    """The clip norm of every example, or a length for each of them."""
-
-    clip: float
-    lengths: torch.Tensor | None = None
-    # What factors are multiplied by: lattice spacings that sums were made for, in present ones.
-    unit: float = 1.0
-
-    def before_rounding(self, lattice: SumLattice | None, unit: float = 1.0) -> ClipLimit:
-        """The limit for gradients that are rounded to the lattice afterwards."""
-        if lattice is None:
-            return self
-        lengths = self.lengths
-        if lengths is not None:
-            lengths = torch.from_numpy(lattice.shortened(lengths.numpy()))
-        return ClipLimit(float(lattice.shortened(self.clip)), lengths, unit)
-
-    def factors(self, norms: torch.Tensor, batch: PhysicalBatch) -> torch.Tensor:
-        """What gradients of these norms are multiplied by: min(1, length / norm).
-
-        A gradient that is not finite, or of an example that does not count, contributes nothing.
-        """
-        longest: float | torch.Tensor = self.clip
-        if self.lengths is not None:
-            longest = self.lengths[batch.indices].to(device=norms.device, dtype=norms.dtype)
-        factors = (longest / (norms + SMALLEST_NORM)).clamp(max=1.0) * self.unit
-        factors[batch.counted :] = 0.0
-        return torch.where(torch.isfinite(norms), factors, torch.zeros_like(factors))
+    def clip_facts(self) -> dict[str, Any]:
+        """The rule of clipping as plain values."""
+        facts: dict[str, Any] = json.loads(self.clip_rule)
+        return facts
 
 
 class Budget(Protocol):

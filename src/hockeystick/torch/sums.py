@@ -19,7 +19,7 @@ from numba import njit
 from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.threads import in_threads
 
-__all__ = ["excess_within", "per_example_norms", "squared_norms", "weighted_sum"]
+__all__ = ["per_example_norms", "squared_norms", "weighted_sum"]
 
 # Numbers that are copied to double precision at a time on other devices than the CPU (128 MB).
 COPIED = 2**24
@@ -45,11 +45,6 @@ def squared_norms(gradient: torch.Tensor) -> torch.Tensor:
     """The sum of squares of each example's gradient for one parameter, in double precision."""
     flat = _flat(gradient)
     return _squares_on_cpu(flat) if flat.device.type == "cpu" else _squares(flat)
-
-
-def excess_within(norms: torch.Tensor, clip: float) -> int:
-    """How many more of the norms are within `clip` than not; each counts for +1 or -1."""
-    return 2 * int((norms <= clip).sum()) - norms.numel()
 
 
 def weighted_sum(

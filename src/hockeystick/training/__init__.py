@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hockeystick.training import policies
 from hockeystick.training.adaptive_clipping import AdaptiveClipping
+from hockeystick.training.clip_rules import Automatic, Flat, PerLayer
 from hockeystick.training.coverage import Coverage
 from hockeystick.training.filtered import describe_filter, rate_for_filters
 from hockeystick.training.fingerprints import fingerprint
@@ -20,12 +21,15 @@ from hockeystick.training.statements import Statement
 
 __all__ = [
     "AdaptiveClipping",
+    "Automatic",
     "Coverage",
     "Fitted",
+    "Flat",
     "JaxPrivacyExport",
     "JointStatement",
     "LinearRegression",
     "LogisticRegression",
+    "PerLayer",
     "PrivateRun",
     "Recheck",
     "RunRecord",

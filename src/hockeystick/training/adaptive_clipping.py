@@ -9,8 +9,9 @@ from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.filters import Individual
 from hockeystick.plan import Plan
+from hockeystick.training.clip_rules import ClipRule, Flat
 
-__all__ = ["AdaptiveClipping", "clipping_policy"]
+__all__ = ["AdaptiveClipping", "check_adaptive", "clipping_policy"]
 
 # The default noise of the count: this share of the expected batch, as in [Andrew21], but at least
 # so many noise multipliers, so that gradients need 2 % more noise at most.
@@ -89,23 +90,29 @@ class AdaptiveClipping:
 
 
 def clipping_policy(
-    max_grad_norm: float | AdaptiveClipping, plan: Plan, privacy_filter: object
-) -> tuple[float, AdaptiveClipping | None]:
+    max_grad_norm: float | AdaptiveClipping | None, rule: ClipRule, privacy_filter: object
+) -> tuple[float | None, AdaptiveClipping | None]:
     """The clip norm at the start, and the policy if there is one.
 
-    Refused with correlated noise, whose scale cannot change, and with budgets of single examples,
-    which are charged by their own norms.
+    Refused with budgets of single examples, which are charged by their own norms, and with other
+    rules than flat clipping, to which a quantile of the norms means nothing.
     """
     if not isinstance(max_grad_norm, AdaptiveClipping):
-        return check.positive("max_grad_norm", max_grad_norm), None
-    if plan.correlated:
+        return max_grad_norm, None
+    if isinstance(privacy_filter, Individual):
+        allowed = "a number with individual budgets, whose charges do not cover a count"
+        raise InvalidParameter("max_grad_norm", allowed, max_grad_norm)
+    if not isinstance(rule, Flat):
+        raise InvalidParameter("max_grad_norm", "a number unless clipping is flat", max_grad_norm)
+    return max_grad_norm.start, max_grad_norm
+
+
+def check_adaptive(policy: AdaptiveClipping | None, plan: Plan) -> None:
+    """`UnsupportedPlan` with correlated noise, whose scale cannot change."""
+    if policy is not None and plan.correlated:
         raise UnsupportedPlan(
             "Adaptive clipping changes the scale of the noise from step to step, which is proven "
             "for independent noise only: leave the strategy out of the plan, or give a number as "
             "max_grad_norm.",
             page="docs/adapting.md#adaptive-clipping",
         )
-    if isinstance(privacy_filter, Individual):
-        allowed = "a number with individual budgets, whose charges do not cover a count"
-        raise InvalidParameter("max_grad_norm", allowed, max_grad_norm)
-    return max_grad_norm.start, max_grad_norm

@@ -71,11 +71,12 @@ class ClippingRule(Protocol):
 class _FixedClipping:
     """Every gradient is clipped to the same norm."""
 
+    gamma: float | None
     filter_description: dict[str, object] | None = None
 
     def permit(self, now: StepSettings, lattice: SumLattice | None) -> tuple[Summing, float]:
         clip = now.max_grad_norm
-        return partial(_sum_of_batch, clip=clip, lattice=lattice), clip
+        return partial(_sum_of_batch, clip=clip, lattice=lattice, gamma=self.gamma), clip
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ class _FilteredClipping:
     """A filter's permit is requested before each step; it may shorten the clip norm."""
 
     filter: Filter
+    gamma: float | None
     filter_description: dict[str, object] | None
 
     def permit(self, now: StepSettings, lattice: SumLattice | None) -> tuple[Summing, float]:
@@ -90,7 +92,7 @@ class _FilteredClipping:
         permit = self.filter.request(rate=now.rate, noise_multiplier=now.noise_multiplier)
         permit.commit()
         clip = now.max_grad_norm * permit.clip_scale
-        return partial(_sum_of_batch, clip=clip, lattice=lattice), clip
+        return partial(_sum_of_batch, clip=clip, lattice=lattice, gamma=self.gamma), clip
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,12 @@ class _IndividualClipping:
     """
 
     budgets: Individual
+    gamma: float | None
     filter_description: dict[str, object] | None
+
+    def __post_init__(self) -> None:
+        if self.gamma is not None:
+            raise InvalidParameter("clipping", "flat for individual budgets", "automatic")
 
     def permit(self, now: StepSettings, lattice: SumLattice | None) -> tuple[Summing, float]:
         return partial(self._sum, now=now, lattice=lattice), now.max_grad_norm
@@ -126,12 +133,17 @@ class _IndividualClipping:
         return BatchSum(factors @ rows, 0)
 
 
-def clipping_rule(privacy_filter: Filter | Individual | None, *, examples: int) -> ClippingRule:
-    """The rule of a filter, of individual budgets, or of the run's clip norm alone."""
+def clipping_rule(
+    privacy_filter: Filter | Individual | None, *, examples: int, gamma: float | None = None
+) -> ClippingRule:
+    """The rule of a filter, of individual budgets, or of the run's clip norm alone.
+
+    With a gamma clipping is automatic.
+    """
     if privacy_filter is None:
-        return _FixedClipping()
+        return _FixedClipping(gamma)
     rule = _rule_for(privacy_filter, examples)
-    return rule(privacy_filter, describe_filter(privacy_filter))
+    return rule(privacy_filter, gamma, describe_filter(privacy_filter))
 
 
 @singledispatch
@@ -166,14 +178,26 @@ def checked_rows(
     return rows
 
 
-def clipped_sum(rows: FloatArray, clip: float, lattice: SumLattice | None = None) -> FloatArray:
+def clipped_sum(
+    rows: FloatArray,
+    clip: float,
+    lattice: SumLattice | None = None,
+    *,
+    gamma: float | None = None,
+) -> FloatArray:
     """The sum of the rows, each shortened to the norm `clip` if it is longer.
 
-    With a lattice rows are rounded to it, within the norm, and sums are in units of it.
+    With a lattice rows are rounded to it, within the norm, and sums are in units of it. With a
+    gamma every row g is multiplied by clip / (|g| + gamma).
     """
+    found = lengths(rows)
+    if gamma is not None:
+        longest = clip if lattice is None else lattice.shortened(clip)
+        weights: FloatArray = longest / (found + gamma)
+        return weights @ rows if lattice is None else lattice.sum(rows, weights)
     if lattice is not None:
-        return lattice.sum(rows, lattice.weights(lengths(rows), clip))
-    total: FloatArray = clip / np.maximum(lengths(rows), clip) @ rows
+        return lattice.sum(rows, lattice.weights(found, clip))
+    total: FloatArray = clip / np.maximum(found, clip) @ rows
     return total
 
 
@@ -186,12 +210,17 @@ def lengths(rows: FloatArray) -> FloatArray:
 
 
 def _sum_of_batch(
-    batch: Indices, gradients: Gradients, *, clip: float, lattice: SumLattice | None
+    batch: Indices,
+    gradients: Gradients,
+    *,
+    clip: float,
+    lattice: SumLattice | None,
+    gamma: float | None = None,
 ) -> BatchSum:
     rows = gradients(batch)
     # Each example counts for +1 or -1, whatever its gradient is.
     within = int(np.count_nonzero(lengths(rows) <= clip))
-    return BatchSum(clipped_sum(rows, clip, lattice), 2 * within - len(rows))
+    return BatchSum(clipped_sum(rows, clip, lattice, gamma=gamma), 2 * within - len(rows))
 
 
 def probe_gradients(

@@ -20,15 +20,15 @@ from hockeystick.randomness import (
 )
 from hockeystick.schemes import Attribution
 from hockeystick.strategies.dyadic import ARITHMETICS
-from hockeystick.training.adaptive_clipping import AdaptiveClipping, clipping_policy
-from hockeystick.training.changing import ChangingRun
-from hockeystick.training.filtered import rate_for_filters
-from hockeystick.training.gradients import (
-    Gradients,
-    checked_rows,
-    clipping_rule,
-    probe_gradients,
+from hockeystick.training.adaptive_clipping import (
+    AdaptiveClipping,
+    check_adaptive,
+    clipping_policy,
 )
+from hockeystick.training.changing import ChangingRun
+from hockeystick.training.clip_rules import ClipRule, clip_rule, rule_of_vectors
+from hockeystick.training.filtered import rate_for_filters
+from hockeystick.training.gradients import Gradients, checked_rows, clipping_rule, probe_gradients
 from hockeystick.training.plan_object import require_gaussian
 from hockeystick.training.record import RunRecord, statement
 from hockeystick.training.run_sources import RunSources
@@ -77,6 +77,8 @@ class PrivateRun(ChangingRun):
         "float", or "exact": gradients are rounded to a lattice, within the clip norm, and noise
         is an integer multiple of it, so that the guarantee holds to the last bit (docs/exact.md).
         The plan that is run is `plan.exact()`, and generators are cryptographic by default.
+    clipping
+        "flat", or "automatic" (`Automatic(gamma=)`).
 
     Raises
     ------
@@ -111,6 +113,7 @@ class PrivateRun(ChangingRun):
         filter: Filter | Individual | None = None,  # noqa: A002 - the word of the interface
         rng: RandomSource = None,
         arithmetic: str = "float",
+        clipping: str | ClipRule = "flat",
     ) -> None:
         if not isinstance(plan, Plan):
             raise InvalidParameter("plan", "a Plan", plan)
@@ -120,14 +123,17 @@ class PrivateRun(ChangingRun):
             plan, rng = plan.exact(), cryptographic_if_secret(rng)
         self._plan = plan
         self._noise_multiplier = check.positive("noise_multiplier", noise_multiplier)
-        self._max_grad_norm, policy = clipping_policy(max_grad_norm, plan, filter)
+        clip, policy = clipping_policy(max_grad_norm, clip_rule(clipping), filter)
+        check_adaptive(policy, plan)
         self._dimension = check.positive_integer("dimension", dimension)
+        self._parts = rule_of_vectors(clipping, dimension=self._dimension, max_grad_norm=clip)
+        self._max_grad_norm = self._parts.max_grad_norm
         if not methods(plan):
             # Refused before the data is touched, with the reason.
             account(plan, noise_multiplier=self._noise_multiplier)
         size: Any = plan.sampling.expected_batch_size(examples)  # type: ignore[arg-type]
         self._examples = examples.examples if isinstance(examples, Attribution) else examples
-        self._clipping = clipping_rule(filter, examples=self._examples)
+        self._clipping = clipping_rule(filter, examples=self._examples, gamma=self._parts.gamma)
         self._now = StepSettings(
             self._noise_multiplier,
             self._max_grad_norm,
@@ -231,6 +237,7 @@ class PrivateRun(ChangingRun):
             run_id=self._run_id,
             taken_schedule=as_lists(self._schedule),
             arithmetic=self._arithmetic,
+            clipping=self._parts.described,
         )
 
     def statement(self, *, delta: float, **options: Any) -> Statement:
