@@ -89,6 +89,10 @@ class Poisson(Sampling):
         """Every step, or `max_participations`."""
         return participations_within(self.check_steps(steps), gap=1, most=self.max_participations)
 
+    def first_steps(self, steps: int) -> Poisson:
+        """The scheme itself: each step is drawn on its own, and stopping looks back only."""
+        return self
+
     def at_rate(self, rate: float) -> Poisson | Missing:
         """Steps are independent of each other, unless somebody stops."""
         if self.max_participations is not None:

@@ -57,7 +57,7 @@ class GradientSums:
         self._nothing: Any = EmptyOutput()
         self._ready: tuple[PhysicalBatch, list[torch.Tensor], int] | None = None
         self._released: list[Any] = [None] * len(parameters)
-        self._next_probe = 1
+        self._next_probe, self.excess = 1, 0
         self._refusal: PlanMismatch | None = None
         self._report: ProbeReport | None = None
         self._probe_rows: list[torch.Tensor] = []
@@ -235,20 +235,21 @@ class GradientSums:
                 raise
             group.lost(error)
 
-    def take(self, physical_batch: PhysicalBatch) -> tuple[list[torch.Tensor], int]:
-        """The sums of the batch and its excess, for the optimizer's step."""
+    def take(self, physical_batch: PhysicalBatch) -> list[torch.Tensor]:
+        """The sums of the batch, for the optimizer's step; `excess` is then that of the batch."""
         self._check_refused()
         self._change_detector.check()
         self._refuse_other_gradients()
-        ready, self._ready = self._ready, None
+        ready, self._ready, self.excess = self._ready, None, 0
         if physical_batch.size == 0:
-            return self._layout.zeros(), 0
+            return self._layout.zeros()
         if ready is None or ready[0] is not physical_batch:
             raise PlanMismatch(
                 "There is no clipped gradient of this batch; compute the loss with "
                 "criterion = run.loss(...), and call loss.backward() once for every batch."
             )
-        return ready[1], ready[2]
+        self.excess = ready[2]
+        return ready[1]
 
     def released(self) -> None:
         """The update was made; gradients on the parameters are those with noise."""

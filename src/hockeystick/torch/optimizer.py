@@ -107,11 +107,11 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
         self._check_parameters()
         physical_batch, _ = self._progress.current()
         self._group_settings.check()
-        sums, excess = self._gradients.take(physical_batch)
+        sums = self._gradients.take(physical_batch)
         if physical_batch.first or self._sums is None:
-            self._sums, self._excess = sums, excess
+            self._sums, self._excess = sums, self._gradients.excess
         else:
-            self._excess += excess
+            self._excess += self._gradients.excess
             for total, part in zip(self._sums, sums, strict=True):
                 total.add_(part)
         self._progress.physical_batch_done()

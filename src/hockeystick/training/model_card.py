@@ -187,6 +187,11 @@ def _end(statement: Statement) -> str:
             f"A privacy filter ({_named(statement.filter)}) limited the run and could stop it: "
             f"{counted}, and epsilon is that of the filter's whole budget."
         )
+    if statement.whole_steps is not None:
+        return (
+            f"It is about the model after {taken:,} of {statement.whole_steps:,} planned steps: a "
+            "number that was fixed before the run, of which nothing later may be released."
+        )
     if taken == planned:
         return f"All {planned:,} planned steps were taken." if planned > 1 else ONE_STEP
     return (

@@ -217,6 +217,11 @@ def _contradictions(statement: Statement) -> Iterator[str]:
         yield "the norms of the layers are together more than max_grad_norm"
     yield from _impossible_probe(statement)
     yield from impossible_schedule(statement)
+    whole, planned = statement.whole_steps, statement.planned_steps
+    if whole is not None and not (statement.taken_steps == planned <= whole):
+        yield f"a checkpoint after {planned} of {whole} steps has {statement.taken_steps} taken"
+    if whole is not None and statement.filter is not None:
+        yield "the claim of a run with a filter is its budget, at a checkpoint too"
 
 
 def _impossible_probe(statement: Statement) -> Iterator[str]:

@@ -215,6 +215,7 @@ FIELDS: dict[str, Check] = {
     "dataset": _or_none(checked_text),
     "taken_schedule": _or_none(checked_schedule),
     "arithmetic": checked_arithmetic,
+    "whole_steps": _or_none(check.positive_integer),
     "clipping": checked_clipping,
     "signature": _or_none(checked_signature),
 }
