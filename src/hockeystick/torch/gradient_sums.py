@@ -24,8 +24,7 @@ from hockeystick.torch.replay import LossReplay, ProbeExamples, RecollatedBatch
 
 __all__ = ["GradientSums"]
 
-# The probe runs again when 8, 64, ... times as many steps are taken: a model may change what it
-# does, and the cost stays a vanishing share of the run.
+# A model may change what it does: the probe runs again after 8, 64, ... times as many steps.
 PROBE_FACTOR = 8
 
 
