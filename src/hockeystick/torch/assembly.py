@@ -117,14 +117,7 @@ def assembled(
     if layout.group is not None and described is not None:
         budget = GroupBudget(budget, layout.group)
     progress = Progress(settings, budget, now=now, passes=form.passes, lattice=lattice)
-    adapting = Adapting(
-        progress,
-        noise,
-        random.batches,
-        layout.group,
-        policy=inputs.policy,
-        counts=_counts(settings, inputs, now, lattice),
-    )
+    adapting = _adapting(inputs, progress, noise, random.batches, layout)
     claim = GroupClaim() if layout.group is None else _nothing
     gradients = GradientSums(clip, inputs.parameters, progress, claim, layout)
     wrapped = PlanOptimizer(
@@ -201,18 +194,23 @@ def _settings_now(
     return StepSettings(noise, settings.max_grad_norm, charges.get("rate"), count_noise)
 
 
-def _counts(
-    settings: RunSettings, inputs: RunInputs, now: StepSettings, lattice: SumLattice | None
-) -> NormCount | None:
-    """Where the norms of gradients are counted."""
-    if now.count_noise is None:
-        return None
-    return NormCount(
-        settings.plan,
-        dimension=sum(p.numel() for p in inputs.parameters),
-        count_noise=now.count_noise,
-        resolution=None if lattice is None else lattice.resolution,
-    )
+def _adapting(
+    inputs: RunInputs,
+    progress: Progress,
+    noise: TorchNoiseStream,
+    batches: BatchSampler,
+    layout: Layout,
+) -> Adapting:
+    """How settings change, with the count of norms if the clip norm is adapted."""
+    counts, now, lattice = None, progress.now, progress.lattice
+    if now.count_noise is not None:
+        counts = NormCount(
+            progress.settings.plan,
+            dimension=sum(p.numel() for p in inputs.parameters),
+            count_noise=now.count_noise,
+            resolution=None if lattice is None else lattice.resolution,
+        )
+    return Adapting(progress, noise, batches, layout.group, policy=inputs.policy, counts=counts)
 
 
 def _lattice(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from functools import partial
@@ -35,12 +34,8 @@ from hockeystick.torch.run_group import RunGroup, in_group, told_to_other_ranks
 from hockeystick.torch.run_settings import checked_charges, settled, sources
 from hockeystick.torch.sharded_layout import layout_of
 from hockeystick.torch.streamed import indexed
-from hockeystick.training.adaptive_clipping import (
-    AdaptiveClipping,
-    check_adaptive,
-    clipping_policy,
-)
-from hockeystick.training.clip_rules import ClipRule, clip_rule
+from hockeystick.training.adaptive_clipping import AdaptiveClipping, clipping_policy
+from hockeystick.training.clip_rules import ClipRule
 
 __all__ = ["make_private"]
 
@@ -182,7 +177,7 @@ def make_private(
     check_options(options := dict(loader_options or {}))
     group = RunGroup() if in_group() else None
     with told_to_other_ranks(group):
-        rule = clip_rule(clipping)
+        rule, clip, policy = clipping_policy(max_grad_norm, clipping, filter)
         exact = check.choice("arithmetic", arithmetic, ARITHMETICS) == "exact"
         most = None
         if physical_batch_size is not None:
@@ -192,7 +187,6 @@ def make_private(
         wrapper, model = model, free_module(unwrapped(model))
         parameters = checked_parameters(model, optimizer)
         sizes = [p.numel() for p in parameters]
-        clip, policy = clipping_policy(max_grad_norm, rule, filter)
         parts = rule.parts(layers_of(model, parameters), sizes, max_grad_norm=clip)
         settle = partial(
             settled_form,
@@ -211,16 +205,14 @@ def make_private(
             },
         )
         form = settle() if group is None or plan is not None else group.chosen(settle)
-        check_adaptive(policy, form.plan)
         settings, graph = settled(
             form.plan,
             data,
             attribution,
             noise_multiplier=form.noise_multiplier,
-            max_grad_norm=parts.max_grad_norm,
+            parts=parts,
             policy=policy,
             clipping=rule.computed,
-            clip_rule=json.dumps(parts.described),
             arithmetic=arithmetic,
             rng=rng,
         )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.filters import Individual
 from hockeystick.plan import Plan
-from hockeystick.training.clip_rules import ClipRule, Flat
+from hockeystick.training.clip_rules import ClipRule, Flat, clip_rule
 
 __all__ = ["AdaptiveClipping", "check_adaptive", "clipping_policy"]
 
@@ -90,21 +91,22 @@ class AdaptiveClipping:
 
 
 def clipping_policy(
-    max_grad_norm: float | AdaptiveClipping | None, rule: ClipRule, privacy_filter: object
-) -> tuple[float | None, AdaptiveClipping | None]:
-    """The clip norm at the start, and the policy if there is one.
+    max_grad_norm: float | AdaptiveClipping | None, clipping: Any, privacy_filter: object
+) -> tuple[ClipRule, float | None, AdaptiveClipping | None]:
+    """The rule of clipping, the clip norm at the start, and the policy if there is one.
 
     Refused with budgets of single examples, which are charged by their own norms, and with other
     rules than flat clipping, to which a quantile of the norms means nothing.
     """
+    rule = clip_rule(clipping)
     if not isinstance(max_grad_norm, AdaptiveClipping):
-        return max_grad_norm, None
+        return rule, max_grad_norm, None
     if isinstance(privacy_filter, Individual):
         allowed = "a number with individual budgets, whose charges do not cover a count"
         raise InvalidParameter("max_grad_norm", allowed, max_grad_norm)
     if not isinstance(rule, Flat):
         raise InvalidParameter("max_grad_norm", "a number unless clipping is flat", max_grad_norm)
-    return max_grad_norm.start, max_grad_norm
+    return rule, max_grad_norm.start, max_grad_norm
 
 
 def check_adaptive(policy: AdaptiveClipping | None, plan: Plan) -> None:

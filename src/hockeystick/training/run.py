@@ -26,7 +26,7 @@ from hockeystick.training.adaptive_clipping import (
     clipping_policy,
 )
 from hockeystick.training.changing import ChangingRun
-from hockeystick.training.clip_rules import ClipRule, clip_rule, rule_of_vectors
+from hockeystick.training.clip_rules import ClipRule, rule_of_vectors
 from hockeystick.training.filtered import rate_for_filters
 from hockeystick.training.gradients import Gradients, checked_rows, clipping_rule, probe_gradients
 from hockeystick.training.plan_object import require_gaussian
@@ -123,7 +123,7 @@ class PrivateRun(ChangingRun):
             plan, rng = plan.exact(), cryptographic_if_secret(rng)
         self._plan = plan
         self._noise_multiplier = check.positive("noise_multiplier", noise_multiplier)
-        clip, policy = clipping_policy(max_grad_norm, clip_rule(clipping), filter)
+        _, clip, policy = clipping_policy(max_grad_norm, clipping, filter)
         check_adaptive(policy, plan)
         self._dimension = check.positive_integer("dimension", dimension)
         self._parts = rule_of_vectors(clipping, dimension=self._dimension, max_grad_norm=clip)
