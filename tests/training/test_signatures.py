@@ -104,7 +104,9 @@ def test_every_field_is_bound(signed, keys):
         edited = replace(signed, **{name: changed})
         assert problem_of(edited, keys[0]) == "the signature is not that of these fields", name
         taken_away = replace(signed, **{name: None})
-        assert name in ("filter", "note", "whole_steps") or problem_of(taken_away, keys[0]) is not None
+        assert (
+            name in ("filter", "note", "whole_steps") or problem_of(taken_away, keys[0]) is not None
+        )
 
 
 def leaves(value, path=()):
