@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hockeystick.training import policies
+from hockeystick.training import policies as policies
 from hockeystick.training.adaptive_clipping import AdaptiveClipping
 from hockeystick.training.clip_rules import Automatic, Flat, PerLayer
 from hockeystick.training.coverage import Coverage
@@ -43,7 +43,6 @@ __all__ = [
     "joint_statement",
     "load_statement",
     "new_key_files",
-    "policies",
     "rate_for_filters",
     "statement",
     "to_jax_privacy",
