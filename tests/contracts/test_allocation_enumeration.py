@@ -18,6 +18,7 @@ import hockeystick as hs
 from hockeystick.accounting.baselines import BASELINES
 from hockeystick.profile.resolution import BOTH
 from hypothesis_strategies import thinned
+from in_one_test import in_one_test
 
 Pair = tuple[Any, Any]
 
@@ -141,6 +142,7 @@ def test_reversed_mechanism_in_a_long_block(method):
     assert remove >= (1 - 0.5 * math.exp(0.3)) * EXACT
 
 
+@in_one_test
 @pytest.mark.parametrize("steps", [2, 7])
 @pytest.mark.parametrize("loss", [30.0, 34.0, 38.0, 60.0])
 @pytest.mark.parametrize("method", ["profile", "decomposition", "poisson-reduction"])
@@ -194,6 +196,7 @@ def test_shuffling_baseline(name):
         assert claimed >= max(divergence(pair, epsilon, d) for d in BOTH) * EXACT
 
 
+@in_one_test
 @pytest.mark.parametrize("order", [1.2, 2, 2.5, 7, 60])
 @pytest.mark.parametrize("steps", [1, 2, 5])
 def test_renyi_divergence_of_an_allocation(steps, order):

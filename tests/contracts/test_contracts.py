@@ -10,6 +10,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.analyses import METHODS
 from hypothesis_strategies import thinned
+from in_one_test import in_one_test
 
 SCHEMES = {
     "full-batch": hs.FullBatch(),
@@ -91,6 +92,7 @@ def test_delta_of_epsilon(scheme, method, delta):
     assert guarantee.delta(epsilon_of(scheme, method, delta=delta)) <= delta * (1 + 1e-2)
 
 
+@in_one_test
 @pytest.mark.parametrize(("scheme", "method"), CASES)
 def test_description(scheme, method):
     """A guarantee says what it is about."""
@@ -129,6 +131,7 @@ def test_methods_agree(scheme):
     assert automatic <= min(answer.value for answer in answers) * (1 + 1e-3)
 
 
+@in_one_test
 @pytest.mark.parametrize(
     ("amplified", "plain"),
     [

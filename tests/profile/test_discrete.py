@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hockeystick import Profile
 from hockeystick.errors import PrecisionError
 from hypothesis_strategies import epsilons, pairs, quick, rates
+from in_one_test import in_one_test
 from references import outcomes as plain
 from references.sandwich import corners
 
@@ -84,6 +85,7 @@ def test_allocation(pair, steps):
     )
 
 
+@in_one_test
 @pytest.mark.parametrize("steps", [2, 3, 4, 5, 6])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 6.0])
 def test_allocation_of_randomized_response(steps, epsilon):

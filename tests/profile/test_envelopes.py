@@ -13,6 +13,7 @@ from hockeystick._numerics.divergence import delta_from_law
 from hockeystick.errors import InvalidParameter, PrecisionError
 from hockeystick.profile.refinement import Resolution
 from hypothesis_strategies import narrow_pairs, pairs, quick
+from in_one_test import in_one_test
 from references import outcomes as plain
 from references.sandwich import corners
 
@@ -78,6 +79,7 @@ def test_minimum_is_below_both(couple):
             assert lower <= min(highs) * (1 + 1e-9)
 
 
+@in_one_test
 @pytest.mark.parametrize("couple", COUPLES[::2], ids="-".join)
 def test_minimum_is_convex(couple):
     """The profile of a law is convex in e^epsilon, and between two chords of its members."""

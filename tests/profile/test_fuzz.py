@@ -12,6 +12,7 @@ from hockeystick import Profile
 from hockeystick._numerics.divergence import delta_from_law
 from hockeystick.errors import PrecisionError
 from hockeystick.profile.refinement import Resolution
+from in_one_test import in_one_test
 
 # Together they take seconds; `make test` runs them.
 pytestmark = pytest.mark.slow
@@ -144,6 +145,7 @@ def test_little_noise_does_not_take_forever(noise, steps):
     assert time.process_time() - started < 20
 
 
+@in_one_test
 @pytest.mark.parametrize("noise", [0.05, 0.03, 0.02, 1e-3])
 @pytest.mark.parametrize("steps", [2, 30])
 def test_allocation_with_overflowing_likelihood_ratios(noise, steps):

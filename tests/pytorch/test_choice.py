@@ -14,6 +14,7 @@ import hockeystick as hs
 from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.torch import make_private
 from hypothesis_strategies import thinned
+from in_one_test import in_one_test
 
 ASKED = {"epsilon": 3.0, "delta": 1e-5, "epochs": 3, "batch_size": 30, "max_grad_norm": 1.0}
 
@@ -110,6 +111,7 @@ def test_the_explicit_form_chooses_nothing(runs, capsys):
         run.statement()
 
 
+@in_one_test
 @pytest.mark.parametrize(
     "changes",
     [
@@ -162,6 +164,7 @@ def test_parameters_outside_their_range(name, value):
         private(**{name: value})
 
 
+@in_one_test
 @pytest.mark.parametrize(
     ("name", "way_out"),
     [

@@ -14,6 +14,7 @@ from hockeystick.analyses.gram.law.chain_states import own_parts
 from hockeystick.analyses.gram.law.task import LATTICES, Task
 from hockeystick.analyses.gram.order.chains import ChainMixture
 from hypothesis_strategies import thinned
+from in_one_test import in_one_test
 from references.sum_law import band, chain_law, enclosed, exact, payoff, ratios
 from references.sum_law import bounds as law_bounds
 
@@ -64,6 +65,7 @@ TWO_BINS = {
 }
 
 
+@in_one_test
 @pytest.mark.parametrize("remove", DIRECTIONS)
 @pytest.mark.parametrize("name", TWO_BINS)
 @pytest.mark.parametrize("fineness", [3.0, 0.7])

@@ -15,6 +15,7 @@ from hockeystick.analyses.gram.search.candidates import Majorants
 from hockeystick.analyses.gram.search.evaluation import LawCache
 from hockeystick.schemes.mixtures import MixtureBlocks
 from hypothesis_strategies import thinned
+from in_one_test import in_one_test
 from references.sum_law import band, ratios
 
 BANDS = {
@@ -151,6 +152,7 @@ def test_long_rings_are_certified_for_any_number_of_bins():
     assert fits[0].chain == pytest.approx(fits[1].chain, rel=1e-12)
 
 
+@in_one_test
 @pytest.mark.parametrize("bands", [1, 4, 12, 40])
 @pytest.mark.parametrize("steps", [12, 36, 40])
 def test_bounds_by_distance_cover_the_matrix(bands, steps):
