@@ -196,9 +196,13 @@ def product(weights: FloatArray, first: IntArray, last: IntArray, table: FloatAr
     """
     rows, states = weights.shape
     whole = np.zeros((rows + -rows % 4, states + -states % 4))
-    whole[:rows, :states] = weights
+    for x in range(rows):
+        for y in range(states):
+            whole[x, y] = weights[x, y]
     source = np.zeros((whole.shape[1], table.shape[1]))
-    source[:states] = table
+    for y in range(states):
+        for j in range(table.shape[1]):
+            source[y, j] = table[y, j]
     result = np.zeros((whole.shape[0], table.shape[1]))
     begin, end = _columns(table)
     for start in range(begin, end, COLUMNS):
