@@ -138,7 +138,7 @@ def test_mixed_directions(pair, other, count):
 
 @pytest.mark.parametrize(
     "count",
-    [1, 2, 10, 1000, *(pytest.param(n, marks=pytest.mark.long) for n in (12_345, 123_456))],
+    [1, 2, 100, *(pytest.param(n, marks=pytest.mark.long) for n in (1000, 12_345, 123_456))],
 )
 @pytest.mark.parametrize("delta", [1e-12, 1e-3, 0.3])
 def test_mass_at_infinity_is_never_lost(count, delta):
