@@ -11,6 +11,7 @@ import os
 import runpy
 import socket
 import sys
+import traceback
 import warnings
 from pathlib import Path
 
@@ -56,8 +57,8 @@ def run_rank(job, rank):
         else:
             run_cases(job["cases"], folder / f"rank{rank}.pt")
         status = 0
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
+    except BaseException:  # noqa: BLE001 - whatever it is, it ends this rank and no other
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
         # A group of which a rank is gone cannot be ended in the usual way.
