@@ -65,8 +65,11 @@ def spread(
     """
     excess = 0.0
     last = np.uint64(nodes.size - 1)
-    # A single node is the end of an empty cell.
-    inverse = 1.0 / np.diff(np.append(nodes, np.inf))
+    # Of the lengths of the cells; nothing is shared out beyond the last node.
+    inverse = np.zeros(nodes.size)
+    for cell in range(nodes.size - 1):
+        length = nodes[cell + 1] - nodes[cell]
+        inverse[cell] = 1.0 / length if length > 0 else np.inf
     for x in range(table.shape[0]):
         begin, end = _occupied(table[x])
         row, stop = table[x], np.uint64(end)
