@@ -58,7 +58,7 @@ def small(**kept: object) -> filters.Levy:
     return filters.Levy(epsilon=1.3, delta=1e-5, process=SINGLE[1e-5], **kept)  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_showcase_in_blocks_with_a_designed_process() -> None:
     """Epsilon 3 % above that of the schedule fixed in advance is enough, at delta = 1e-5."""
     schedule = showcase_schedule()
