@@ -65,11 +65,7 @@ def spread(
     """
     excess = 0.0
     last = np.uint64(nodes.size - 1)
-    # Of the lengths of the cells; nothing is shared out beyond the last node.
-    inverse = np.zeros(nodes.size)
-    for cell in range(nodes.size - 1):
-        length = nodes[cell + 1] - nodes[cell]
-        inverse[cell] = 1.0 / length if length > 0 else np.inf
+    inverse = _inverse_lengths(nodes)
     for x in range(table.shape[0]):
         begin, end = _occupied(table[x])
         row, stop = table[x], np.uint64(end)
@@ -107,6 +103,16 @@ def spread(
                 excess += mass * (sums[j] + step - nodes[last])
                 j += ONE
     return excess
+
+
+@njit(cache=True, nogil=True)
+def _inverse_lengths(nodes: FloatArray) -> FloatArray:
+    """One over the length of each cell; nothing is shared out beyond the last node."""
+    result = np.zeros(nodes.size)
+    for k in range(nodes.size - 1):
+        length = nodes[k + 1] - nodes[k]
+        result[k] = 1.0 / length if length > 0 else np.inf
+    return result
 
 
 @njit(cache=True, nogil=True)
