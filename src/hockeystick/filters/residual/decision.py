@@ -150,8 +150,10 @@ class Menus:
         else:
             several = math.ceil(SETTINGS.at_once * sum(state.counts.values()))
             number = max(missing * 2**done, several)
-            found = exchange_for_more(state.counts, kind, number, slack=self._slack)
-            if found is None and number > missing:
+            found = exchange_for_more(
+                state.counts, kind, number, slack=self._slack, most=SETTINGS.waste
+            )
+            if found is None:
                 found = exchange_for_more(state.counts, kind, missing, slack=self._slack)
         after = MenuState(state.counts, 0)
         if found is not None:

@@ -48,7 +48,9 @@ def designed(expected: Sequence[ExpectedSteps], *, epsilon: float, delta: float)
         if any(map(_has_range, expected))
         else classes
     )
-    counts = _largest(weights, epsilon=epsilon, delta=left)
+    # Steps anywhere in ranges come in any order: see `_rounded`.
+    covered = SETTINGS.covered if all(map(_has_range, expected)) else 1.0
+    counts = _largest(weights, epsilon=epsilon, delta=left, covered=covered)
     menus = ([Menu.of(counts)] if counts else []) + others
     if not menus:
         allowed = f"large enough for one of the expected steps at delta = {delta:g}"
@@ -147,14 +149,14 @@ def _levels(classes: Weights) -> list[StepClass]:
 
 
 def _largest(
-    weights: Weights, *, epsilon: float, delta: float, exact: bool = True
+    weights: Weights, *, epsilon: float, delta: float, exact: bool = True, covered: float = 1.0
 ) -> dict[StepClass, int]:
     """The most steps in these proportions; empty if there is no room for one."""
     share = delta * (1 - ROOM)
     weights = dict(sorted(weights.items(), key=lambda one: -one[0].variance))
 
     def fits(size: float, step: float) -> bool:
-        counts = _rounded(weights, size)
+        counts = _rounded(weights, size, covered)
         return not counts or _delta(counts, epsilon, delta, step) <= share
 
     low, high = 0.0, 1.0
@@ -168,20 +170,22 @@ def _largest(
         low *= 1 + 2 * SIZE_ACCURACY
         while low > 0 and not fits(low, STEP):
             low = low * (1 - SIZE_ACCURACY) if low > 1 / SIZE_ACCURACY else max(low - 0.5, 0.0)
-    return _rounded(weights, low)
+    return _rounded(weights, low, covered)
 
 
-def _rounded(weights: Weights, size: float) -> dict[StepClass, int]:
+def _rounded(weights: Weights, size: float, covered: float) -> dict[StepClass, int]:
     """Whole numbers of steps, rounded up from the strongest class on.
 
-    So evenly spread steps find a class that dominates them, in whichever order they come.
+    The share `covered` of what is expected, the strongest part, has all of them: the rest is served
+    by classes that are a little stronger. So evenly spread steps find a class that dominates them
+    in whichever order they come, the strongest first as well.
     """
     total = math.fsum(weights.values())
     counts: dict[StepClass, int] = {}
     seen, given = 0.0, 0
-    for one in weights:
-        seen += weights[one] / total * size
-        here = math.ceil(seen - 1e-9) - given
+    for one, weight in weights.items():
+        seen += weight / total * size / covered
+        here = math.ceil(min(seen, size) - 1e-9) - given
         given += here
         if here:
             counts[one] = here

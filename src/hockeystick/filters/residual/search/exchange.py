@@ -42,11 +42,12 @@ def exchange_for_less(
 
 
 def exchange_for_more(
-    counts: Payment, wanted: StepClass, steps: int, *, slack: float
+    counts: Payment, wanted: StepClass, steps: int, *, slack: float, most: float = math.inf
 ) -> tuple[Payment, int] | None:
     """What is given for so many steps that none of those there are dominates.
 
     The fewest steps that come near them, found by trying more and more; or a part of everything.
+    None if that would be more than `most` times the variance of what is wanted.
     """
     if wanted.noise < SMALLEST_NOISE or not any(counts.values()):
         return None
@@ -64,7 +65,7 @@ def exchange_for_more(
             given = _part_of(pool, part)
             if follow.allows(_after(counts, given, wanted, steps)):
                 return given, steps
-            if part >= 1:
+            if part >= 1 or part * total > most * wanted.variance * steps:
                 break
             part = min(SETTINGS.part_step * part, 1.0)
     return None

@@ -14,6 +14,8 @@ class Settings(NamedTuple):
     ----------
     classes
         Into which all ranges together are cut, about.
+    covered
+        Share of the expected steps, the strongest, for which there are steps as strong.
     side_menus
         For steps that are not as expected, at most.
     side_share
@@ -41,6 +43,7 @@ class Settings(NamedTuple):
     """
 
     classes: int = 40
+    covered: float = 0.95
     side_menus: int = 6
     side_share: float = 0.06
     exchange_share: float = 0.03
