@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hockeystick.interop.events import from_dp_event
+from hockeystick.interop.files import SecondOpinion, check_file
 from hockeystick.interop.opacus import from_opacus
 
-__all__ = ["from_dp_event", "from_opacus"]
+__all__ = ["SecondOpinion", "check_file", "from_dp_event", "from_opacus"]
