@@ -82,8 +82,18 @@ def test_the_batches_of_a_prefix_are_the_first_ones(name, steps):
         assert abs(a - b) <= 5 * np.sqrt(a + b), pattern
 
 
-@pytest.mark.parametrize("name", SCHEMES)
-@pytest.mark.parametrize("strategy", [None, "bsr"])
+# Seconds each: they are the same claim.
+EXPENSIVE = {
+    *(("min-sep", None), ("cold", None), ("min-sep", "bsr")),
+    *(("cold", "bsr"), ("allocation", "bsr"), ("bins", "bsr")),
+}
+GROWING = [
+    pytest.param(*pair, marks=[pytest.mark.long] if pair in EXPENSIVE else [])
+    for pair in ((name, strategy) for name in SCHEMES for strategy in (None, "bsr"))
+]
+
+
+@pytest.mark.parametrize(("name", "strategy"), GROWING)
 def test_epsilon_grows_with_the_steps(name, strategy):
     """Up to that of the whole plan, which the last prefix is."""
     plan = hs.Plan(
@@ -124,7 +134,7 @@ def test_two_of_three_steps_by_integration():
 
 def test_the_statement_of_a_checkpoint():
     """Epsilon of the first steps; only at the number that was fixed, and not with a filter."""
-    plan = hs.Plan(sampling=hs.BallsInBins(bins=4), steps=12, strategy=STRATEGIES["bsr"])
+    plan = hs.Plan(sampling=hs.FullBatch(), steps=12, strategy=STRATEGIES["bsr"])
     options = {"examples": 20, "dimension": 1, "noise_multiplier": 3.0, "max_grad_norm": 1.0}
     run = PrivateRun(plan, **options)
     for _ in range(5):
