@@ -85,7 +85,9 @@ def verified_noise(
     comes out is (epsilon, delta)-DP: it runs a noise that is too small with probability at most q,
     which is a part of delta.
     """
-    claim = checked_claim(plan, epsilon=epsilon, delta=delta, direction=direction)
+    claim = checked_claim(
+        plan, epsilon=epsilon, delta=delta, direction=direction, choices=settings.choices
+    )
     with _opened(claim, settings) as drawer:
         verifier = Verifier(drawer)
         found = _candidates(verifier, claim, proven, settings, start)
@@ -111,7 +113,9 @@ def planned_tests(
     start: float | None = None,
 ) -> list[DrawPlan]:
     """What `verified_noise` would test with the same arguments, noisiest first; pilots only."""
-    claim = checked_claim(plan, epsilon=epsilon, delta=delta, direction=direction)
+    claim = checked_claim(
+        plan, epsilon=epsilon, delta=delta, direction=direction, choices=settings.choices
+    )
     with _opened(claim, settings) as drawer:
         verifier = Verifier(drawer)
         found = _candidates(verifier, claim, proven, settings, start)
@@ -122,7 +126,13 @@ def planned_tests(
 
 
 def _opened(claim: Claim, settings: MonteCarlo) -> AbstractContextManager[Drawer]:
-    question = (claim.epsilon, claim.delta, claim.directions, settings.draws)
+    question: tuple[object, ...] = (
+        claim.epsilon,
+        claim.delta,
+        claim.directions,
+        settings.draws,
+        *([] if claim.choices == 1 else [claim.choices]),
+    )
     return open_drawer(
         claim.plan, execution=settings.execution, seed=settings.seed, calibrate=question
     )
@@ -187,6 +197,7 @@ def _details(claim: Claim, chosen: Selection) -> dict[str, object]:
         "draws": chosen.draws,
         "false_acceptance": claim.false_acceptance,
         "candidates": len(chosen.candidates),
+        **({} if claim.choices == 1 else {"choices": claim.choices}),
         "fallback": chosen.proven,
         "accepted": chosen.noise_multiplier < chosen.proven,
         **chosen.details,

@@ -176,7 +176,9 @@ def verified_guarantee(claim: Claim, noise: float, details: Mapping[str, object]
     )
 
 
-def checked_claim(plan: Any, *, epsilon: Any, delta: Any, direction: str) -> Claim:
+def checked_claim(
+    plan: Any, *, epsilon: Any, delta: Any, direction: str, choices: int = 1
+) -> Claim:
     """A claim about a plan that can be simulated at all."""
     require_plan(plan)
     if plan.mechanism is not None:
@@ -191,4 +193,5 @@ def checked_claim(plan: Any, *, epsilon: Any, delta: Any, direction: str) -> Cla
         check.at_least("epsilon", epsilon, 0.0),
         check.small_probability("delta", delta),
         directions_for(direction),
+        choices,
     )

@@ -174,10 +174,13 @@ class OrderGrowth(NamedTuple):
     more: float = MORE_ORDERS
 
 
+USUAL_GROWTH = OrderGrowth()
+
+
 class MomentBound(Bound):
     """Bounds on one run from the moments of its likelihood ratio, in both directions."""
 
-    def __init__(self, moments: MomentsOfRun, growth: OrderGrowth = OrderGrowth()) -> None:
+    def __init__(self, moments: MomentsOfRun, growth: OrderGrowth = USUAL_GROWTH) -> None:
         self._of_run, self._growth = moments, growth
         self._known: dict[tuple[Direction, float, int], RunMoments] = {}
 
