@@ -35,8 +35,10 @@ from hockeystick.plan import Plan
 __all__ = ["VerifiedNoise", "planned_tests", "verified_noise"]
 
 # Times 1/delta: some minutes for thousands of steps at delta = 1e-5. Draws of tuples of replicas,
-# at any delta: half a per cent of noise or less, some seconds for thousands of steps.
+# at any delta: half a per cent of noise or less, some seconds for thousands of steps. The need for
+# them grows with the bound on a payoff over delta; so many times as many from this ratio on.
 DEFAULT_DRAWS, TUPLE_DRAWS = 100, 100_000
+TUPLE_RATIO, MOST_TIMES = 30.0, 20.0
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,7 @@ def _candidates(
             near_order = max(curve.order for curve in curves)
             safe = proven_by_bounds(claim, start=noise, most=most, near=near_order)
             near = NoiseEstimate(noise, known(noise, 0), max(curve.power for curve in curves))
-            draws = settings.draws or TUPLE_DRAWS
+            draws = settings.draws or _tuple_draws(near)
             placed = place_candidates(verifier, claim, near, proven=safe, draws=draws)
             return _Found(placed, known, safe, True)
     safe = proven(claim.allowed)
@@ -190,6 +192,15 @@ def _candidates(
         return verifier.pilots(claim, noise, stream=(1, number))
 
     return _Found(placed, fresh, safe, False)
+
+
+def _tuple_draws(near: NoiseEstimate) -> int:
+    """More where payoffs may be far above delta."""
+    ratios = [
+        one.log_largest - math.log(one.mean) for pilot in near.pilots for one in pilot.statistics
+    ]
+    times = math.exp(min(max(ratios, default=0.0), 50.0)) / TUPLE_RATIO
+    return math.ceil(TUPLE_DRAWS * min(max(times, 1.0), MOST_TIMES))
 
 
 def _details(claim: Claim, chosen: Selection) -> dict[str, object]:

@@ -118,35 +118,37 @@ def draw_balls(
     """
     bins, width = sizes.size - 1, moves.shape[1] + 1
     n, following = np.zeros(width, np.int64), np.zeros(width, np.int64)
-    chances, targets = np.empty(balls + 1), np.empty((balls + 1, width), np.int64)
+    chosen = np.zeros(width, np.int64)
     for d in range(number.size):
         first, count = int(rng.random() * bins), 0
         n[:] = 0
         n[sizes[0]] = balls
+        value = values[starts[0] + balls]
         for t in range(bins):
             size, after = sizes[t], sizes[t + 1]
             left = n[size]
             if left == 0:
                 break
-            field, total = 0.0, 0.0
+            field = 0.0
             for i in range(size):
                 field += n[i] * pulls[t, i]
-            factor, growth = 1.0, math.exp(field)
-            for k in range(left + 1):
+            # The value of a state is the sum over k of what is added up here.
+            u, reached, factor, growth = rng.random() * value, 0.0, 1.0, math.exp(field)
+            k, taken, after_value = -1, 0, 0.0
+            while k < left and (k < 0 or u >= reached):
+                k += 1
                 _follow(n, size, k, after, moves[t], following)
                 target = starts[t + 1] + _number_of(following, after + 1, balls, ways)
-                chances[k] = factor * together[k] * values[target]
+                if values[target] > 0.0:
+                    taken, after_value = k, values[target]
+                    chosen[:] = following
+                reached += factor * together[k] * values[target]
                 factor *= growth
-                targets[k] = following
-                total += chances[k]
-            u, k, reached = rng.random() * total, 0, chances[0]
-            while (k < left and u >= reached) or chances[k] == 0.0:
-                k += 1
-                reached += chances[k]
-            if k > 0:
-                where[d, count], times[d, count] = (first + t) % bins, k
+            if taken > 0:
+                where[d, count], times[d, count] = (first + t) % bins, taken
                 count += 1
-            n[:] = targets[k]
+            n[:] = chosen
+            value = after_value
         number[d] = count
 
 

@@ -49,8 +49,8 @@ __all__ = ["BinTupleSource", "BinTuples", "slots_of_line"]
 IntArray = NDArray[np.int64]
 
 SLACK = 1e-8
-# Numbers in the tables of a programme: 16 megabytes, a tenth of a second.
-MOST_NUMBERS = 2**21
+# Numbers in the tables of a programme: 8 megabytes, less than a tenth of a second.
+MOST_NUMBERS = 2**20
 # More bins have a Gram matrix that a draw cannot afford.
 MOST_BINS = 2_000
 # Exponents of weights and values that floating point holds.
