@@ -92,9 +92,9 @@ class MonteCarlo:
     ----------
     draws
         For `account`, the number of draws; by default 100 000. For `calibrate`, about how many
-        draws all tests make together: by default 100 000 where tuples of replicas are drawn
-        (b-min-sep, Poisson sampling, balls-in-bins), otherwise 100 / delta. With far fewer, the answer of
-        `calibrate` is the proven noise.
+        draws all tests make together: by default 100 000 or more where tuples of replicas are
+        drawn (b-min-sep, Poisson sampling, balls-in-bins), otherwise 100 / delta. With far fewer,
+        the answer of `calibrate` is the proven noise.
     epsilon
         Where `account` bounds delta, at least 0. `calibrate` takes its own epsilon.
     seed
