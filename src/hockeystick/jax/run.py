@@ -22,11 +22,12 @@ from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource, generators, is_secret
 from hockeystick.schemes import Attribution, Indices
 from hockeystick.training.clip_rules import ClipRule, clip_rule
+from hockeystick.training.filtered import rate_for_filters
 from hockeystick.training.fingerprints import fingerprint
 from hockeystick.training.gradients import clipping_rule, probe_gradients
 from hockeystick.training.plan_object import require_gaussian
 from hockeystick.training.record import RunRecord, statement, versions_of
-from hockeystick.training.schedules import Schedule, with_step
+from hockeystick.training.schedules import Schedule, StepSettings, as_lists, with_step
 from hockeystick.training.statement_fields import RUN_DIGITS
 from hockeystick.training.statements import Statement
 
@@ -106,13 +107,9 @@ class JaxRun(SingleUse):
             examples=self._examples,
             noise=scale * row_bound(plan),
         )
-        self._permits = clipping_rule(
-            filter,
-            plan,
-            examples=self._examples,
-            noise_multiplier=self._noise_multiplier,
-            max_grad_norm=clip,
-        )
+        self._permits = clipping_rule(filter, examples=self._examples, gamma=self._parts.gamma)
+        rate = None if filter is None else rate_for_filters(plan)
+        self._now = StepSettings(self._noise_multiplier, clip, rate)
         self._begin(params, examples, rng)
 
     def _begin(self, params: Any, examples: int | Attribution, rng: RandomSource) -> None:
@@ -184,7 +181,7 @@ class JaxRun(SingleUse):
             if self._current is None:
                 self.check_here()
                 try:
-                    _, self._clip = self._permits.permit()
+                    _, self._clip = self._permits.permit(self._now, None)
                 except BudgetExceeded:
                     self._exhausted = True
                     return
@@ -241,7 +238,7 @@ class JaxRun(SingleUse):
         sums = self._sums(params, data, jnp.asarray(batch.counted), self._clip)
         found, self._noise_state = self._noisy(sums, self._noise_state)
         self._taken, self._current = self._taken + 1, None
-        self._schedule = with_step(self._schedule, self._noise_multiplier, self._clip)
+        self._schedule = with_step(self._schedule, self._now, self._clip)
         return found
 
     def _probed(self, params: Any, data: Any, batch: PaddedBatch) -> dict[str, object] | None:
@@ -268,7 +265,7 @@ class JaxRun(SingleUse):
             versions=versions_of("jax", "optax"),
             examples=self._examples,
             run_id=self._run_id,
-            taken_schedule=self._schedule,
+            taken_schedule=as_lists(self._schedule),
             clipping=self._parts.described,
         )
 

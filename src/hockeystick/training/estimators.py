@@ -25,7 +25,7 @@ except ImportError as error:
 __all__ = ["PrivateLinearRegression", "PrivateLogisticRegression"]
 
 
-class _Private(BaseEstimator):
+class _Private:
     """What both have in common: parameters, the plan, and the loop."""
 
     epsilon: float
@@ -37,7 +37,7 @@ class _Private(BaseEstimator):
     random_state: Any
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.non_deterministic = self.random_state is None
         # With few examples, most of the result is noise.
         for own in (tags.regressor_tags, tags.classifier_tags):
@@ -84,7 +84,7 @@ class _Private(BaseEstimator):
         return self.plan
 
 
-class PrivateLogisticRegression(ClassifierMixin, _Private):
+class PrivateLogisticRegression(_Private, ClassifierMixin, BaseEstimator):
     """Logistic regression for two or more classes, (epsilon, delta)-private for each example.
 
     Private gradient descent on the cross entropy, from zero; the noise is calibrated to `epsilon`
@@ -216,7 +216,7 @@ class PrivateLogisticRegression(ClassifierMixin, _Private):
         return self.classes_[chosen]
 
 
-class PrivateLinearRegression(RegressorMixin, _Private):
+class PrivateLinearRegression(_Private, RegressorMixin, BaseEstimator):
     """Least squares, (epsilon, delta)-private for each example.
 
     Private gradient descent on half the squared errors, from zero. Targets and features are used as
