@@ -30,6 +30,7 @@ RandomSource: TypeAlias = (
 )
 """Whatever `generator` makes a generator of; None is a fresh one with a secret seed."""
 
+# As many as the keys of the cipher below: no seed can be found by trying.
 _SEED_BITS = 256
 CRYPTOGRAPHIC = "chacha"
 # Marks the seeds of generators beside a first one; spawned children are numbered from 0 and do not
@@ -151,6 +152,15 @@ class Key:
         """32 bytes for one purpose; those of other purposes say nothing about them."""
         whole = np.array(self.words, dtype="<u8").tobytes()
         return hashlib.blake2b(whole, digest_size=_SEED_BITS // 8, person=purpose).digest()
+
+    def after(self, change: str) -> Key:
+        """The key after a change: another for every text, and none says anything about another."""
+        whole = np.array(self.words, dtype="<u8").tobytes()
+        made = hashlib.blake2b(
+            change.encode(), key=whole, digest_size=_SEED_BITS // 8, person=b"after a change"
+        )
+        words = np.frombuffer(made.digest(), dtype="<u8").astype(np.uint64)
+        return Key(_four(words), self.cryptographic, self.seeded)
 
     @classmethod
     def restored(cls, words: Any, *, like: Key) -> Key:

@@ -1,16 +1,12 @@
-"""What each rank runs in the tests of process groups: `group_program.py case...`.
+"""What each rank runs in the tests of process groups.
 
-Cases are functions of this file; `tests/pytorch/groups.py` starts them. Each can also be called in
-a single process, so that both are the same code.
+Cases are functions of this file; `start_ranks.py` calls them. Each can also be called in a single
+process, so that both are the same code.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import sys
-import warnings
-from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -236,6 +232,35 @@ def continued_charges(ledger, folder, wrapping):
     return {**found, "spent": budget.spent if rank() == 0 else None, "epsilon": epsilon(run)}
 
 
+def adapted(wrapping, clipping, arithmetic):
+    """Weights and history of a run whose settings change twice and whose clip norm is adapted."""
+    run, model = made(
+        wrapping,
+        "0.4",
+        clipping=clipping,
+        arithmetic=arithmetic,
+        filter=hs.filters.Gaussian(mu=4.0),
+        max_grad_norm=hs.training.AdaptiveClipping(start=0.2),
+    )
+
+    def each():
+        if run.taken_steps == 3:
+            run.set(rate=1.0, noise_multiplier=2.0)
+        if run.taken_steps == 5:
+            run.set(noise_multiplier=1.5)
+
+    train(run, each=each)
+    return {"weights": weights(model), "history": [tuple(part) for part in run.history]}
+
+
+def other_change():
+    """Refused on all ranks if they do not agree; the run goes on as it was."""
+    run, _ = made("plain", "0.4", filter=hs.filters.Gaussian(mu=4.0))
+    found = outcome(lambda: run.set(noise_multiplier=2.0 + rank()))
+    train(run, until=1)
+    return {**found, "history": [tuple(part) for part in run.history]}
+
+
 def other_noise():
     """The ranks do not agree."""
     return made(noise_multiplier=1.0 + rank())[0].taken_steps
@@ -313,23 +338,3 @@ def dying(at, wrapping="plain", folder=None):
 
 
 CASES = {name: value for name, value in list(globals().items()) if callable(value)}
-
-
-def main(cases, out):
-    """Each case in turn; what this rank found goes to a file."""
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo")
-    found = []
-    for name, *arguments in cases:
-        # What was found before is not lost with a rank.
-        torch.save(found, Path(out) / f"rank{rank()}.pt")
-        found.append(outcome(lambda name=name, a=arguments: CASES[name](*a)))
-    torch.save(found, Path(out) / f"rank{rank()}.pt")
-    sys.stdout.flush()
-    # A group of which a rank is gone cannot be ended in the usual way.
-    os._exit(0)
-
-
-if __name__ == "__main__":
-    main(json.loads(sys.argv[1]), sys.argv[2])
