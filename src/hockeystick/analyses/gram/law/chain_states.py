@@ -2,6 +2,10 @@
 
 Every rounding is sound from every earlier state: single steps are enough (docs/gram.md, "The
 recursion"). Upper bounds are charged for what leaves a lattice, lower bounds drop it.
+
+Where terms have independent parts, what is to come depends smoothly on a state, and its density at
+equidistant nodes takes the place of a rounding: nothing is lost but the share `aliasing` of the
+masses (docs/gram.md, "Sampling a smooth function").
 """
 
 from __future__ import annotations
@@ -17,10 +21,14 @@ from hockeystick._numerics.gaussian import ndtr
 from hockeystick._numerics.law import FloatArray
 from hockeystick.analyses.gram.law.gaussian_lattice import (
     SHRINKAGE,
+    aliasing,
     beyond,
     excess_growth,
     merged,
     rounded,
+    sampled,
+    sampled_beyond,
+    widest_sampling,
 )
 from hockeystick.analyses.gram.law.task import MarkovMixture, Task, part_nodes, reach, spaced_nodes
 from hockeystick.analyses.gram.order.chains import Chain, ChainMixture
@@ -39,6 +47,8 @@ __all__ = [
 
 IntArray = NDArray[np.int64]
 
+# Sampling says nothing where more of the masses than this may be lost: states are rounded then.
+LARGEST_ALIASING = 0.5
 # e^30 is beyond every share that is compared here.
 LARGEST_EXPONENT = 30.0
 
@@ -74,22 +84,19 @@ def lattices(task: Task[ChainMixture], chain: Chain) -> list[FloatArray]:
 def _unit_lattice(task: Task[ChainMixture], chain: Chain) -> FloatArray:
     """In standard deviations of a state; the finest transition decides how close nodes are.
 
-    A lower bound reduces the variance of a transition by a multiple of the squared distance
-    (the lattice lemma), which has to be the same everywhere.
+    A lower bound that rounds reduces the variance of a transition by a multiple of the squared
+    distance (the lattice lemma), which has to be the same everywhere.
     """
     settings = task.lattices
     sds = np.sqrt(task.mixture.chain * chain.variance)
     if not sds.any():
         return np.zeros(1)
-    # The spread of the transition into each bin, relative to which its lattice is fine.
-    fresh = np.concatenate((chain.variance[:1], chain.fresh))[sds > 0]
-    wanted = np.minimum(
-        settings.state_step * np.sqrt(task.mixture.chain * fresh), settings.widest_state_nats
-    )
-    step = task.fineness * float(np.min(wanted / sds[sds > 0]))
+    step, samples = _unit_step(task, chain), _samples(task, chain)
     low, high = reach(task)
     fewest = settings.fewest_states
-    if task.upper:
+    if samples:
+        step = _sampling_step(task, chain)
+    elif task.upper:
         return spaced_nodes(
             low, high, step=step, remove=task.remove, fewest=fewest, settings=settings
         )
@@ -97,26 +104,90 @@ def _unit_lattice(task: Task[ChainMixture], chain: Chain) -> FloatArray:
     return np.linspace(low, high, count)
 
 
+def _unit_step(task: Task[ChainMixture], chain: Chain) -> float:
+    """The distance of nodes for rounding, relative to the spread of the transition into a bin."""
+    settings = task.lattices
+    sds = np.sqrt(task.mixture.chain * chain.variance)
+    wanted = np.minimum(
+        settings.state_step * np.sqrt(_transition_variances(task, chain)),
+        settings.widest_state_nats,
+    )
+    return task.fineness * float(np.min(wanted[sds > 0] / sds[sds > 0]))
+
+
+def _sampling_step(task: Task[ChainMixture], chain: Chain) -> float:
+    """The distance of nodes at which densities may be sampled; 0 if there is none."""
+    sds = np.sqrt(task.mixture.chain * chain.variance)
+    most = task.lattices.aliasing / (task.mixture.bins * task.copies)
+    wanted = widest_sampling(_transition_variances(task, chain), _smoothing(task, chain), most)
+    return float(np.min(wanted[sds > 0] / sds[sds > 0]))
+
+
+def _samples(task: Task[ChainMixture], chain: Chain) -> bool:
+    """Whether densities are sampled: where nodes need not be much closer for that."""
+    if not (task.mixture.chain > 0 and chain.variance.any()):
+        return False
+    low, high = reach(task)
+    step = _sampling_step(task, chain)
+    if not (high - low) < (task.lattices.most_nodes - 2) * step:
+        return False
+    return step >= task.lattices.sampling_share * _unit_step(task, chain)
+
+
+def _transition_variances(task: Task[ChainMixture], chain: Chain) -> FloatArray:
+    """Of the transition into each bin."""
+    fresh: FloatArray = task.mixture.chain * np.concatenate((chain.variance[:1], chain.fresh))
+    return fresh
+
+
+def _smoothing(task: Task[ChainMixture], chain: Chain) -> FloatArray:
+    """The variance t of a normal variable with which the value of each state is convolved.
+
+    The state x enters by x + W and by pull x + the next innovation: both contain sqrt(t) Z times
+    (1, pull) if t (1 / Var W + pull^2 / Var innovation) <= 1.
+    """
+    own = task.mixture.own
+    if own <= 0:
+        return np.zeros(chain.variance.size)
+    fresh = task.mixture.chain * chain.fresh
+    with np.errstate(divide="ignore"):
+        later = np.where(chain.pull > 0, chain.pull**2 / fresh, 0.0)
+    result: FloatArray = 1 / (1 / own + np.append(later, 0.0))
+    return result
+
+
 def steps_into(task: Task[ChainMixture], chain: Chain, states: list[FloatArray]) -> Iterator[Step]:
     """The transition into every bin; the same one where nothing has changed since the last."""
     before, exponents = -1, [task.exponent(i) for i in range(chain.variance.size)]
-    columns = (chain.variance[:-1], chain.variance[1:], chain.pull, chain.fresh, exponents[1:])
+    smoothing = _smoothing(task, chain) * _samples(task, chain)
+    columns = (
+        chain.variance[:-1],
+        chain.variance[1:],
+        chain.pull,
+        chain.fresh,
+        exponents[1:],
+        smoothing[1:],
+    )
     changes = [None, *zip(*columns, strict=True)]
     for i, change in enumerate(changes):
         if before < 0 or change != changes[before]:
-            step, before = _step_into(task, chain, states, i), i
+            step, before = _step_into(task, chain, states, i, float(smoothing[i])), i
         yield step
 
 
-def _step_into(task: Task[ChainMixture], chain: Chain, states: list[FloatArray], i: int) -> Step:
+def _step_into(
+    task: Task[ChainMixture], chain: Chain, states: list[FloatArray], i: int, smooth: float
+) -> Step:
     """From bin i - 1; into the first one from nothing."""
     nodes = states[i]
     fresh = float(chain.fresh[i - 1]) if i else float(chain.variance[0])
     mean = chain.pull[i - 1] * states[i - 1] if i else np.zeros(1)
+    variance = task.mixture.chain * fresh
     if nodes.size == 1:
         weights, charge = np.ones((mean.size, 1)), np.zeros(mean.size)
+    elif smooth > 0 and aliasing(variance, smooth, float(nodes[1] - nodes[0])) < LARGEST_ALIASING:
+        weights, charge = sampled_transition(task, mean, variance, nodes, smooth)
     else:
-        variance = task.mixture.chain * fresh
         weights, charge = transition(task, mean, variance, nodes, task.exponent(i))
     return _banded(task, weights, charge, nodes)
 
@@ -161,6 +232,29 @@ def transition(
         weights[:, 0] += below
         return weights, excess_growth(mean, variance, float(nodes[-1]))
     return weights, below
+
+
+def sampled_transition(
+    task: Task[MarkovMixture],
+    mean: FloatArray,
+    variance: float,
+    nodes: FloatArray,
+    smooth: float,
+) -> tuple[FloatArray, FloatArray]:
+    """The same with densities at the nodes, for functions that are convolved with N(0, `smooth`).
+
+    Nodes are equally spaced. Beyond them as in `transition`, with sums over the nodes that are not
+    there, which integrals bound.
+    """
+    share = aliasing(variance, smooth, float(nodes[1] - nodes[0]))
+    weights = sampled(mean, variance, nodes)
+    if not task.upper:
+        return weights / (1 + share), np.zeros(mean.size)
+    below, above, grown = sampled_beyond(mean, variance, nodes)
+    weights[:, -1] += above
+    if task.remove:
+        weights[:, 0] += below
+    return weights / (1 - share), (grown if task.remove else below) / (1 - share)
 
 
 def starts(task: Task[ChainMixture], chain: Chain) -> tuple[FloatArray, FloatArray, float]:

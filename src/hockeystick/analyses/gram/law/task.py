@@ -85,6 +85,11 @@ class LatticeSettings:
     # terms are exponentials of states.
     state_step: float = 0.42
     widest_state_nats: float = 0.5
+    # Densities are sampled at nodes that lose this share of the masses in all transitions together,
+    # unless nodes for rounding may be further apart than that by more than the factor
+    # 1 / sampling_share: rounding loses in proportion to the square of their distance.
+    aliasing: float = 1e-4
+    sampling_share: float = 0.5
     # Fewer nodes than these lose more than they save: of chains, of moving averages (whose cost is
     # a power of them), and of parts that are drawn once.
     fewest_states: int = 11
@@ -150,7 +155,7 @@ class Task(NamedTuple, Generic[M_co]):
     """A mixture, the direction and the side of the bound, and how fine the lattices are.
 
     `tail` is the probability beyond the ends of the lattices, about; upper bounds are charged for
-    what lies there.
+    what lies there. `copies` of the law are averaged afterwards.
     """
 
     mixture: M_co
@@ -159,6 +164,7 @@ class Task(NamedTuple, Generic[M_co]):
     fineness: float
     tail: float
     lattices: LatticeSettings = LATTICES
+    copies: int = 1
 
     @property
     def upper(self) -> bool:
