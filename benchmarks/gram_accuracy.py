@@ -155,13 +155,10 @@ def show() -> None:
             name = "table" if table else "more bins"
             print(f"{name}: median {statistics.median(values):.2f}, largest {max(values):.2f}")
     for key, found in known["continuity"].items():
+        points = sorted((float(x), y) for x, y in found.items())
         largest = max(map(abs, jumps(found)), default=0.0)
-        steps = [
-            b[1] / a[1] - 1 for a, b in pairwise(sorted((float(x), y) for x, y in found.items()))
-        ]
-        print(
-            f"{key}: largest jump {100 * largest:.2f} %, steps up to {100 * max(map(abs, steps)):.1f} %"
-        )
+        step = max(abs(b[1] / a[1] - 1) for a, b in pairwise(points))
+        print(f"{key}: largest jump {100 * largest:.2f} %, steps up to {100 * step:.1f} %")
 
 
 if __name__ == "__main__":
