@@ -91,12 +91,12 @@ def measure_noise(what: str, only: str) -> None:
 
 def sweeps() -> Iterator[tuple[str, str, list[float]]]:
     """Strategy, what varies, and its values."""
-    for name in PLANS:
+    for name, noise in PLANS.items():
         bins = [50.0]
         while bins[-1] * STEP <= 5_000:
             bins.append(float(round(bins[-1] * STEP)))
         yield name, "bins", bins
-        yield name, "noise", [0.5 * PLANS[name] * 1.02**i for i in range(60)]
+        yield name, "noise", [0.5 * noise * 1.02**i for i in range(60)]
         yield name, "delta", [10.0 ** (-3 - i / 8) for i in range(60)]
 
 
