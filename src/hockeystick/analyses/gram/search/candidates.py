@@ -129,6 +129,16 @@ class Majorants:
             found.append(Cut(closed=True))
         return found
 
+    @property
+    def first(self) -> list[GramCandidate]:
+        """One for each of the cuts, with the middle tilt unless there is none."""
+        middle = len(self.tilts) // 2
+        tilts = [self.tilts[middle], *self.tilts[:middle], *self.tilts[middle + 1 :]]
+        usual = (self.candidate(cut, tilts[0]) for cut in self.cuts)
+        found = [one for one in usual if one is not None]
+        every = (self.candidate(cut, tilt) for cut in self.cuts for tilt in tilts)
+        return found or [one for one in every if one is not None][:1]
+
     def other_tilts(self, one: GramCandidate) -> list[GramCandidate | None]:
         """The same cut with other weights of the entries."""
         return [self.candidate(one.layout, tilt) for tilt in self.tilts if tilt != one.tilt]
@@ -148,6 +158,16 @@ class Majorants:
         if not isinstance(cut, Cut) or cut.copies == 1:
             return None
         return self.candidate(cut._replace(copies=cut.copies // 2), one.tilt)
+
+    def shorter(self, one: GramCandidate) -> GramCandidate | None:
+        """Twice as many groups."""
+        cut = one.layout
+        if not isinstance(cut, Cut) or cut.closed:
+            return None
+        cut = cut._replace(copies=2 * cut.copies)
+        if cut.period(self.bins) < self._settings.fewest_bins:
+            return None
+        return self.candidate(cut, one.tilt)
 
     def with_gaps(self, one: GramCandidate) -> list[GramCandidate | None]:
         """Cuts with bins left out beside mirrors, as many as suit the chain, and with gaps."""

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from hockeystick._numerics.law import Resolution, Side
 from hockeystick._numerics.search import bracket
-from hockeystick.analyses.gram.law.copies import averaged_copies
-from hockeystick.analyses.gram.law.reading import LawReading, SumLaw
+from hockeystick.analyses.gram.law.reading import LawReading, SumLaw, averaged_copies
 from hockeystick.analyses.gram.law.task import MarkovMixture, Task
 from hockeystick.analyses.gram.search.candidates import GramCandidate
 from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings

@@ -20,9 +20,10 @@ class GramSettings:
     # Where nodes are placed, and the cost model of the recursions.
     lattices: LatticeSettings = LATTICES
 
-    # == Work: the fineness of the first evaluations, and the parts of the budget for one of them at
-    # most, for one of the best few, and for the answer.
+    # == Work: the fineness of the first evaluations, or beyond which none is made, and the parts of
+    # the budget for one of them at most, for one of the best few, and for the answer.
     coarse: float = 1.0
+    too_coarse: float = 1.5
     coarse_work: float = 0.12
     medium_work: float = 0.25
     finest_work: float = 1.0
@@ -30,7 +31,7 @@ class GramSettings:
     # A chain gets at least these operations, some milliseconds: with less all are too coarse.
     least_work: float = 1e6
     # The matrix itself, if it has few bands, gets more: it closes the interval.
-    exact_work: float = 4.0
+    exact_work: float = 6.0
     # Lower bounds are computed once, for one direction, and get this part.
     lower_work: float = 0.5
     # A whole profile takes as long as several numbers: blocks of random allocation get less.
@@ -121,7 +122,7 @@ class GramSettings:
     # == Fineness: lattices are not finer (memory) nor coarser (nothing is said); the affordable
     # fineness is found to this relative width
     finest: float = 0.02
-    coarsest: float = 1.6
+    coarsest: float = 2.0
     fineness_tolerance: float = 0.02
     # By how much log epsilon, and log delta, exceed their limit, over the square of the fineness,
     # about.

@@ -98,7 +98,7 @@ class _Request:
         settings = self._settings
         while (longer := self._majorants.longer(one)) is not None:
             if longer in self._coarse or (
-                self._affordable(longer, settings.medium_work) >= settings.coarsest
+                self._affordable(longer, settings.medium_work) >= settings.too_coarse
             ):
                 return
             yield longer
@@ -107,8 +107,7 @@ class _Request:
     def _try_all(self) -> None:
         """Coarse bounds: bins left out, tilts, every second bin, then the length of groups."""
         majorants = self._majorants
-        middle = majorants.tilts[len(majorants.tilts) // 2]
-        best = self._try(majorants.candidate(cut, middle) for cut in majorants.cuts)
+        best = self._try([self._short(one) for one in majorants.first])
         self._try([best, *majorants.exact])
         for more in (majorants.with_gaps, majorants.other_tilts, majorants.thinned):
             best = self._try([best, *more(best)])
@@ -118,13 +117,25 @@ class _Request:
             best = self._try([best, *majorants.other_copies(best)])
             best = self._try([best, *majorants.with_wider_gaps(best)])
 
+    def _short(self, one: GramCandidate) -> GramCandidate:
+        """The same in more groups, until a coarse lattice is affordable."""
+        settings = self._settings
+        while self._affordable(one, settings.coarse_work) >= settings.too_coarse:
+            shorter = self._majorants.shorter(one)
+            if shorter is None:
+                break
+            one = shorter
+        return one
+
     def _try(self, candidates: Iterable[GramCandidate | None]) -> GramCandidate:
         """The best of some candidates, all of which are kept; those too expensive are left out."""
         settings, found = self._settings, []
         for one in candidates:
             if one is not None and one not in self._coarse:
                 fineness = max(settings.coarse, self._affordable(one, settings.coarse_work))
-                if fineness >= settings.coarsest and self._coarse:
+                exact = one in self._majorants.exact
+                limit = settings.coarsest if exact else settings.too_coarse
+                if fineness >= limit and self._coarse:
                     continue
                 self._coarse[one] = self._search.laws.upper(
                     self._query, one, self._direction, fineness
