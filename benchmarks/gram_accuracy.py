@@ -62,11 +62,13 @@ def read() -> dict[str, dict[str, Any]]:
 
 
 def keep(kind: str, key: str, value: object) -> None:
-    """Write one more result; others may have been written meanwhile."""
+    """Write one more result, whole or not at all."""
     known = read()
     known[kind].setdefault(key, {})
     known[kind][key] = {**known[kind][key], **value} if isinstance(value, dict) else value
-    RESULTS.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+    waiting = RESULTS.with_suffix(".part")
+    waiting.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+    waiting.replace(RESULTS)
 
 
 def measure_noise(what: str, only: str) -> None:

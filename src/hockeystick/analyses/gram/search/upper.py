@@ -80,10 +80,13 @@ class _Request:
         """The best few by a prediction, the best of these by a better one, computed in full."""
         settings = self._settings
         self._try_all()
-        ranked = sorted(self._coarse.values(), key=self._predicted)[: settings.finalists]
+        ranked = sorted(self._coarse.values(), key=self._predicted)
+        # Of the matrix itself a coarse lattice shows least.
+        exact = [one for one in ranked if one.candidate in self._majorants.exact]
+        ranked = list(dict.fromkeys(ranked[: settings.finalists] + exact))
         medium = [self._at(one.candidate, settings.medium_work) for one in ranked]
-        rate = _rate(medium[0], ranked[0])
-        best = min(medium, key=lambda one: self._predicted(one, rate))
+        rates = [_rate(*pair) for pair in zip(medium, ranked, strict=True)]
+        best, rate = min(zip(medium, rates, strict=True), key=lambda pair: self._predicted(*pair))
         # Longer groups, which a coarse lattice could not show.
         for longer in self._longer(best.candidate):
             medium.append(self._at(longer, settings.medium_work))
@@ -107,9 +110,10 @@ class _Request:
     def _try_all(self) -> None:
         """Coarse bounds: bins left out, tilts, every second bin, then the length of groups."""
         majorants = self._majorants
-        best = self._try([self._short(one) for one in majorants.first])
+        first = [self._short(one) for one in majorants.first]
+        best = self._try([*first, *(gap for one in first for gap in majorants.with_gaps(one))])
         self._try([best, *majorants.exact])
-        for more in (majorants.with_gaps, majorants.other_tilts, majorants.thinned):
+        for more in (majorants.other_tilts, majorants.thinned):
             best = self._try([best, *more(best)])
         before = None
         while best is not before:
