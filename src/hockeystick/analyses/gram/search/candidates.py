@@ -143,29 +143,18 @@ class Majorants:
         """The same cut with other weights of the entries."""
         return [self.candidate(one.layout, tilt) for tilt in self.tilts if tilt != one.tilt]
 
-    def other_copies(self, one: GramCandidate) -> list[GramCandidate | None]:
-        """Half and twice as many groups; a line may fall into two, as part of a ring."""
-        layout = one.layout
-        cut = layout._replace(closed=False) if isinstance(layout, Cut) else Cut(layout)
-        counts = {max(cut.copies // 2, 1), 2 * cut.copies} - {cut.copies}
-        shortest = 2 * cut.left_out + self._settings.fewest_bins
-        found = [cut._replace(copies=copies) for copies in sorted(counts)]
-        return self._like(one, [other for other in found if other.period(self.bins) >= shortest])
-
     def longer(self, one: GramCandidate) -> GramCandidate | None:
         """Half as many groups."""
-        cut = one.layout
-        if not isinstance(cut, Cut) or cut.copies == 1:
+        cut = _opened(one.layout)
+        if cut.copies == 1:
             return None
         return self.candidate(cut._replace(copies=cut.copies // 2), one.tilt)
 
     def shorter(self, one: GramCandidate) -> GramCandidate | None:
-        """Twice as many groups."""
-        cut = one.layout
-        if not isinstance(cut, Cut) or cut.closed:
-            return None
+        """Twice as many groups; a line may fall into two, as part of a ring."""
+        cut = _opened(one.layout)
         cut = cut._replace(copies=2 * cut.copies)
-        if cut.period(self.bins) < self._settings.fewest_bins:
+        if cut.period(self.bins) < 2 * cut.left_out + self._settings.fewest_bins:
             return None
         return self.candidate(cut, one.tilt)
 
@@ -291,6 +280,11 @@ class Majorants:
             kernel = cut_ring(self.ring, cut, 0).bounds.by_distance
         found = few_bands_above(kernel, self._settings.most_bands)
         return known if found is None else [*known, banded(f"{found.bands} bands", found)]
+
+
+def _opened(layout: Layout) -> Cut:
+    """As a cut of a ring that is not closed."""
+    return layout._replace(closed=False) if isinstance(layout, Cut) else Cut(layout)
 
 
 def _name(layout: Layout) -> str:

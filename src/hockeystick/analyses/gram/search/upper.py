@@ -118,7 +118,7 @@ class _Request:
         before = None
         while best is not before:
             before = best
-            best = self._try([best, *majorants.other_copies(best)])
+            best = self._try([best, majorants.longer(best), majorants.shorter(best)])
             best = self._try([best, *majorants.with_wider_gaps(best)])
 
     def _short(self, one: GramCandidate) -> GramCandidate:
