@@ -127,7 +127,7 @@ class GramSettings:
     # By how much log epsilon, and log delta, exceed their limit, over the square of the fineness,
     # about.
     epsilon_rate: float = 0.055
-    delta_rate: float = 0.4
+    delta_rate: float = 0.12
 
     # == Lower bounds
     # The best minorant with a chain is chosen with this part of the work; few bands get a multiple,
