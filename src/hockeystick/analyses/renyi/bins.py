@@ -101,7 +101,7 @@ class BinMoments:
         if not reverse:
             banded = self.banded(largest)
             return RunMoments(
-                banded.moments, lambda order: _of_bands(banded.kept[order]), self._between
+                banded.moments, lambda order: _of_bands(banded.kept[order]), real=self._between
             )
         if self._kernel.ndim == 2:
             best = reversed_moments(self._kernel, largest, PRODUCTS * self._budget)

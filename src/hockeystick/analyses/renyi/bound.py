@@ -7,8 +7,8 @@ two sides touch at x = g a / (a - 1)), so
 
 This is [CanonneKamathSteinke20, Proposition 12], and does not need E_Q[LR] = 1. Between integer
 orders log E_Q[LR^a] is convex in a (Hoelder), so it lies below the chord. Every request takes the
-order that suits it best, and more orders are computed while they may help. Where a small order is
-best, at low noise, moments at real orders take the place of chords.
+order that suits it best, and more orders are computed while they may help. Where a small one is
+best, moments at real orders take the place of chords.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ __all__ = [
     "Converted",
     "MomentBound",
     "MomentsOfRun",
+    "OrderGrowth",
     "RunMoments",
+    "bound_rises",
     "delta_from_moments",
     "epsilon_from_moments",
     "larger_orders_may_help",
@@ -83,10 +85,21 @@ def larger_orders_may_help(moments: PowerMoments, epsilon: float) -> bool:
     return bool(moments.log[largest] < (largest - 1) * epsilon)
 
 
+def bound_rises(moments: PowerMoments, epsilon: float) -> bool:
+    """Whether the last order bounds delta worse than the one before it.
+
+    log E_Q[LR^a] is convex in a, and so is (a - 1) log(a - 1) - a log a: if the bound rises once,
+    larger orders are worse. So it is for exact moments.
+    """
+    order = moments.log.size - 1
+    before, last = moments.log[order - 1], moments.log[order]
+    concave = [(a - 1) * math.log(a - 1) - a * math.log(a) for a in (order - 1, order)]
+    return bool(last - before - epsilon + concave[1] - concave[0] > 0)
+
+
 def _nodes(moments: PowerMoments | MomentNodes) -> MomentNodes:
-    if isinstance(moments, MomentNodes):
-        return moments
-    return MomentNodes(np.arange(1.0, moments.log.size), moments.log[1:], moments.apart)
+    of_integers = MomentNodes(np.arange(1.0, moments.log.size), moments.log[1:], moments.apart)
+    return moments if isinstance(moments, MomentNodes) else of_integers
 
 
 def _log_delta(nodes: MomentNodes, epsilon: float) -> tuple[float, float]:
@@ -117,9 +130,8 @@ FIRST_ORDERS, MORE_ORDERS, MOST_ORDERS = 64, 4, 4096
 # Below this best order, chords between integers lose much, and moments at these orders are asked
 # for as well; up to 2 they are the eighth root of two apart, in a - 1.
 SMALL_ORDER = 4.0
-REAL_ORDERS = np.concatenate(
-    ([1.0], 1 + 2.0 ** (np.arange(-64, 1) / 8), [2.25, 2.5, 3.0, 3.5, 4.0])
-)
+UP_TO_TWO = 1 + 2.0 ** (np.arange(-64, 1) / 8)
+REAL_ORDERS = np.concatenate(([1.0], UP_TO_TWO, [2.25, 2.5, 3.0, 3.5, 4.0]))
 # The step of the laws from which moments of the add direction are taken: each rounding
 # adds about step^2/6 = 7e-5 of the variance.
 STEP = 0.02
@@ -131,10 +143,15 @@ TAILS = (1e-20, 1e-60, 1e-280)
 
 
 class RunMoments(NamedTuple):
-    """Moments of a run by order, and how the one of an integer order was found."""
+    """Moments of a run by order, and how the one of an integer order was found.
+
+    `exact` says that none of them is a bound alone, so that larger orders are not needed once a
+    bound on delta rises.
+    """
 
     power: PowerMoments
     details: Callable[[int], Mapping[str, object]] = lambda order: {}
+    exact: bool = False
     # Upper bounds at real orders, where more than chords is known.
     real: Callable[[FloatArray], MomentNodes] | None = None
 
@@ -168,11 +185,21 @@ class _Best(NamedTuple):
     details: Mapping[str, object]
 
 
+class OrderGrowth(NamedTuple):
+    """How many orders are computed at first, and how many times as many if they do not suffice."""
+
+    first: int = FIRST_ORDERS
+    more: float = MORE_ORDERS
+
+
+USUAL_GROWTH = OrderGrowth()
+
+
 class MomentBound(Bound):
     """Bounds on one run from the moments of its likelihood ratio, in both directions."""
 
-    def __init__(self, moments: MomentsOfRun) -> None:
-        self._of_run = moments
+    def __init__(self, moments: MomentsOfRun, growth: OrderGrowth = USUAL_GROWTH) -> None:
+        self._of_run, self._growth = moments, growth
         self._known: dict[tuple[Direction, float, int], RunMoments] = {}
         self._real: dict[tuple[Direction, float], MomentNodes] = {}
 
@@ -198,9 +225,7 @@ class MomentBound(Bound):
             direction,
             tail_below(delta),
             convert=lambda moments: epsilon_from_moments(moments, delta),
-            settled=lambda moments, best: (
-                best.value <= enough or not larger_orders_may_help(moments, best.value)
-            ),
+            settled=lambda moments, best: best.value <= enough or _settled(moments, best.value),
         )
 
     def _delta(self, epsilon: float, direction: Direction, *, enough: float = 0.0) -> _Best:
@@ -210,9 +235,7 @@ class MomentBound(Bound):
                 direction,
                 tail,
                 convert=lambda moments: delta_from_moments(moments, epsilon),
-                settled=lambda moments, best: (
-                    best.value <= enough or not larger_orders_may_help(moments, epsilon)
-                ),
+                settled=lambda moments, best: best.value <= enough or _settled(moments, epsilon),
             )
             if best.value <= enough or tail <= 1e-5 * best.value:
                 break
@@ -224,21 +247,20 @@ class MomentBound(Bound):
         tail: float,
         *,
         convert: Callable[[PowerMoments | MomentNodes], Converted],
-        settled: Callable[[PowerMoments, Converted], bool],
+        settled: Callable[[RunMoments, Converted], bool],
     ) -> _Best:
         """Convert with more and more orders while they may help."""
-        orders = FIRST_ORDERS
+        orders = self._growth.first
         while True:
             moments = self._moments(direction, tail, orders)
             best = convert(moments.power)
-            if orders >= MOST_ORDERS or settled(moments.power, best):
+            if orders >= MOST_ORDERS or settled(moments, best):
                 break
-            orders *= MORE_ORDERS
+            orders = min(math.ceil(orders * self._growth.more), MOST_ORDERS)
         if moments.real is not None and not best.order >= SMALL_ORDER:
             if (direction, tail) not in self._real:
                 self._real[direction, tail] = moments.real(REAL_ORDERS)
-            between = convert(self._real[direction, tail])
-            if between.value < best.value:
+            if (between := convert(self._real[direction, tail])).value < best.value:
                 return _Best(*between, {})
         known = math.isfinite(best.order)
         return _Best(*best, moments.details(math.ceil(best.order)) if known else {})
@@ -253,10 +275,17 @@ class MomentBound(Bound):
 
     def _delta_curve(self, direction: Direction) -> DeltaCurve:
         """Bounds on delta at losses from 0 to where it is negligible, or all mass at infinity."""
-        apart = self._moments(direction, tail_below(SMALLEST_DELTA), FIRST_ORDERS).power.apart
+        apart = self._moments(direction, tail_below(SMALLEST_DELTA), self._growth.first).power.apart
         end = self._epsilon(min(SMALLEST_DELTA + 1.001 * apart, 0.999), direction).value
         loss = np.linspace(0.0, max(end, 1e-3) if math.isfinite(end) else 1.0, CORNERS)
         return loss, np.array([self._delta(epsilon, direction).value for epsilon in loss])
+
+
+def _settled(moments: RunMoments, epsilon: float) -> bool:
+    """Whether larger orders are of no use."""
+    if not larger_orders_may_help(moments.power, epsilon):
+        return True
+    return moments.exact and bound_rises(moments.power, epsilon)
 
 
 def _worst(
