@@ -13,6 +13,7 @@ from hockeystick.accounting.calibrate import calibrate
 from hockeystick.errors import InvalidParameter, MissingExtra
 from hockeystick.plan import Plan
 from hockeystick.schemes import FullBatch
+from hockeystick.training.linear_models import softmax
 from hockeystick.training.run import PrivateRun
 
 try:
@@ -167,8 +168,7 @@ class PrivateLogisticRegression(_Private, ClassifierMixin, BaseEstimator):
         hot = np.eye(len(self.classes_))[numbers]
 
         def slopes(scores: FloatArray, batch: Any) -> FloatArray:
-            found: FloatArray = _softmax(scores) - hot[batch]
-            return found
+            return softmax(scores) - hot[batch]
 
         weights = self._descend(X, slopes, len(self.classes_))
         self.coef_, self.intercept_ = weights[:-1].T, weights[-1]
@@ -201,7 +201,7 @@ class PrivateLogisticRegression(_Private, ClassifierMixin, BaseEstimator):
         scores = self.decision_function(X)
         if scores.ndim == 1:
             scores = np.column_stack((np.zeros_like(scores), scores))
-        return _softmax(scores)
+        return softmax(scores)
 
     def predict(self, X: Any) -> Any:  # noqa: N803
         """The most likely class of each example.
@@ -292,12 +292,6 @@ class PrivateLinearRegression(_Private, RegressorMixin, BaseEstimator):
         X = validate_data(self, X, dtype=np.float64, reset=False)  # noqa: N806
         found: FloatArray = X @ self.coef_ + self.intercept_
         return found
-
-
-def _softmax(scores: FloatArray) -> FloatArray:
-    shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
-    found: FloatArray = shifted / shifted.sum(axis=1, keepdims=True)
-    return found
 
 
 def _seed(random_state: Any) -> Any:
