@@ -9,16 +9,13 @@ from typing import Any, ClassVar, Self
 
 from hockeystick import _validate as check
 from hockeystick._validate import known_names_only
+from hockeystick.errors import InvalidParameter
 from hockeystick.fdp.schedule import EqualSteps
 from hockeystick.filters.audit import Audit, audit_of
 from hockeystick.filters.charging import Charging
 from hockeystick.filters.joining import opened
 from hockeystick.filters.registry import parameters_of, require_keywords, require_registered
-from hockeystick.filters.request import (
-    Permit,
-    as_number,
-    checked_request,
-)
+from hockeystick.filters.request import Permit, StepRequest, as_number, checked_request
 from hockeystick.guarantee import Guarantee, Kind
 from hockeystick.ledger.keyed import Where
 from hockeystick.ledger.names import checked_text
@@ -116,6 +113,7 @@ class Filter(Charging):
         profile: Profile | None = None,
         clip: bool = True,
         label: str | None = None,
+        note: Mapping[str, object] | None = None,
     ) -> Permit:
         """Permission for `steps` equal steps; reserved, and counted, from now on.
 
@@ -136,6 +134,8 @@ class Filter(Charging):
             clip norm; a profile never is.
         label
             Who asks, for the ledger; by default the label of the filter.
+        note
+            Further plain values that are kept with the entry.
 
         Returns
         -------
@@ -155,11 +155,27 @@ class Filter(Charging):
             profile=profile,
             clip=clip,
             label=self.label if label is None else label,
+            note=note,
         )
         charge = self._checked(self._charge(request))
         entry = self._store.reserve(lambda spent: self._decide(request, charge, spent))
         if request.profile is not None:
             self._profiles[entry.number] = request.profile
+        return self._permit(request, entry)
+
+    def repeated(self, entry: Entry) -> Permit:
+        """The permit of an entry of the history once more; nothing is charged.
+
+        For a step that releases what it released before, bit for bit: after a crash, with the same
+        batch and the same noise. With the same noise on other data no charge would be enough.
+        """
+        names = ("rate", "noise_multiplier", "sensitivity", "steps")
+        if entry.status == "cancelled" or any(name not in entry.request for name in names):
+            raise InvalidParameter("entry", "one of Gaussian steps, not cancelled", entry)
+        values = {name: entry.request[name] for name in names}
+        return self._permit(checked_request(**values, profile=None, clip=True), entry)
+
+    def _permit(self, request: StepRequest, entry: Entry) -> Permit:
         return Permit.of(
             request,
             store=self._store,

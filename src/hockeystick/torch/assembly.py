@@ -15,18 +15,20 @@ from hockeystick.errors import PlanMismatch
 from hockeystick.filters import Filter, Individual
 from hockeystick.randomness import Key, RandomSource
 from hockeystick.torch.batch_sampler import BatchSampler
-from hockeystick.torch.budgets import DatasetNorms, GroupBudget, Loss
+from hockeystick.torch.budgets import GroupBudget
 from hockeystick.torch.checkpoint import RunCheckpoint
 from hockeystick.torch.checks import GroupClaim
 from hockeystick.torch.clipping import Clipping, PerSampleClipping
 from hockeystick.torch.forms import Form
 from hockeystick.torch.ghost import GhostClipping
 from hockeystick.torch.gradient_sums import GradientSums
+from hockeystick.torch.individual_budgets import DatasetNorms, Loss
 from hockeystick.torch.layouts import Layout
 from hockeystick.torch.loader import PlanLoader
 from hockeystick.torch.noise_stream import TorchNoiseStream
 from hockeystick.torch.optimizer import PlanOptimizer
 from hockeystick.torch.progress import Budget, Progress, RunSettings
+from hockeystick.torch.repeated_steps import ReleaseWitness
 from hockeystick.torch.run import TorchRun
 from hockeystick.torch.run_group import RunGroup
 from hockeystick.torch.run_settings import budget_of
@@ -114,6 +116,7 @@ def assembled(
         saved=RunCheckpoint(progress, random.batches, layout),
         layout=layout,
         in_parts=most is not None,
+        witness=ReleaseWitness(settings, layout, sum(p.numel() for p in inputs.parameters)),
     )
     clip.model.owner = ref(wrapped)
     _refuse_calls(inputs.wrapper, clip)

@@ -105,8 +105,8 @@ class RunCheckpoint:
                 f"The state is of step {taken}, but this run has taken {self._progress.taken}: the "
                 "noise of the steps between would be used twice."
             )
-        self._progress.budget.check(dict(state["budget"]))
         run_id = checked_run_id("run id", state["run"]["id"])
+        self._progress.budget.check(dict(state["budget"]), run_id)
         schedule = checked_schedule("schedule", state["run"]["schedule"])
         if sum(steps for steps, *_ in schedule) != taken:
             raise PlanMismatch("The saved schedule is not of the same step.")

@@ -16,6 +16,7 @@ from hockeystick.torch.layouts import Layout
 from hockeystick.torch.noise_stream import TorchNoiseStream
 from hockeystick.torch.original_optimizer import GroupSettings, StepGuard, trained_parameters
 from hockeystick.torch.progress import Progress
+from hockeystick.torch.repeated_steps import ReleaseWitness, refuse_other_release
 from hockeystick.torch.state_dicts import load_optimizer_state
 
 __all__ = ["PlanOptimizer"]
@@ -55,6 +56,7 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
         saved: RunCheckpoint,
         layout: Layout,
         in_parts: bool,
+        witness: ReleaseWitness,
     ) -> None:
         # The base class is not set up: groups and state are those of the original.
         self._original = original
@@ -64,7 +66,7 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
             noise,
             saved,
         )
-        self._layout = layout
+        self._layout, self._witness = layout, witness
         self._parameters = trained_parameters(original)
         self._sums: list[torch.Tensor] | None = None
         self._guard = StepGuard(original)
@@ -127,6 +129,7 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
         unit = 1.0 if self._noise.lattice is None else self._noise.lattice
         size = self.expected_batch_size
         noisy = [total.add_(own.flatten()) for total, own in zip(held, noise, strict=True)]
+        self._compare_repeated(noisy)
         released = [total.mul_(unit).div_(size) for total in noisy]
         gradients = self._layout.gradients(released)
         for parameter, gradient in zip(self._parameters, gradients, strict=True):
@@ -137,6 +140,17 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
         self._group_settings.updated()
         if self._progress.finished:
             self.close()
+
+    def _compare_repeated(self, noisy: list[torch.Tensor]) -> None:
+        """End the run if the step was taken before, with other gradients and the same noise."""
+        budget, step = self._progress.budget, self._progress.taken - 1
+        if not budget.noted:
+            return
+        found = self._witness.of(noisy, run=self._progress.settings.run_id, step=step)
+        if budget.before is not None and not self._witness.same(budget.before, found):
+            self.close()
+            refuse_other_release(step)
+        budget.released(step, found)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clear gradients; what earlier physical batches added to the sum stays."""

@@ -13,7 +13,8 @@ from hockeystick.filters import Filter, Individual
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource, generator
 from hockeystick.schemes import Attribution
-from hockeystick.torch.budgets import DatasetNorms, FilterBudget, IndividualBudget, Loss, PlanBudget
+from hockeystick.torch.budgets import FilterBudget, PlanBudget
+from hockeystick.torch.individual_budgets import DatasetNorms, IndividualBudget, Loss
 from hockeystick.torch.loader import examples_of
 from hockeystick.torch.progress import Budget, RunSettings
 from hockeystick.training.filtered import describe_filter, rate_for_filters
@@ -34,7 +35,7 @@ def budget_of(
     if isinstance(privacy_filter, Individual):
         assert norms is not None
         return IndividualBudget(privacy_filter, norms, **charges)
-    return FilterBudget(privacy_filter, **charges)
+    return FilterBudget(privacy_filter, run=settings.run_id, **charges)
 
 
 def settled(

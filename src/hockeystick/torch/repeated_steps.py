@@ -1,0 +1,163 @@
+"""Steps that a restored run takes once more: the same release, and so the same charge.
+
+A run that was killed goes on from its last saved state. The steps since then have the batches and
+the noise that they had before. If the gradients are the same too, nothing new is released, and the
+charge of the step in the ledger is the one that it has already. If they are not, whoever saw both
+releases knows the difference of two sums without noise, which no second charge would cover. So what
+a step releases is noted, as one or two numbers, and compared when the step is repeated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+import torch
+
+from hockeystick.errors import PlanMismatch
+from hockeystick.ledger import Entry
+from hockeystick.torch.layouts import Layout
+from hockeystick.torch.progress import RunSettings
+from hockeystick.torch.remembered_noise import memory_checksum
+
+__all__ = ["ReleaseWitness", "StepEntries", "Witness", "refuse_other_release"]
+
+# Integers that tell releases apart.
+Witness = tuple[int, ...]
+# Coordinates that share a weight of their block.
+BLOCK = 4096
+# Sums of the same gradients may differ by so much of the clip norm: by the order of summation, and
+# by what other batches make of the last digits of a gradient. The probe has the same number.
+SAME = 1e-4
+# Of the noise in single precision, on different devices: two last places of each number.
+NOISE_ROUNDING = 2.0**-22
+# Witnesses are whole numbers of parts of what may differ, so that they have no low digits.
+PARTS = 16
+
+
+class ReleaseWitness:
+    """From a noisy sum to its witness: of all ranks together, whoever holds which coordinates.
+
+    With exact arithmetic a digest. In floating point the inner product of the noisy sum with random
+    weights, rounded: a difference of length x changes it by about x. Weights are public and follow
+    from run and step, so that the witness is a function of what is released.
+    """
+
+    def __init__(self, settings: RunSettings, layout: Layout, dimension: int) -> None:
+        self._layout = layout
+        self._exact = settings.arithmetic == "exact"
+        rounding = NOISE_ROUNDING * settings.noise_multiplier * math.sqrt(dimension)
+        self._unit = (SAME + rounding) * settings.max_grad_norm / PARTS
+
+    def of(self, noisy: list[torch.Tensor], *, run: str, step: int) -> Witness:
+        """Of the parts that are held here, before they are multiplied by anything."""
+        ranges, group = self._layout.ranges, self._layout.group
+        if self._exact:
+            held = torch.cat([part.cpu() for part in noisy])[None]
+            digest = memory_checksum(held, ranges)
+            return tuple(int(one) for one in (digest if group is None else group.total(digest)))
+        own = _projection(noisy, ranges, seed=_seed(run, step))
+        total = float(own if group is None else group.total(own))
+        # What is not finite is compared too.
+        return (round(total / self._unit),) if math.isfinite(total) else (0, 0)
+
+    def same(self, one: Witness, other: Witness) -> bool:
+        """Whether both are of the same release."""
+        if self._exact or len(one) != 1 or len(other) != 1:
+            return one == other
+        return abs(one[0] - other[0]) <= PARTS
+
+
+class StepEntries:
+    """The entries that a run has in the history of its filter, found again after it was restored.
+
+    An entry has the number of its run, the step, and the witness of the step before.
+    """
+
+    def __init__(self, run: str) -> None:
+        self._run = run
+        self._found: dict[int, Entry] = {}
+        self._before: tuple[int, Witness] | None = None
+
+    def restored(self, run: str, history: Iterable[Entry]) -> StepEntries:
+        """Those of a restored run."""
+        restored = StepEntries(run)
+        for entry in history:
+            note = entry.request.get("note")
+            if isinstance(note, Mapping) and note.get("run") == run and entry.status != "cancelled":
+                restored._found.setdefault(int(note["step"]), entry)
+        return restored
+
+    def entry(self, step: int) -> Entry | None:
+        """The one of a step that was charged before."""
+        return self._found.get(step)
+
+    def witness(self, step: int) -> Witness | None:
+        """What the step released before; None if that was not noted."""
+        following = self._found.get(step + 1)
+        note: Any = {} if following is None else following.request["note"]
+        before = note.get("before")
+        return None if before is None else tuple(int(one) for one in before)
+
+    def released(self, step: int, witness: Witness) -> None:
+        """For the entry of the next step."""
+        self._before = (step, witness)
+
+    def note(self, step: int) -> dict[str, object]:
+        """What the entry of a step has."""
+        found: dict[str, object] = {"run": self._run, "step": step}
+        if self._before is not None and self._before[0] == step - 1:
+            found["before"] = list(self._before[1])
+        return found
+
+
+def refuse_other_release(step: int) -> NoReturn:
+    """One sentence for a repeated step with other gradients."""
+    raise PlanMismatch(
+        f"Step {step + 1} of this run was taken before, with the same noise and with other "
+        "gradients: whoever saw both would know their difference without noise. Nothing was "
+        "updated, and the run is over. Restore all that decides on gradients (data, code, learning "
+        "rates, the random state of dropout), or begin a new run from the saved weights: it has "
+        "noise of its own, and is charged.",
+        page="docs/sharp-edges.md#noise-that-is-used-twice",
+    )
+
+
+def _seed(run: str, step: int) -> int:
+    digest = hashlib.sha256(f"{run} {step}".encode()).digest()
+    return int.from_bytes(digest[:16], "big")
+
+
+def _projection(
+    parts: list[torch.Tensor], ranges: list[tuple[int, int]], *, seed: int
+) -> torch.Tensor:
+    """Sum of values times normal weights, that of the place in a block times that of the block.
+
+    One pass at the speed of memory: a product of matrices.
+    """
+    last = max((stop for _, stop in ranges), default=0)
+    # In the same order for everybody: whoever needs fewer draws fewer.
+    drawn = np.random.default_rng(seed).standard_normal(BLOCK + -(-last // BLOCK))
+    total = torch.zeros((), dtype=torch.float64)
+    for part, (start, stop) in zip(parts, ranges, strict=True):
+        weights = torch.from_numpy(drawn).to(part.device)
+        inside, blocks = weights[:BLOCK], weights[BLOCK:]
+        values: list[torch.Tensor] = []
+        done = start
+        while done < stop:
+            block, place = divmod(done, BLOCK)
+            # Whole blocks at once; what is before and after them by itself.
+            count = (stop - done) // BLOCK if place == 0 else 0
+            length = count * BLOCK or min(BLOCK - place, stop - done)
+            piece = part[done - start : done - start + length].double()
+            if count:
+                values.append((piece.view(count, BLOCK) @ inside) @ blocks[block : block + count])
+            else:
+                values.append((piece @ inside[place : place + length]) * blocks[block])
+            done += length
+        if values:
+            total = total + torch.stack(values).sum().cpu()
+    return total
