@@ -71,7 +71,7 @@ _SECURE = (
     'noise comes from the cipher ChaCha with a secret key by default; rng="chacha" takes 20 '
     "rounds, for batches as well (extra `crypto`)"
 )
-_MODE = "clipping of make_private is 'per-sample' or 'ghost'"
+_MODE = "clipping of make_private is 'per-sample', 'ghost' or a rule such as hs.training.PerLayer"
 _LOSS = "the loss is the mean over the batch, PyTorch's default reduction"
 _ACCURACY = (
     "accuracy is the relative distance allowed between the upper and the lower bound on epsilon"

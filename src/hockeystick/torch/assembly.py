@@ -33,17 +33,20 @@ from hockeystick.torch.run import TorchRun
 from hockeystick.torch.run_group import RunGroup
 from hockeystick.torch.run_settings import budget_of
 from hockeystick.torch.sharded_layout import is_sharded
+from hockeystick.training.clip_rules import ClipParts
 from hockeystick.training.filtered import describe_filter
 from hockeystick.training.sum_lattice import SumLattice
 
-__all__ = ["CLIPPINGS", "RandomParts", "RunInputs", "assembled"]
+__all__ = ["RandomParts", "RunInputs", "assembled"]
 
 
-def _per_sample(model: torch.nn.Module, layout: Layout, *, spacing: float | None) -> Clipping:
+def _per_sample(
+    model: torch.nn.Module, layout: Layout, *, parts: ClipParts, spacing: float | None
+) -> Clipping:
     """Of sharded models the gradients of examples are formed one layer at a time."""
     if layout.sharded:
-        return GhostClipping(model, layout, formed=True, spacing=spacing)
-    return PerSampleClipping(model, spacing=spacing)
+        return GhostClipping(model, layout, parts=parts, formed=True, spacing=spacing)
+    return PerSampleClipping(model, parts=parts, spacing=spacing)
 
 
 CLIPPINGS: dict[str, Callable[..., Clipping]] = {
@@ -60,6 +63,7 @@ class RunInputs:
     wrapper: torch.nn.Module
     optimizer: torch.optim.Optimizer
     parameters: list[torch.Tensor]
+    parts: ClipParts
     data: Any
     loss: Loss | None
     privacy_filter: Filter | Individual | None
@@ -101,7 +105,9 @@ def assembled(
         noise_memory=random.noise_memory,
         resolution=None if lattice is None else lattice.resolution,
     )
-    clip = CLIPPINGS[settings.clipping](inputs.model, layout, spacing=noise.lattice)
+    clip = CLIPPINGS[settings.clipping](
+        inputs.model, layout, parts=inputs.parts, spacing=noise.lattice
+    )
     budget = _budget(inputs, clip, settings, charges=charges, most=most, options=options)
     if layout.group is not None and described is not None:
         budget = GroupBudget(budget, layout.group)

@@ -12,9 +12,11 @@ from typing import Any, NoReturn, Protocol
 import torch
 
 from hockeystick.errors import HockeystickError, PlanMismatch
+from hockeystick.torch.clip_factors import clip_factors
 from hockeystick.torch.per_sample_module import PerSampleModule, forget_gradients
 from hockeystick.torch.progress import ClipLimit, PhysicalBatch
-from hockeystick.torch.sums import per_example_norms, weighted_sum
+from hockeystick.torch.sums import squared_norms, weighted_sum
+from hockeystick.training.clip_rules import ClipParts
 
 __all__ = [
     "Clipping",
@@ -65,8 +67,10 @@ class Clipping(Protocol):
 class PerSampleClipping:
     """Gradients of all examples are held at once, then clipped and summed."""
 
-    def __init__(self, model: torch.nn.Module, *, spacing: float | None = None) -> None:
-        self.model, self._spacing = PerSampleModule(model), spacing
+    def __init__(
+        self, model: torch.nn.Module, *, parts: ClipParts, spacing: float | None = None
+    ) -> None:
+        self.model, self._parts, self._spacing = PerSampleModule(model), parts, spacing
 
     def clipped(
         self,
@@ -83,14 +87,17 @@ class PerSampleClipping:
             names = {id(p): name for name, p in self.model._module.named_parameters()}
             counts = {names[id(p)]: len(g) for p, g in zip(parameters, rows, strict=True)}
             refuse_counts(counts, physical_batch)
-        norms = per_example_norms(rows)
-        factors = limit.factors(norms, physical_batch)
+        squares = [squared_norms(gradient) for gradient in rows]
+        factors = clip_factors(squares, self._parts, limit, physical_batch)
         kept = [g[list(keep)].clone() for g in rows]
-        finite = torch.isfinite(norms)
+        finite = torch.stack([s.to(squares[0].device) for s in squares]).isfinite().all(dim=0)
         if not finite.all():
             # Zero times infinity is not zero.
-            rows, factors = [g[finite] for g in rows], factors[finite]
-        sums = [weighted_sum(g, factors, spacing=self._spacing) for g in rows]
+            rows, factors = [g[finite.to(g.device)] for g in rows], [f[finite] for f in factors]
+        sums = [
+            weighted_sum(g, factors[group], spacing=self._spacing)
+            for g, group in zip(rows, self._parts.groups, strict=True)
+        ]
         return Contribution(sums, kept)
 
     def gradients(self, losses: torch.Tensor, parameters: list[torch.Tensor]) -> list[torch.Tensor]:

@@ -53,7 +53,7 @@ COUNTERPARTS = {
     "batch_first": "the examples are in the first dimension, always",
     "loss_reduction": "run.loss(criterion) has one loss for each example",
     "criterion": "run.loss(criterion) is called after make_private",
-    "grad_sample_mode": "clipping= is 'per-sample' or 'ghost'",
+    "grad_sample_mode": "clipping= is 'per-sample', 'ghost' or a rule of hs.training",
     **dict.fromkeys(("gradient_accumulation_steps", "accumulation_steps"), _PARTS),
     **dict.fromkeys(("n_accumulation_steps", "num_microbatches", "grad_accum_steps"), _PARTS),
     **{

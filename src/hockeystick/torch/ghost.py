@@ -9,6 +9,7 @@ import torch
 from opacus.grad_sample.functorch import ft_compute_per_sample_gradient
 
 from hockeystick.errors import PlanMismatch
+from hockeystick.torch.clip_factors import clip_factors
 from hockeystick.torch.clipping import Contribution, backward, refuse_counts
 from hockeystick.torch.layer_gradients import (
     MOST_EXAMPLES,
@@ -20,6 +21,7 @@ from hockeystick.torch.layer_types import layer_type
 from hockeystick.torch.layouts import Layout, zero_sum
 from hockeystick.torch.per_sample_module import PerSampleModule, forget_gradients
 from hockeystick.torch.progress import ClipLimit, PhysicalBatch
+from hockeystick.training.clip_rules import ClipParts
 
 __all__ = ["GhostClipping"]
 
@@ -103,10 +105,11 @@ class GhostClipping:
         model: torch.nn.Module,
         layout: Layout,
         *,
+        parts: ClipParts,
         formed: bool = False,
         spacing: float | None = None,
     ) -> None:
-        formed = formed or spacing is not None
+        formed, self._parts = formed or spacing is not None, parts
         self.model, self._layout = GhostModule(model, formed=formed, spacing=spacing), layout
 
     def clipped(
@@ -132,11 +135,10 @@ class GhostClipping:
         kept = _some(self.model.layer_calls, keep)
         layers = self.model.take_layers()
         own = [layer.squares() for layer in layers]
-        squares = _collected(own)
+        squares = self._collected(own)
         _check_used(used, squares)
-        total = sum(squares[p].cpu() for p in parameters if p in squares)
-        norms = torch.as_tensor(total, dtype=torch.float64).expand(physical_batch.size).sqrt()
-        factors = limit.factors(norms, physical_batch)
+        of_each = [squares[p].cpu() if p in squares else None for p in parameters]
+        factors = clip_factors(of_each, self._parts, limit, physical_batch)
         layer_of = {p: layer for layer, some in zip(layers, own, strict=True) for p in some}
         sums = self._sums(parameters, layer_of, factors)
         self.model.layer_calls = kept
@@ -146,14 +148,18 @@ class GhostClipping:
         self,
         parameters: list[torch.Tensor],
         layer_of: dict[torch.Tensor, LayerGradients],
-        factors: torch.Tensor,
+        factors: list[torch.Tensor],
     ) -> list[torch.Tensor]:
         """Clipped sums; of one layer at a time where ranks exchange them."""
         waiting: dict[torch.Tensor, torch.Tensor] = {}
+        groups = dict(zip(parameters, self._parts.groups, strict=True))
         found = []
         for number, parameter in enumerate(parameters):
             if parameter in layer_of and parameter not in waiting:
-                waiting.update(layer_of[parameter].weighted(factors))
+                # A module without a formula of its own may have several layers inside.
+                group = groups[parameter]
+                some = layer_of[parameter].weighted(factors[group])
+                waiting.update({p: own for p, own in some.items() if groups.get(p) == group})
             total = waiting.pop(parameter, None)
             if total is None:
                 total = zero_sum(parameter.numel(), parameter.device)
@@ -164,7 +170,7 @@ class GhostClipping:
         """The gradients themselves; `PlanMismatch` if the norms are others than theirs."""
         used = self._backward(losses, parameters)
         calls = list(self.model.layer_calls)
-        squares = _collected([layer.squares() for layer in self.model.take_layers()])
+        squares = self._collected([layer.squares() for layer in self.model.take_layers()])
         _check_used(used, squares)
         self.model.layer_calls = calls
         rows = self.model.take_rows(parameters)
@@ -178,6 +184,22 @@ class GhostClipping:
                     'gradients; use clipping="per-sample".'
                 )
         return rows
+
+    def _collected(
+        self, parts: list[dict[torch.Tensor, torch.Tensor]]
+    ) -> dict[torch.Tensor, torch.Tensor]:
+        """Of all layers; `PlanMismatch` for a parameter that is in two of them."""
+        found: dict[torch.Tensor, torch.Tensor] = {}
+        for part in parts:
+            if shared := found.keys() & part.keys():
+                every = self.model._module.named_parameters(remove_duplicate=False)
+                names = [name for name, p in every if p in shared]
+                raise PlanMismatch(
+                    f"Layers share a parameter ({' and '.join(names)}), which ghost clipping does "
+                    'not handle; use clipping="per-sample", or untie it.'
+                )
+            found.update(part)
+        return found
 
     def _backward(self, losses: torch.Tensor, parameters: list[torch.Tensor]) -> set[torch.Tensor]:
         """One backward pass; returns the parameters that took part in it."""
@@ -207,19 +229,6 @@ def _some(calls: list[LayerCall], rows: Sequence[int]) -> list[LayerCall]:
 
 def _first(values: torch.Tensor, rows: Sequence[int]) -> torch.Tensor:
     return values[[row for row in rows if row < len(values)]]
-
-
-def _collected(parts: list[dict[torch.Tensor, torch.Tensor]]) -> dict[torch.Tensor, torch.Tensor]:
-    """Of all layers; `PlanMismatch` for a parameter that is in two of them."""
-    found: dict[torch.Tensor, torch.Tensor] = {}
-    for part in parts:
-        if not found.keys().isdisjoint(part):
-            raise PlanMismatch(
-                "Two layers share a parameter, which ghost clipping does not handle; use "
-                'clipping="per-sample".'
-            )
-        found.update(part)
-    return found
 
 
 def _check_used(used: set[torch.Tensor], known: dict[torch.Tensor, torch.Tensor]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from functools import partial
@@ -10,13 +11,12 @@ from typing import Any
 import torch
 
 from hockeystick import _validate as check
-from hockeystick.errors import InvalidParameter
 from hockeystick.filters import Filter, Individual
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource, cryptographic_if_secret
 from hockeystick.schemes import Attribution
 from hockeystick.strategies.dyadic import ARITHMETICS
-from hockeystick.torch.assembly import CLIPPINGS, RandomParts, RunInputs, assembled
+from hockeystick.torch.assembly import RandomParts, RunInputs, assembled
 from hockeystick.torch.batch_sampler import BatchSampler
 from hockeystick.torch.checks import (
     check_several_ranks,
@@ -24,6 +24,7 @@ from hockeystick.torch.checks import (
     free_optimizer,
     unwrapped,
 )
+from hockeystick.torch.clip_factors import layers_of
 from hockeystick.torch.foreign_arguments import explains_foreign_arguments
 from hockeystick.torch.forms import settled_form
 from hockeystick.torch.individual_budgets import Loss
@@ -34,6 +35,7 @@ from hockeystick.torch.run_group import RunGroup, in_group, told_to_other_ranks
 from hockeystick.torch.run_settings import checked_charges, settled, sources
 from hockeystick.torch.sharded_layout import layout_of
 from hockeystick.torch.streamed import indexed
+from hockeystick.training.clip_rules import ClipRule, clip_rule
 
 __all__ = ["make_private"]
 
@@ -54,7 +56,7 @@ def make_private(
     verbose: bool = True,
     attribution: Attribution | None = None,
     physical_batch_size: int | None = None,
-    clipping: str = "per-sample",
+    clipping: str | ClipRule = "per-sample",
     filter: Filter | Individual | None = None,  # noqa: A002 - the word of the interface
     loss: Loss | None = None,
     loader_options: Mapping[str, Any] | None = None,
@@ -95,7 +97,7 @@ def make_private(
     noise_multiplier
         The standard deviation of Z over the clip norm.
     max_grad_norm
-        The clip norm of each example's gradient.
+        The clip norm of each example's gradient; left out if every layer has its own norm.
     epsilon, delta
         The guarantee for which plan and noise are chosen; the statement never exceeds it.
     epochs
@@ -112,7 +114,9 @@ def make_private(
         The most examples in memory at once; larger batches come in parts, and the optimizer
         updates after the last one. Batches and noise stay the same.
     clipping
-        "per-sample", or "ghost": less memory.
+        "per-sample", or "ghost": less memory. Both are flat: one clip norm for the whole gradient.
+        "automatic" and "per-layer", or `Automatic(gamma=)` and `PerLayer(norms=)` of
+        `hs.training`, are other rules with the same sensitivity.
     filter
         Its permit is requested before each batch, in a process group by the first rank; when it
         refuses, the loader ends. It needs Poisson or full batches and independent noise.
@@ -172,11 +176,8 @@ def make_private(
     check_options(options := dict(loader_options or {}))
     group = RunGroup() if in_group() else None
     with told_to_other_ranks(group):
-        if clipping not in CLIPPINGS:
-            raise InvalidParameter("clipping", f"one of {', '.join(CLIPPINGS)}", clipping)
+        rule = clip_rule(clipping)
         exact = check.choice("arithmetic", arithmetic, ARITHMETICS) == "exact"
-        if max_grad_norm is None:
-            raise InvalidParameter("max_grad_norm", "given: the clip norm of each gradient", None)
         most = None
         if physical_batch_size is not None:
             most = check.positive_integer("physical_batch_size", physical_batch_size)
@@ -184,6 +185,8 @@ def make_private(
         optimizer, data = free_optimizer(optimizer), indexed(data, options)
         wrapper, model = model, free_module(unwrapped(model))
         parameters = checked_parameters(model, optimizer)
+        sizes = [p.numel() for p in parameters]
+        parts = rule.parts(layers_of(model, parameters), sizes, max_grad_norm=max_grad_norm)
         settle = partial(
             settled_form,
             optimizer,
@@ -206,8 +209,9 @@ def make_private(
             data,
             attribution,
             noise_multiplier=form.noise_multiplier,
-            max_grad_norm=check.positive("max_grad_norm", max_grad_norm),
-            clipping=clipping,
+            max_grad_norm=parts.max_grad_norm,
+            clipping=rule.computed,
+            clip_rule=json.dumps(parts.described),
             arithmetic=arithmetic,
             rng=rng,
         )
@@ -215,7 +219,7 @@ def make_private(
         layout = layout_of(model, parameters, group)
         check_several_ranks(model, layout, filter)
     run = assembled(
-        RunInputs(model, wrapper, optimizer, parameters, data, loss, filter),
+        RunInputs(model, wrapper, optimizer, parameters, parts, data, loss, filter),
         layout,
         form=form,
         settings=settings,

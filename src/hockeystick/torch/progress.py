@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -35,8 +36,16 @@ class RunSettings:
     examples: int
     clipping: str
     seeded: bool
+    # The rule as JSON: what a saved run and all ranks have in common.
+    clip_rule: str = '{"clipping": "flat"}'
     arithmetic: str = "float"
     run_id: str = field(default_factory=partial(secrets.token_hex, RUN_DIGITS // 2))
+
+    @property
+    def clip_facts(self) -> dict[str, Any]:
+        """The rule of clipping as plain values."""
+        facts: dict[str, Any] = json.loads(self.clip_rule)
+        return facts
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,15 +84,28 @@ class ClipLimit:
             lengths = torch.from_numpy(lattice.shortened(lengths.numpy()))
         return ClipLimit(float(lattice.shortened(self.clip)), lengths)
 
-    def factors(self, norms: torch.Tensor, batch: PhysicalBatch) -> torch.Tensor:
+    def factors(
+        self,
+        norms: torch.Tensor,
+        batch: PhysicalBatch,
+        *,
+        share: float = 1.0,
+        gamma: float | None = None,
+    ) -> torch.Tensor:
         """What gradients of these norms are multiplied by: min(1, length / norm).
 
-        A gradient that is not finite, or of an example that does not count, contributes nothing.
+        Of a length only a `share`, where the norms are those of a layer. With a `gamma` the factor
+        is length / (norm + gamma), by which nothing gets as long as the length. A gradient that is
+        not finite, or of an example that does not count, contributes nothing.
         """
-        longest: float | torch.Tensor = self.clip
+        longest: float | torch.Tensor = self.clip * share
         if self.lengths is not None:
-            longest = self.lengths[batch.indices].to(device=norms.device, dtype=norms.dtype)
-        factors = (longest / (norms + SMALLEST_NORM)).clamp(max=1.0)
+            lengths = self.lengths[batch.indices].to(device=norms.device, dtype=norms.dtype)
+            longest = lengths * share
+        if gamma is None:
+            factors = (longest / (norms + SMALLEST_NORM)).clamp(max=1.0)
+        else:
+            factors = longest / (norms + gamma)
         factors[batch.counted :] = 0.0
         return torch.where(torch.isfinite(norms), factors, torch.zeros_like(factors))
 

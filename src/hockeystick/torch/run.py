@@ -221,6 +221,7 @@ class TorchRun(SingleUse):
             seeded=settings.seeded,
             probe=None if self._gradients.report is None else self._gradients.report.describe(),
             arithmetic=settings.arithmetic,
+            clipping=settings.clip_facts,
             versions=versions_of("torch", "opacus"),
             examples=settings.examples,
             run_id=settings.run_id,

@@ -46,6 +46,7 @@ def settled(
     noise_multiplier: float,
     max_grad_norm: float,
     clipping: str,
+    clip_rule: str,
     arithmetic: str,
     rng: RandomSource,
 ) -> tuple[RunSettings, int | Attribution]:
@@ -63,6 +64,7 @@ def settled(
         expected_batch_size=float(size),
         examples=examples,
         clipping=clipping,
+        clip_rule=clip_rule,
         seeded=not (rng is None or isinstance(rng, str)),
         arithmetic=arithmetic,
     )
@@ -97,9 +99,10 @@ def checked_charges(
             raise InvalidParameter("filter", allowed, privacy_filter.examples)
         if loss is None:
             raise InvalidParameter("loss", "loss(model, batch) for individual budgets", loss)
-        if settings.clipping != "per-sample":
-            allowed = "'per-sample' for individual budgets"
-            raise InvalidParameter("clipping", allowed, settings.clipping)
+        flat = settings.clip_facts["clipping"] == "flat"
+        if settings.clipping != "per-sample" or not flat:
+            allowed = "'per-sample' and flat for individual budgets"
+            raise InvalidParameter("clipping", allowed, f"{settings.clipping} {settings.clip_rule}")
     return {
         "rate": rate,
         "noise_multiplier": settings.noise_multiplier,

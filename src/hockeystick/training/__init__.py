@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hockeystick.training.clip_rules import Automatic, Flat, PerLayer
 from hockeystick.training.coverage import Coverage
 from hockeystick.training.filtered import describe_filter, rate_for_filters
 from hockeystick.training.fingerprints import fingerprint
@@ -16,12 +17,15 @@ from hockeystick.training.signatures import new_key_files
 from hockeystick.training.statements import Statement
 
 __all__ = [
+    "Automatic",
     "Coverage",
     "Fitted",
+    "Flat",
     "JaxPrivacyExport",
     "JointStatement",
     "LinearRegression",
     "LogisticRegression",
+    "PerLayer",
     "PrivateRun",
     "Recheck",
     "RunRecord",

@@ -13,6 +13,7 @@ from hockeystick.filters import Filter, Individual
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource
 from hockeystick.schemes import Attribution
+from hockeystick.training.clip_rules import ClipRule
 from hockeystick.training.linear_models import LinearModel, LinearRegression, LogisticRegression
 from hockeystick.training.run import PrivateRun
 from hockeystick.training.statements import Statement
@@ -62,6 +63,7 @@ def fit_logistic(
     attribution: Attribution | None = None,
     filter: Filter | Individual | None = None,  # noqa: A002 - the word of the interface
     rng: RandomSource = None,
+    clipping: str | ClipRule = "flat",
 ) -> Fitted[LogisticRegression]:
     """Logistic regression by private gradient descent.
 
@@ -84,6 +86,8 @@ def fit_logistic(
         A privacy filter or individual budgets; it may end the run before the plan does.
     rng
         Where batches and noise come from; by default a secret seed.
+    clipping
+        "flat", or "automatic" (`Automatic(gamma=)`).
 
     Returns
     -------
@@ -113,6 +117,7 @@ def fit_logistic(
         attribution=attribution,
         filter=filter,
         rng=rng,
+        clipping=clipping,
     )
 
 
@@ -128,6 +133,7 @@ def fit_linear(
     attribution: Attribution | None = None,
     filter: Filter | Individual | None = None,  # noqa: A002 - the word of the interface
     rng: RandomSource = None,
+    clipping: str | ClipRule = "flat",
 ) -> Fitted[LinearRegression]:
     """Least squares by private gradient descent.
 
@@ -135,7 +141,9 @@ def fit_linear(
     ----------
     targets
         One number for each example.
-    examples, plan, noise_multiplier, max_grad_norm, learning_rate, attribution, filter, rng
+    examples, plan, noise_multiplier, max_grad_norm, learning_rate
+        As for `fit_logistic`.
+    attribution, filter, rng, clipping
         As for `fit_logistic`.
 
     Returns
@@ -166,6 +174,7 @@ def fit_linear(
         attribution=attribution,
         filter=filter,
         rng=rng,
+        clipping=clipping,
     )
 
 

@@ -64,10 +64,12 @@ class _FixedClipping:
 
     clip: float
     lattice: SumLattice | None
+    gamma: float | None
     filter_description: dict[str, object] | None = None
 
     def permit(self) -> tuple[Summing, float]:
-        return partial(_sum_of_batch, clip=self.clip, lattice=self.lattice), self.clip
+        summing = partial(_sum_of_batch, clip=self.clip, lattice=self.lattice, gamma=self.gamma)
+        return summing, self.clip
 
 
 @dataclass(frozen=True)
@@ -79,13 +81,15 @@ class _FilteredClipping:
     rate: float
     noise_multiplier: float
     lattice: SumLattice | None
+    gamma: float | None
     filter_description: dict[str, object] | None
 
     def permit(self) -> tuple[Summing, float]:
         permit = self.filter.request(rate=self.rate, noise_multiplier=self.noise_multiplier)
         permit.commit()
         clip = self.clip * permit.clip_scale
-        return partial(_sum_of_batch, clip=clip, lattice=self.lattice), clip
+        summing = partial(_sum_of_batch, clip=clip, lattice=self.lattice, gamma=self.gamma)
+        return summing, clip
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,12 @@ class _IndividualClipping:
     rate: float
     noise_multiplier: float
     lattice: SumLattice | None
+    gamma: float | None
     filter_description: dict[str, object] | None
+
+    def __post_init__(self) -> None:
+        if self.gamma is not None:
+            raise InvalidParameter("clipping", "flat for individual budgets", "automatic")
 
     def permit(self) -> tuple[Summing, float]:
         return self._sum, self.clip
@@ -131,16 +140,17 @@ def clipping_rule(
     noise_multiplier: float,
     max_grad_norm: float,
     lattice: SumLattice | None = None,
+    gamma: float | None = None,
 ) -> ClippingRule:
     """The rule of a filter, of individual budgets, or of a fixed clip norm.
 
-    With a lattice, sums are integers in units of it.
+    With a lattice, sums are integers in units of it. With a gamma clipping is automatic.
     """
     if privacy_filter is None:
-        return _FixedClipping(max_grad_norm, lattice)
+        return _FixedClipping(max_grad_norm, lattice, gamma)
     rule = _rule_for(privacy_filter, examples)
     described, rate = describe_filter(privacy_filter), rate_for_filters(plan)
-    return rule(privacy_filter, max_grad_norm, rate, noise_multiplier, lattice, described)
+    return rule(privacy_filter, max_grad_norm, rate, noise_multiplier, lattice, gamma, described)
 
 
 @singledispatch
@@ -175,14 +185,26 @@ def checked_rows(
     return rows
 
 
-def clipped_sum(rows: FloatArray, clip: float, lattice: SumLattice | None = None) -> FloatArray:
+def clipped_sum(
+    rows: FloatArray,
+    clip: float,
+    lattice: SumLattice | None = None,
+    *,
+    gamma: float | None = None,
+) -> FloatArray:
     """The sum of the rows, each shortened to the norm `clip` if it is longer.
 
-    With a lattice rows are rounded to it, within the norm, and sums are in units of it.
+    With a lattice rows are rounded to it, within the norm, and sums are in units of it. With a
+    gamma every row g is multiplied by clip / (|g| + gamma).
     """
+    found = lengths(rows)
+    if gamma is not None:
+        longest = clip if lattice is None else lattice.shortened(clip)
+        weights: FloatArray = longest / (found + gamma)
+        return weights @ rows if lattice is None else lattice.sum(rows, weights)
     if lattice is not None:
-        return lattice.sum(rows, lattice.weights(lengths(rows), clip))
-    total: FloatArray = clip / np.maximum(lengths(rows), clip) @ rows
+        return lattice.sum(rows, lattice.weights(found, clip))
+    total: FloatArray = clip / np.maximum(found, clip) @ rows
     return total
 
 
@@ -195,9 +217,14 @@ def lengths(rows: FloatArray) -> FloatArray:
 
 
 def _sum_of_batch(
-    batch: Indices, gradients: Gradients, *, clip: float, lattice: SumLattice | None
+    batch: Indices,
+    gradients: Gradients,
+    *,
+    clip: float,
+    lattice: SumLattice | None,
+    gamma: float | None,
 ) -> FloatArray:
-    return clipped_sum(gradients(batch), clip, lattice)
+    return clipped_sum(gradients(batch), clip, lattice, gamma=gamma)
 
 
 def probe_gradients(

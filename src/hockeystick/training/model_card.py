@@ -120,7 +120,7 @@ def _run(statement: Statement) -> str:
     independent = strategy.get("factorization") == "identity"
     noise = "independent noise" if independent else f"noise correlated by {_named(strategy)}"
     done = (
-        f"gradients were clipped to norm {statement.max_grad_norm:g}, and {noise} with noise "
+        f"gradients were {_clipped(statement)}, and {noise} with noise "
         f"multiplier {statement.noise_multiplier:g} was added"
     )
     drawn = f"Batches were drawn by {_named(statement.scheme, ' sampling')}"
@@ -130,6 +130,16 @@ def _run(statement: Statement) -> str:
         f"At the start of the run b{drawn[1:]}, {done}; later steps may have had other settings, "
         "for which the filter accounted."
     )
+
+
+def _clipped(statement: Statement) -> str:
+    rule, total = statement.clipping, f"{statement.max_grad_norm:g}"
+    if "norms" in rule:
+        count = len(rule["norms"])
+        return f"clipped layer by layer, {count} layers with norms of root sum of squares {total}"
+    if "gamma" in rule:
+        return f"scaled to norm {total} |g| / (|g| + {rule['gamma']:g}), below {total}"
+    return f"clipped to norm {total}"
 
 
 def _independence(statement: Statement) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -24,6 +25,8 @@ __all__ = ["Recheck", "check_statement"]
 # How far, relatively, a stated epsilon may be below the recomputed one: bounds are rounded outwards
 # by less, and another machine rounds differently.
 ROUNDING = 1e-6
+# The same of the root of the sum of squared norms, in double precision.
+ROUNDING_OF_NORMS = 1e-12
 # The largest relative change with which a probe passes, in any precision: TOLERANCE of
 # training/gradients.py and torch/probe.py.
 LARGEST_CHANGE = 1e-4
@@ -208,6 +211,9 @@ def _contradictions(statement: Statement) -> Iterator[str]:
         yield f"the strategy is called {name!r}, but its numbers are others"
     if statement.arithmetic == "exact" and strategy.exact() is not strategy:
         yield "the arithmetic is 'exact', but the strategy has entries that are not"
+    norms = statement.clipping.get("norms", {}).values()
+    if not math.hypot(*norms) <= statement.max_grad_norm * (1.0 + ROUNDING_OF_NORMS):
+        yield "the norms of the layers are together more than max_grad_norm"
     yield from _impossible_probe(statement)
     yield from _impossible_schedule(statement)
 

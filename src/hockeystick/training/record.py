@@ -85,6 +85,9 @@ class RunRecord:
         The steps that were taken: [steps, noise multiplier, clip norm] in their order, or None.
     arithmetic
         "float", or "exact" for noise and sums in integers (docs/exact.md).
+    clipping
+        The rule as plain values: {"clipping": "flat"}, "automatic" with its "gamma", or "per-layer"
+        with the "norms" of the layers.
 
     Examples
     --------
@@ -109,6 +112,7 @@ class RunRecord:
     run_id: str | None = None
     taken_schedule: Sequence[Sequence[float]] | None = None
     arithmetic: str = "float"
+    clipping: Mapping[str, Any] = field(default_factory=lambda: {"clipping": "flat"})
 
     def __post_init__(self) -> None:
         if not isinstance(self.plan, Plan):
@@ -117,7 +121,7 @@ class RunRecord:
             object.__setattr__(self, name, check.positive(name, getattr(self, name)))
         object.__setattr__(self, "taken_steps", _steps_within(self.taken_steps, self.plan.steps))
         object.__setattr__(self, "seeded", check.boolean("seeded", self.seeded))
-        for name in ("examples", "run_id", "taken_schedule", "arithmetic"):
+        for name in ("examples", "run_id", "taken_schedule", "arithmetic", "clipping"):
             object.__setattr__(self, name, FIELDS[name](name, getattr(self, name)))
 
     @property
@@ -218,6 +222,7 @@ def statement(
         dataset=None if dataset is None else checked_text("dataset", dataset),
         taken_schedule=None if record.taken_schedule is None else plain(record.taken_schedule),
         arithmetic=record.arithmetic,
+        clipping=plain(dict(record.clipping)),
     )
 
 

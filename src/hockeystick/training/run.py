@@ -23,12 +23,8 @@ from hockeystick.randomness import (
 )
 from hockeystick.schemes import Attribution
 from hockeystick.strategies.dyadic import ARITHMETICS
-from hockeystick.training.gradients import (
-    Gradients,
-    checked_rows,
-    clipping_rule,
-    probe_gradients,
-)
+from hockeystick.training.clip_rules import ClipRule, rule_of_vectors
+from hockeystick.training.gradients import Gradients, checked_rows, clipping_rule, probe_gradients
 from hockeystick.training.plan_object import require_gaussian
 from hockeystick.training.record import RunRecord, statement
 from hockeystick.training.schedules import Schedule, with_step
@@ -77,6 +73,8 @@ class PrivateRun(SingleUse):
         "float", or "exact": gradients are rounded to a lattice, within the clip norm, and noise
         is an integer multiple of it, so that the guarantee holds to the last bit (docs/exact.md).
         The plan that is run is `plan.exact()`, and generators are cryptographic by default.
+    clipping
+        "flat", or "automatic" (`Automatic(gamma=)`).
 
     Raises
     ------
@@ -111,6 +109,7 @@ class PrivateRun(SingleUse):
         filter: Filter | Individual | None = None,  # noqa: A002 - the word of the interface
         rng: RandomSource = None,
         arithmetic: str = "float",
+        clipping: str | ClipRule = "flat",
     ) -> None:
         if not isinstance(plan, Plan):
             raise InvalidParameter("plan", "a Plan", plan)
@@ -120,8 +119,11 @@ class PrivateRun(SingleUse):
             plan, rng = plan.exact(), cryptographic_if_secret(rng)
         self._plan = plan
         self._noise_multiplier = check.positive("noise_multiplier", noise_multiplier)
-        self._max_grad_norm = check.positive("max_grad_norm", max_grad_norm)
         self._dimension = check.positive_integer("dimension", dimension)
+        self._parts = rule_of_vectors(
+            clipping, dimension=self._dimension, max_grad_norm=max_grad_norm
+        )
+        self._max_grad_norm = self._parts.max_grad_norm
         if not methods(plan):
             # Refused before the data is touched, with the reason.
             account(plan, noise_multiplier=self._noise_multiplier)
@@ -136,6 +138,7 @@ class PrivateRun(SingleUse):
             noise_multiplier=self._noise_multiplier,
             max_grad_norm=self._max_grad_norm,
             lattice=self._lattice,
+            gamma=self._parts.gamma,
         )
         self._seeded = not is_secret(rng)
         # Batches and noise both draw from a generator that is given.
@@ -261,6 +264,7 @@ class PrivateRun(SingleUse):
             run_id=self._run_id,
             taken_schedule=self._schedule,
             arithmetic=self._arithmetic,
+            clipping=self._parts.described,
         )
 
     def statement(self, *, delta: float, **options: Any) -> Statement:

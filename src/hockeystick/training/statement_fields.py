@@ -113,6 +113,30 @@ def checked_arithmetic(name: str, value: Any) -> str:
     return check.choice(name, value, ARITHMETICS)
 
 
+def checked_clipping(name: str, value: Any) -> dict[str, Any]:
+    """The rule of clipping: its name first, then its numbers."""
+    allowed = "{'clipping': 'flat'}, 'automatic' with a gamma, or 'per-layer' with norms"
+    facts = dict(value) if isinstance(value, Mapping) else {}
+    rule = facts.get("clipping")
+    own = CLIPPINGS.get(rule) if isinstance(rule, str) else None
+    if own is None or set(facts) != {"clipping", *own}:
+        raise InvalidParameter(name, allowed, value)
+    return {"clipping": rule, **{k: one(k, facts[k]) for k, one in own.items()}}
+
+
+def _norms(name: str, value: Any) -> dict[str, float]:
+    if not isinstance(value, Mapping) or not value:
+        raise InvalidParameter(name, "a norm for each layer", value)
+    return {str(k): _number(check.positive)(name, v) for k, v in value.items()}
+
+
+CLIPPINGS: dict[str, dict[str, Check]] = {
+    "flat": {},
+    "automatic": {"gamma": _number(check.positive)},
+    "per-layer": {"norms": _norms},
+}
+
+
 def checked_digest(name: str, value: Any) -> str:
     """SHA-256 as hexadecimal digits."""
     return _hexadecimal(name, value, DIGEST_DIGITS)
@@ -188,6 +212,7 @@ FIELDS: dict[str, Check] = {
     "dataset": _or_none(checked_text),
     "taken_schedule": _or_none(checked_schedule),
     "arithmetic": checked_arithmetic,
+    "clipping": checked_clipping,
     "signature": _or_none(checked_signature),
 }
 JOINT_FIELDS: dict[str, Check] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Self
 
@@ -26,6 +26,7 @@ NEW: dict[str, Any] = {
     "dataset": None,
     "taken_schedule": None,
     "arithmetic": "float",
+    "clipping": {"clipping": "flat"},
     "signature": None,
 }
 EARLIER: dict[str, dict[str, Any]] = {
@@ -82,10 +83,13 @@ class Statement(StatementFile):
         ones all have `noise_multiplier` and `max_grad_norm`.
     arithmetic
         "float", or "exact" for noise and sums in integers.
+    clipping
+        How gradients were shortened, as plain values: {"clipping": "flat"}, or "automatic" with its
+        "gamma", or "per-layer" with "norms", the root of whose squares is at most `max_grad_norm`.
     signature
         Made by `sign`, or None.
 
-    The last seven are None, and "float", where they are not known.
+    The last eight are None, "float" and flat where they are not known.
 
     Examples
     --------
@@ -119,6 +123,7 @@ class Statement(StatementFile):
     dataset: str | None = None
     taken_schedule: Sequence[Sequence[float]] | None = None
     arithmetic: str = "float"
+    clipping: Mapping[str, Any] = field(default_factory=lambda: {"clipping": "flat"})
     signature: Mapping[str, str] | None = None
 
     @cached_property
