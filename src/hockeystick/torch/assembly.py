@@ -25,6 +25,7 @@ from hockeystick.torch.gradient_sums import GradientSums
 from hockeystick.torch.individual_budgets import DatasetNorms, Loss
 from hockeystick.torch.layouts import Layout
 from hockeystick.torch.loader import PlanLoader
+from hockeystick.torch.model_state import ChangeDetector
 from hockeystick.torch.noise_stream import TorchNoiseStream
 from hockeystick.torch.optimizer import PlanOptimizer
 from hockeystick.torch.progress import Budget, Progress, RunSettings
@@ -113,7 +114,11 @@ def assembled(
         budget = GroupBudget(budget, layout.group)
     progress = Progress(settings, budget, passes=form.passes, lattice=lattice)
     claim = GroupClaim() if layout.group is None else _nothing
-    gradients = GradientSums(clip, inputs.parameters, progress, claim, layout)
+    # One example in every pass of a single process: there is nothing to compare, and no probe.
+    changes = ChangeDetector(
+        clip.model._module, in_place=layout.sharded, unprobed=most == 1 and layout.group is None
+    )
+    gradients = GradientSums(clip, inputs.parameters, progress, claim, layout, changes=changes)
     wrapped = PlanOptimizer(
         inputs.optimizer,
         progress=progress,
