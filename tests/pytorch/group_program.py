@@ -266,6 +266,43 @@ def other_model():
     return hs.torch.make_private(model, optimizer, examples(), plan_of("0.1"), **settings)
 
 
+class Shards(torch.utils.data.IterableDataset):
+    """A stream that shares itself out over the ranks."""
+
+    def __len__(self):
+        return 30
+
+    def __iter__(self):
+        return iter([example for i, example in enumerate(examples()) if i % 2 == rank() % 2])
+
+
+class Flipped(torch.utils.data.TensorDataset):
+    """Turned around by chance, as images are."""
+
+    def __getitem__(self, index):
+        inputs, label = super().__getitem__(index)
+        return (-inputs if torch.rand(()) < 0.5 else inputs), label
+
+
+def other_data(kind):
+    """Ranks with other examples, or with the same ones and augmentation of their own."""
+    data = examples()
+    if kind == "flipped":
+        torch.manual_seed(rank())
+        data = Flipped(*data.tensors)
+    elif kind == "stream":
+        data = Shards()
+    elif rank():
+        data.tensors[0][57, 0] += 1.0
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    settings = {"noise_multiplier": 1.0, "max_grad_norm": 1.0, "rng": 3}
+    before = torch.get_rng_state()
+    run = hs.torch.make_private(model, optimizer, data, plan_of("0.1"), **settings)
+    assert torch.equal(torch.get_rng_state(), before)
+    return run.taken_steps
+
+
 def one_refuses():
     """One rank gives something that is refused at once."""
     return made(max_grad_norm=1.0 - 2 * rank())[0].taken_steps

@@ -49,6 +49,8 @@ EXACT = {
 REFUSED = {
     ("other_noise",): ("noise_multiplier is not the same", "noise_multiplier is not the same"),
     ("other_model",): ("the model is not the same", "the model is not the same"),
+    ("other_data", "last"): ("example 57 of the data set is", "example 57 of the data set is"),
+    ("other_data", "stream"): ("example 0 of the data set is", "example 0 of the data set is"),
     ("one_refuses",): ("Rank 1 makes no run: max_grad_norm", "max_grad_norm must be"),
     ("forgotten_backward",): ("Rank 1 has ended the run", "There is no clipped gradient"),
     ("mixing", "plain"): ("influence each other", "influence each other"),
@@ -91,6 +93,7 @@ def found(tmp_path_factory):
             *(["drawn_by_torch", *case] for case in ON_DEVICES),
             *(["exact_updates", *case] for case in EXACT[2]),
             *(list(case) for case in REFUSED),
+            ["other_data", "flipped"],
             ["noise_rows", "plain"],
             ["noise_rows", "sharded"],
             ["charged", str(base / "two.db"), "plain", 2, str(base / "charged")],
@@ -183,6 +186,11 @@ def test_a_refusal_ends_the_run_on_all_ranks(found, case):
     """With one sentence that names the cause."""
     for of_rank, expected in zip(found(2, *case), REFUSED[case], strict=True):
         assert expected in of_rank["refused"]
+
+
+def test_augmentation_is_no_other_data(found):
+    """Examples that differ between readings are not compared."""
+    assert [of_rank["value"] for of_rank in found(2, "other_data", "flipped")] == [0, 0]
 
 
 @pytest.mark.parametrize(

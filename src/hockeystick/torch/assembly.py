@@ -33,6 +33,7 @@ from hockeystick.torch.repeated_steps import ReleaseWitness
 from hockeystick.torch.run import TorchRun
 from hockeystick.torch.run_group import RunGroup
 from hockeystick.torch.run_settings import budget_of
+from hockeystick.torch.same_data import refuse_other_data
 from hockeystick.torch.sharded_layout import is_sharded
 from hockeystick.training.clip_rules import ClipParts
 from hockeystick.training.filtered import describe_filter
@@ -173,6 +174,7 @@ def _shared(
     optimizer = type(inputs.optimizer).__name__
     facts |= {"plan": plan, "the model": shapes, "the optimizer": optimizer}
     group.join(facts | {"noise_memory": random.noise_memory})
+    refuse_other_data(group, inputs.data)
     if not any(is_sharded(p) for p in inputs.parameters):
         group.copy_of_first([*inputs.model.parameters(), *inputs.model.buffers()])
     random.batches.load_state_dict(group.of_first(random.batches.state_dict()))
