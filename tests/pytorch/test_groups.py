@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
 import hockeystick as hs
 from pytorch import group_program as program
@@ -163,6 +164,9 @@ def test_noise_is_added_once(found, wrapping):
     for row in rows:
         # A sum of squares of n normals has the standard deviation sqrt(2 n).
         assert (row @ row - size) / np.sqrt(2 * size) == pytest.approx(0.0, abs=5.0)
+        # The law, in a hundred cells of the same probability.
+        cells = np.floor(stats.norm.cdf(row) * 100).astype(int)
+        assert stats.chisquare(np.bincount(cells, minlength=100)).pvalue > 1e-4
     for one, other in itertools.combinations(rows, 2):
         assert one @ other / np.sqrt(size) == pytest.approx(0.0, abs=5.0)
     for one in rows:
