@@ -80,3 +80,20 @@ def test_an_open_store_sees_its_own_rows_only(path):
     tamper(path, "UPDATE hockeystick_budgets SET spent = 0.5 WHERE name = 'units'")
     with pytest.raises(LedgerError, match="does not match its checksum"):
         store.reserve(lambda spent: (1.0, {}))
+
+
+def test_notes_are_kept_and_exported(path, directory, capsys):
+    """With the entry, in the chain; tables of entries leave them out."""
+    note = {"run": "ab" * 16, "step": 7, "before": [12345]}
+    f = hs.filters.join(ledger=path, name="first")
+    f.request(noise_multiplier=4.0, note=note).commit()
+    assert f.history[-1].request["note"] == note
+    status, shown = called(capsys, "ledger", "show", path, "--name", "first")
+    assert status == 0
+    assert "12345" not in shown
+    written = directory / "entries.json"
+    assert called(capsys, "ledger", "export", path, "--output", written)[0] == 0
+    assert "12345" in written.read_text()
+    tamper(path, "UPDATE hockeystick_entries SET request = replace(request, '12345', '12346')")
+    with pytest.raises(LedgerError, match="damaged"):
+        hs.filters.join(ledger=path, name="first")
