@@ -211,9 +211,11 @@ def witness(noise=1.0, clip=1.0, *, layout, dimension, **settings):
     )
 
 
+@pytest.mark.parametrize("small", [0, repeated_steps.SMALL])
 @pytest.mark.parametrize("size", [1, 5, BLOCK - 1, BLOCK, 3 * BLOCK + 17])
-def test_witnesses_do_not_depend_on_who_holds_what(size):
+def test_witnesses_do_not_depend_on_who_holds_what(size, small, monkeypatch):
     """The weights belong to coordinates; differences show, and are as large as they should be."""
+    monkeypatch.setattr(repeated_steps, "SMALL", small)
     source = torch.Generator().manual_seed(size)
     values = 100 * torch.randn(size, generator=source, dtype=torch.float64)
     cuts = sorted({0, size, *(int(c) for c in torch.randint(size + 1, (4,), generator=source))})
@@ -221,6 +223,10 @@ def test_witnesses_do_not_depend_on_who_holds_what(size):
     whole = repeated_steps._projection([values], [(0, size)], seed=7)
     parts = sum(repeated_steps._projection([values[a:b]], [(a, b)], seed=7) for a, b in ranges)
     together = repeated_steps._projection([values[a:b] for a, b in ranges], ranges, seed=7)
+    some = [(a, b) for a, b in ranges if a != cuts[1]]
+    gaps = repeated_steps._projection([values[a:b] for a, b in some], some, seed=7)
+    alone = sum(repeated_steps._projection([values[a:b]], [(a, b)], seed=7) for a, b in some)
+    assert float(gaps) == pytest.approx(float(alone), rel=1e-9)
     assert float(parts) == pytest.approx(float(whole), rel=1e-9)
     assert float(together) == pytest.approx(float(whole), rel=1e-9)
     other = repeated_steps._projection([values], [(0, size)], seed=8)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
@@ -19,12 +20,14 @@ import torch
 
 from hockeystick.errors import PlanMismatch
 from hockeystick.ledger import Entry
-from hockeystick.torch.layouts import Layout
+from hockeystick.torch.layouts import Layout, Ranges
 from hockeystick.torch.progress import RunSettings
 from hockeystick.torch.remembered_noise import memory_checksum
 
 __all__ = ["ReleaseWitness", "StepEntries", "Witness", "refuse_other_release"]
 
+# Up to so many coordinates adjacent parts are copied together: calls take longer than numbers.
+SMALL = 2**20
 # Integers that tell releases apart.
 Witness = tuple[int, ...]
 # Coordinates that share a weight of their block.
@@ -131,13 +134,13 @@ def _seed(run: str, step: int) -> int:
     return int.from_bytes(digest[:16], "big")
 
 
-def _projection(
-    parts: list[torch.Tensor], ranges: list[tuple[int, int]], *, seed: int
-) -> torch.Tensor:
+def _projection(parts: list[torch.Tensor], ranges: Ranges, *, seed: int) -> torch.Tensor:
     """Sum of values times normal weights, that of the place in a block times that of the block.
 
     One pass at the speed of memory: a product of matrices.
     """
+    if sum(part.numel() for part in parts) <= SMALL and len({part.device for part in parts}) == 1:
+        parts, ranges = _joined(parts, ranges)
     last = max((stop for _, stop in ranges), default=0)
     # In the same order for everybody: whoever needs fewer draws fewer.
     drawn = np.random.default_rng(seed).standard_normal(BLOCK + -(-last // BLOCK))
@@ -161,3 +164,10 @@ def _projection(
         if values:
             total = total + torch.stack(values).sum().cpu()
     return total
+
+
+def _joined(parts: list[torch.Tensor], ranges: Ranges) -> tuple[list[torch.Tensor], Ranges]:
+    """One part if each begins where the one before it ends; otherwise as they were."""
+    if any(before != after for (_, before), (after, _) in pairwise(ranges)):
+        return parts, ranges
+    return [torch.cat(parts)], [(ranges[0][0], ranges[-1][1])]
