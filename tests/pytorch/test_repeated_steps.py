@@ -143,6 +143,23 @@ def test_a_step_that_was_reserved_only(runs, tmp_path):
     assert [entry.status for entry in again.history] == ["committed"] * (SAVED + 1)
 
 
+def test_the_last_step_before_a_save_is_noted_too(runs, tmp_path):
+    """Of a run that was killed right after it; an older state is compared in all steps then."""
+    run, _ = begun(runs, tmp_path / "ledger.db")
+    train(run, 1)
+    older = copy.deepcopy(run.state_dict())
+    train(run, SAVED)
+    state = copy.deepcopy(run.state_dict())
+    run, budget = begun(runs, tmp_path / "ledger.db")
+    run.load_state_dict(state)
+    train(run, SAVED + 1)
+    assert all("before" in entry.request["note"] for entry in budget.history[1:])
+    run, _ = begun(runs, tmp_path / "ledger.db")
+    run.load_state_dict(older)
+    train(run, SAVED + 2)
+    assert len(budget.history) == SAVED + 2
+
+
 def test_another_run_is_charged(runs, tmp_path):
     """The same seed, the same steps, but another number: noise may be another."""
     killed(runs, tmp_path / "ledger.db")

@@ -103,8 +103,9 @@ class FilterBudget:
         self._held = None
 
     def state(self) -> dict[str, Any]:
-        """Which filter it is, and what it has spent."""
-        return {**identity(self._filter), "spent": self._filter.spent}
+        """Which filter it is, what it has spent, and what the last step released."""
+        known = {"spent": self._filter.spent, "before": self._entries.latest}
+        return {**identity(self._filter), **known}
 
     def released(self, step: int, witness: Witness) -> None:
         """Kept with the entry of the next step."""
@@ -114,7 +115,7 @@ class FilterBudget:
         """It is the same filter and has spent at least as much; a ledger keeps what was spent."""
         check_same(identity(self._filter), state)
         check_remembered(self._filter.spent, state.get("spent"))
-        self._restored = self._entries.restored(run, self._filter.history)
+        self._restored = StepEntries.restored(run, self._filter.history, state.get("before"))
 
     def restored(self) -> None:
         """With the entries of the run that goes on."""

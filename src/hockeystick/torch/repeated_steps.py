@@ -85,9 +85,13 @@ class StepEntries:
         self._found: dict[int, Entry] = {}
         self._before: tuple[int, Witness] | None = None
 
-    def restored(self, run: str, history: Iterable[Entry]) -> StepEntries:
-        """Those of a restored run."""
-        restored = StepEntries(run)
+    @classmethod
+    def restored(cls, run: str, history: Iterable[Entry], latest: Any) -> StepEntries:
+        """Those of a restored run; `latest` is what it had when it was saved."""
+        restored = cls(run)
+        if latest is not None:
+            step, witness = latest
+            restored.released(int(step), tuple(int(one) for one in witness))
         for entry in history:
             note = entry.request.get("note")
             if isinstance(note, Mapping) and note.get("run") == run and entry.status != "cancelled":
@@ -108,6 +112,11 @@ class StepEntries:
     def released(self, step: int, witness: Witness) -> None:
         """For the entry of the next step."""
         self._before = (step, witness)
+
+    @property
+    def latest(self) -> list[Any] | None:
+        """The step that was released last, and its witness, in plain types."""
+        return None if self._before is None else [self._before[0], list(self._before[1])]
 
     def note(self, step: int) -> dict[str, object]:
         """What the entry of a step has."""
