@@ -176,7 +176,7 @@ class GradientSums:
             self._layout.group.check()
         found: ProbeReport | PlanMismatch
         try:
-            with as_mismatch(), self._layout.whole(self._module):
+            with as_mismatch(), self._passes(), self._layout.whole(self._module):
                 found = self._probe(probed, batch=batch, initial=initial, step=step)
         except PlanMismatch as refusal:
             found = refusal
