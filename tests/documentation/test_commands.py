@@ -95,6 +95,7 @@ def folder(tmp_path, monkeypatch):
     for file, name in (("budget.db", "default"), ("spending.db", "mnist")):
         with hs.filters.Gaussian(mu=1.0, ledger=file, name=name).request(noise_multiplier=10.0):
             pass
+    (tmp_path / "history.json").write_text('{"history": [[1.0, 0.01, 1000]]}')
     plan = hs.Plan(sampling=hs.FullBatch(), steps=2)
     run = hs.training.PrivateRun(
         plan, examples=10, dimension=1, noise_multiplier=1.0, max_grad_norm=1.0

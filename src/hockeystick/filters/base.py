@@ -9,13 +9,12 @@ from typing import Any, ClassVar, Self
 
 from hockeystick import _validate as check
 from hockeystick._validate import known_names_only
-from hockeystick.errors import InvalidParameter
 from hockeystick.fdp.schedule import EqualSteps
 from hockeystick.filters.audit import Audit, audit_of
 from hockeystick.filters.charging import Charging
 from hockeystick.filters.joining import opened
 from hockeystick.filters.registry import parameters_of, require_keywords, require_registered
-from hockeystick.filters.request import Permit, StepRequest, as_number, checked_request
+from hockeystick.filters.request import Permit, StepRequest, as_number, checked_request, request_of
 from hockeystick.guarantee import Guarantee, Kind
 from hockeystick.ledger.keyed import Where
 from hockeystick.ledger.names import checked_text
@@ -157,8 +156,7 @@ class Filter(Charging):
             label=self.label if label is None else label,
             note=note,
         )
-        charge = self._checked(self._charge(request))
-        entry = self._store.reserve(lambda spent: self._decide(request, charge, spent))
+        entry = self._reserve(request)
         if request.profile is not None:
             self._profiles[entry.number] = request.profile
         return self._permit(request, entry)
@@ -166,23 +164,18 @@ class Filter(Charging):
     def repeated(self, entry: Entry) -> Permit:
         """The permit of an entry of the history once more; nothing is charged.
 
-        For a step that releases what it released before, bit for bit: after a crash, with the same
-        batch and the same noise. With the same noise on other data no charge would be enough.
+        For a step that releases what it did before, after a crash: the same batch, noise and sums.
         """
-        names = ("rate", "noise_multiplier", "sensitivity", "steps")
-        if entry.status == "cancelled" or any(name not in entry.request for name in names):
-            raise InvalidParameter("entry", "one of Gaussian steps, not cancelled", entry)
-        values = {name: entry.request[name] for name in names}
-        return self._permit(checked_request(**values, profile=None, clip=True), entry)
+        return self._permit(request_of(entry.request, entry.status), entry)
 
     def _permit(self, request: StepRequest, entry: Entry) -> Permit:
-        return Permit.of(
-            request,
-            store=self._store,
-            number=entry.number,
-            charge=entry.charge,
-            clip_scale=as_number(entry.request["clip_scale"]),
-        )
+        scale, found = as_number(entry.request["clip_scale"]), (entry.number, entry.charge)
+        return Permit.of(request, self._store, *found, clip_scale=scale)
+
+    def _reserve(self, request: StepRequest) -> Entry:
+        """The entry of a request in the store, or `BudgetExceeded`."""
+        charge = self._checked(self._charge(request))
+        return self._store.reserve(lambda spent: self._decide(request, charge, spent))
 
     @property
     def budget(self) -> float:
@@ -289,6 +282,10 @@ class Filter(Charging):
 
         For comparisons (`hockeystick filters`); None, the default, leaves the filter out of them.
         """
+        return None
+
+    def rounds(self, expected: Sequence[EqualSteps]) -> int | None:
+        """How many rounds of these steps a new filter permits; None if charges say it."""
         return None
 
     def __repr__(self) -> str:

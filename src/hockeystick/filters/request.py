@@ -23,6 +23,8 @@ __all__ = [
     "as_number",
     "checked_expected",
     "checked_request",
+    "request_of",
+    "unordered",
 ]
 
 # Requests that are expected, as (rate, noise_multiplier, steps).
@@ -120,6 +122,14 @@ def checked_request(
     return StepRequest(None, profile, steps, clip, label, note)
 
 
+def request_of(recorded: Mapping[str, object], status: str) -> StepRequest:
+    """The request of Gaussian steps that an entry has, unless it was cancelled."""
+    names = ("rate", "noise_multiplier", "sensitivity", "steps")
+    if status == "cancelled" or any(name not in recorded for name in names):
+        raise InvalidParameter("entry", "one of Gaussian steps, not cancelled", dict(recorded))
+    return checked_request(**{name: recorded[name] for name in names}, profile=None, clip=True)
+
+
 def checked_expected(expected: Any) -> tuple[EqualSteps, ...]:
     """The expected requests, one or more; full batches if nothing is said."""
     allowed = "a list of (rate, noise_multiplier, steps), such as [(0.01, 1.0, 500)]"
@@ -128,7 +138,7 @@ def checked_expected(expected: Any) -> tuple[EqualSteps, ...]:
     try:
         # Keys, members and characters are no numbers in an order.
         named = isinstance(expected, (str, bytes, Mapping))
-        rows = [] if named else [() if _unordered(one) else tuple(one) for one in expected]
+        rows = [] if named else [() if unordered(one) else tuple(one) for one in expected]
     except TypeError:
         rows = []
     if not rows or any(len(row) != 3 for row in rows):
@@ -143,7 +153,8 @@ def checked_expected(expected: Any) -> tuple[EqualSteps, ...]:
     )
 
 
-def _unordered(row: object) -> bool:
+def unordered(row: object) -> bool:
+    """Whether a row has no order, or is text: keys, members and characters are no numbers."""
     return isinstance(row, (str, bytes, Mapping, Set))
 
 
@@ -222,7 +233,7 @@ class Permit(Uncopied):
 
     @classmethod
     def of(
-        cls, request: StepRequest, *, store: Store, number: int, charge: float, clip_scale: float
+        cls, request: StepRequest, store: Store, number: int, charge: float, *, clip_scale: float
     ) -> Permit:
         """The permit for a request that is an entry of the store."""
         step = request.step
