@@ -12,6 +12,7 @@ import hockeystick as hs
 from documentation.pages import PAGES, ROOT, SPAN, blocks, name_of, prose
 from hockeystick.cli.app import app
 from hockeystick.cli.main import main
+from in_one_test import in_one_test
 
 PROGRAM = re.compile(r"^\$? ?hockeystick ", re.MULTILINE)
 # Words that begin a command line that takes minutes: it is only parsed.
@@ -52,6 +53,7 @@ def commands_of(page):
 WITH_COMMANDS = [page for page in PAGES if commands_of(page)]
 
 
+@in_one_test
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=name_of)
 def test_command_lines_are_understood(page):
     """By the parser itself: commands, options, and the types of their values."""
