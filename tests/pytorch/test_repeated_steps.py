@@ -57,6 +57,12 @@ def killed(runs, ledger, until=KILLED, **options):
     return state
 
 
+def noted(state):
+    """What the entry of the next step would have."""
+    ours = state["optimizer"]["hockeystick"]
+    return {"run": ours["run"]["id"], "step": SAVED, "lineage": ours["budget"]["before"][1]}
+
+
 def compared(history):
     """What has to be the same: everything but the number of the run."""
     found = []
@@ -82,7 +88,7 @@ def test_the_ledger_is_that_of_an_uninterrupted_run(runs, tmp_path, arithmetic):
     mine, theirs = compared(budget.history), compared(spending.history)
     for one, other in zip(mine, theirs, strict=True):
         before = one[3]["note"].pop("before", [0]), other[3]["note"].pop("before", [0])
-        assert len(before[0]) == (2 if arithmetic == "exact" and one[0] > 1 else 1)
+        assert len(before[0]) == (1 if one[0] == 1 else 3 if arithmetic == "exact" else 2)
         # In floating point the weights are those of the run.
         assert arithmetic == "float" or before[0] == before[1]
         assert one == other
@@ -172,9 +178,10 @@ def test_a_restored_run_does_not_take_permits_of_others(runs, tmp_path):
     """Entries of other runs, cancelled ones and those without a note are not the run's."""
     state = killed(runs, tmp_path / "ledger.db", until=SAVED)
     _, budget = begun(runs, tmp_path / "ledger.db")
-    own = {"run": state["optimizer"]["hockeystick"]["run"]["id"], "step": SAVED}
+    own = noted(state)
     asked = {"rate": 0.3, "noise_multiplier": runs.NOISE}
     budget.request(**asked, note={**own, "run": "0" * 32})
+    budget.request(**asked, note={**own, "lineage": "0" * 16})
     budget.request(**asked, note=own).cancel()
     budget.request(**asked)
     run, after = begun(runs, tmp_path / "ledger.db")
@@ -188,11 +195,21 @@ def test_an_entry_with_other_noise_is_refused(runs, tmp_path):
     """Who writes the note of this run with another rate has not reserved this step."""
     state = killed(runs, tmp_path / "ledger.db", until=SAVED)
     run, budget = begun(runs, tmp_path / "ledger.db")
-    own = {"run": state["optimizer"]["hockeystick"]["run"]["id"], "step": SAVED}
-    budget.request(rate=0.1, noise_multiplier=runs.NOISE, note=own)
+    budget.request(rate=0.1, noise_multiplier=runs.NOISE, note=noted(state))
     run.load_state_dict(state)
     with pytest.raises(PlanMismatch, match="another rate or noise for step 4"):
         train(run, None)
+
+
+def test_settings_that_were_changed_again(runs, tmp_path):
+    """The same change has the same noise, and is charged once; another one is another step."""
+    state = killed(runs, tmp_path / "ledger.db", until=SAVED)
+    for noise, entries in ((2.0, 2), (2.0, 2), (2.5, 4)):
+        run, budget = begun(runs, tmp_path / "ledger.db")
+        run.load_state_dict(copy.deepcopy(state))
+        run.set(noise_multiplier=noise)
+        train(run, SAVED + 2)
+        assert len(budget.history) == SAVED + entries
 
 
 def test_only_gaussian_entries_are_repeated():
@@ -224,7 +241,7 @@ def witness(noise=1.0, clip=1.0, *, layout, dimension, **settings):
             **settings,
         ),
         layout,
-        dimension,
+        [torch.empty(dimension)],
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from hockeystick.errors import BudgetExceeded, HockeystickError, PlanMismatch, shown
@@ -10,6 +11,7 @@ from hockeystick.torch.progress import Budget, ClipLimit
 from hockeystick.torch.repeated_steps import StepEntries, Witness
 from hockeystick.torch.run_group import RunGroup
 from hockeystick.training.filtered import describe_filter
+from hockeystick.training.schedules import StepSettings
 
 __all__ = [
     "FilterBudget",
@@ -29,6 +31,10 @@ class PlanBudget:
 
     def __init__(self, clip: float) -> None:
         self._limit = ClipLimit(clip)
+
+    def use(self, now: StepSettings) -> None:
+        """The clip norm may follow released counts."""
+        self._limit = ClipLimit(now.max_grad_norm)
 
     def permit(self, step: int) -> ClipLimit:
         """The clip norm, always."""
@@ -63,14 +69,27 @@ class FilterBudget:
     noted = True
 
     def __init__(
-        self, privacy_filter: Filter, *, run: str, rate: float, noise_multiplier: float, clip: float
+        self,
+        privacy_filter: Filter,
+        *,
+        run: str,
+        lineage: Callable[[], str],
+        rate: float,
+        noise_multiplier: float,
+        clip: float,
     ) -> None:
         self._filter = privacy_filter
         self._rate, self._noise_multiplier, self._clip = rate, noise_multiplier, clip
-        self._entries = self._restored = StepEntries(run)
+        self._entries = self._restored = StepEntries(run, lineage)
         self.before: Witness | None = None
         # A batch that comes again after an interrupted pass has its permit already.
         self._held: tuple[int, Permit] | None = None
+
+    def use(self, now: StepSettings) -> None:
+        """What the next permits are requested for."""
+        assert now.rate is not None
+        self._rate, self._noise_multiplier = now.rate, now.noise_multiplier
+        self._clip = now.max_grad_norm
 
     def permit(self, step: int) -> ClipLimit:
         """The clip norm, scaled down where the budget does not suffice for the whole step."""
@@ -115,7 +134,7 @@ class FilterBudget:
         """It is the same filter and has spent at least as much; a ledger keeps what was spent."""
         check_same(identity(self._filter), state)
         check_remembered(self._filter.spent, state.get("spent"))
-        self._restored = StepEntries.restored(run, self._filter.history, state.get("before"))
+        self._restored = self._entries.restored(run, self._filter.history, state.get("before"))
 
     def restored(self) -> None:
         """With the entries of the run that goes on."""
@@ -132,6 +151,10 @@ class GroupBudget:
         self._own, self._group = own, group
         self.noted = own.noted
         self.before: Witness | None = None
+
+    def use(self, now: StepSettings) -> None:
+        """All ranks know the settings."""
+        self._own.use(now)
 
     def permit(self, step: int) -> ClipLimit:
         """What the first rank is permitted."""

@@ -10,7 +10,7 @@ from torch import nn
 from hockeystick.torch.progress import ClipLimit, PhysicalBatch
 from hockeystick.training.clip_rules import ClipParts
 
-__all__ = ["clip_factors", "layers_of"]
+__all__ = ["clip_factors", "excess_within", "layers_of"]
 
 
 def clip_factors(
@@ -37,6 +37,17 @@ def clip_factors(
         limit.factors(norm, batch, share=share, gamma=parts.gamma).where(finite, zero)
         for norm, share in zip(norms, parts.shares, strict=True)
     ]
+
+
+def excess_within(
+    squares: Sequence[torch.Tensor | None], limit: ClipLimit, batch: PhysicalBatch
+) -> int:
+    """How many more gradients are within the clip norm than not; each counts for +1 or -1."""
+    norms = torch.zeros(batch.size, dtype=torch.float64)
+    for own in squares:
+        if own is not None:
+            norms += own.cpu()
+    return 2 * int((norms[: batch.counted].sqrt() <= limit.clip).sum()) - batch.counted
 
 
 def layers_of(model: nn.Module, parameters: Sequence[torch.Tensor]) -> list[str]:

@@ -16,6 +16,7 @@ from hockeystick.torch.clipping import Clipping
 from hockeystick.torch.progress import ClipLimit
 from hockeystick.torch.repeated_steps import Witness
 from hockeystick.torch.sums import per_example_norms
+from hockeystick.training.schedules import StepSettings
 
 __all__ = ["DatasetNorms", "IndividualBudget", "Loss"]
 
@@ -42,6 +43,12 @@ class IndividualBudget:
         self._filter, self._norms = privacy_filter, norms
         self._rate, self._noise_multiplier, self._clip = rate, noise_multiplier, clip
         self._held: tuple[int, ClipLimit] | None = None
+
+    def use(self, now: StepSettings) -> None:
+        """What the next steps are charged for."""
+        assert now.rate is not None
+        self._rate, self._noise_multiplier = now.rate, now.noise_multiplier
+        self._clip = now.max_grad_norm
 
     def permit(self, step: int) -> ClipLimit:
         """A length for each example: its clipped norm, or what its budget still allows."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from typing import Any, NoReturn
 
@@ -49,8 +49,10 @@ class ReleaseWitness:
     from run and step, so that the witness is a function of what is released.
     """
 
-    def __init__(self, settings: RunSettings, layout: Layout, dimension: int) -> None:
-        self._layout = layout
+    def __init__(
+        self, settings: RunSettings, layout: Layout, parameters: list[torch.Tensor]
+    ) -> None:
+        self._layout, dimension = layout, sum(p.numel() for p in parameters)
         self._exact = settings.arithmetic == "exact"
         rounding = NOISE_ROUNDING * settings.noise_multiplier * math.sqrt(dimension)
         self._unit = (SAME + rounding) * settings.max_grad_norm / PARTS
@@ -77,52 +79,60 @@ class ReleaseWitness:
 class StepEntries:
     """The entries that a run has in the history of its filter, found again after it was restored.
 
-    An entry has the number of its run, the step, and the witness of the step before.
+    An entry has the number of its run, the step, the lineage of its noise, and the witness of the
+    step before with its lineage: only a step of the same lineage has the noise that it had.
     """
 
-    def __init__(self, run: str) -> None:
-        self._run = run
-        self._found: dict[int, Entry] = {}
-        self._before: tuple[int, Witness] | None = None
+    def __init__(self, run: str, lineage: Callable[[], str]) -> None:
+        self._run, self._lineage = run, lineage
+        self._found: dict[tuple[int, str], Entry] = {}
+        self._witnesses: dict[tuple[int, str], Witness] = {}
+        self._before: tuple[int, str, Witness] | None = None
 
-    @classmethod
-    def restored(cls, run: str, history: Iterable[Entry], latest: Any) -> StepEntries:
+    def restored(self, run: str, history: Iterable[Entry], latest: Any) -> StepEntries:
         """Those of a restored run; `latest` is what it had when it was saved."""
-        restored = cls(run)
+        restored = StepEntries(run, self._lineage)
         if latest is not None:
-            step, witness = latest
-            restored.released(int(step), tuple(int(one) for one in witness))
+            step, lineage, *witness = latest
+            restored._before = (int(step), str(lineage), tuple(int(one) for one in witness))
         for entry in history:
             note = entry.request.get("note")
             if isinstance(note, Mapping) and note.get("run") == run and entry.status != "cancelled":
-                restored._found.setdefault(int(note["step"]), entry)
+                restored._take(int(note["step"]), note, entry)
         return restored
 
+    def _take(self, step: int, note: Mapping[str, Any], entry: Entry) -> None:
+        self._found.setdefault((step, str(note["lineage"])), entry)
+        if "before" in note:
+            lineage, *witness = note["before"]
+            found = tuple(int(one) for one in witness)
+            self._witnesses.setdefault((step - 1, str(lineage)), found)
+
     def entry(self, step: int) -> Entry | None:
-        """The one of a step that was charged before."""
-        return self._found.get(step)
+        """The one of a step that was charged before, with the same noise."""
+        return self._found.get((step, self._lineage()))
 
     def witness(self, step: int) -> Witness | None:
         """What the step released before; None if that was not noted."""
-        following = self._found.get(step + 1)
-        note: Any = {} if following is None else following.request["note"]
-        before = note.get("before")
-        return None if before is None else tuple(int(one) for one in before)
+        return self._witnesses.get((step, self._lineage()))
 
     def released(self, step: int, witness: Witness) -> None:
         """For the entry of the next step."""
-        self._before = (step, witness)
+        self._before = (step, self._lineage(), witness)
 
     @property
     def latest(self) -> list[Any] | None:
-        """The step that was released last, and its witness, in plain types."""
-        return None if self._before is None else [self._before[0], list(self._before[1])]
+        """The step that was released last, its lineage and its witness, in plain types."""
+        if self._before is None:
+            return None
+        step, lineage, witness = self._before
+        return [step, lineage, *witness]
 
     def note(self, step: int) -> dict[str, object]:
         """What the entry of a step has."""
-        found: dict[str, object] = {"run": self._run, "step": step}
+        found: dict[str, object] = {"run": self._run, "step": step, "lineage": self._lineage()}
         if self._before is not None and self._before[0] == step - 1:
-            found["before"] = list(self._before[1])
+            found["before"] = [self._before[1], *self._before[2]]
         return found
 
 
