@@ -168,7 +168,7 @@ class Filter(Charging):
         return self._permit(request, entry)
 
     def repeated(self, entry: Entry) -> Permit:
-        """The permit of an entry, for a step that releases the same once more; nothing is charged."""
+        """The permit of an entry, for a step that releases the same again; nothing is charged."""
         return self._permit(request_of(entry.request, entry.status), entry)
 
     def _permit(self, request: StepRequest, entry: Entry) -> Permit:
