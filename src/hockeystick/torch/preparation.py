@@ -17,7 +17,6 @@ from hockeystick.schemes import Attribution
 from hockeystick.strategies.dyadic import ARITHMETICS
 from hockeystick.torch.assembly import RandomParts, RunInputs, assembled
 from hockeystick.torch.batch_sampler import BatchSampler
-from hockeystick.torch.budgets import Loss
 from hockeystick.torch.checks import (
     check_several_ranks,
     checked_parameters,
@@ -27,6 +26,7 @@ from hockeystick.torch.checks import (
 from hockeystick.torch.clip_factors import layers_of
 from hockeystick.torch.foreign_arguments import explains_foreign_arguments
 from hockeystick.torch.forms import settled_form
+from hockeystick.torch.individual_budgets import Loss
 from hockeystick.torch.loader import Collate, check_options, examples_of
 from hockeystick.torch.per_sample_module import free_module
 from hockeystick.torch.run import TorchRun
