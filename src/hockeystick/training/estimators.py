@@ -273,8 +273,7 @@ class PrivateLinearRegression(_Private, RegressorMixin, BaseEstimator):
         targets = np.asarray(y, dtype=np.float64)[:, None]
 
         def slopes(scores: FloatArray, batch: Any) -> FloatArray:
-            found: FloatArray = scores - targets[batch]
-            return found
+            return scores - targets[batch]
 
         weights = self._descend(X, slopes, 1)
         self.coef_, self.intercept_ = weights[:-1, 0], float(weights[-1, 0])
@@ -290,8 +289,7 @@ class PrivateLinearRegression(_Private, RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)  # noqa: N806
-        found: FloatArray = X @ self.coef_ + self.intercept_
-        return found
+        return np.asarray(X @ self.coef_ + self.intercept_, dtype=np.float64)
 
 
 def _seed(random_state: Any) -> Any:
