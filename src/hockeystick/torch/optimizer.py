@@ -17,6 +17,7 @@ from hockeystick.torch.noise_stream import TorchNoiseStream
 from hockeystick.torch.original_optimizer import GroupSettings, StepGuard, trained_parameters
 from hockeystick.torch.progress import Progress
 from hockeystick.torch.state_dicts import load_optimizer_state
+from hockeystick.torch.sums import with_noise
 
 __all__ = ["PlanOptimizer"]
 
@@ -65,6 +66,7 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
             saved,
         )
         self._layout = layout
+        self._dtypes = [held.dtype for held in layout.like()]
         self._parameters = trained_parameters(original)
         self._sums: list[torch.Tensor] | None = None
         self._guard = StepGuard(original)
@@ -126,8 +128,10 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
         self._progress.step_done()
         unit = 1.0 if self._noise.lattice is None else self._noise.lattice
         size = self.expected_batch_size
-        noisy = [total.add_(own.flatten()) for total, own in zip(held, noise, strict=True)]
-        released = [total.mul_(unit).div_(size) for total in noisy]
+        released = [
+            with_noise(total, own, unit=unit, size=size, dtype=dtype)
+            for total, own, dtype in zip(held, noise, self._dtypes, strict=True)
+        ]
         gradients = self._layout.gradients(released)
         for parameter, gradient in zip(self._parameters, gradients, strict=True):
             parameter.grad = gradient
