@@ -17,6 +17,7 @@ from hockeystick.filters.registry import parameters_of, require_keywords, requir
 from hockeystick.filters.request import (
     Permit,
     as_number,
+    checked_expected,
     checked_request,
 )
 from hockeystick.guarantee import Guarantee, Kind
@@ -99,7 +100,12 @@ class Filter(Charging):
             must_exist=must_exist,
             follows=follows,
         )
-        super().__init__(budget=budget, meaning=guarantee_text(guarantee_of(described)))
+        expected = [value for source, value in follows.values() if source == "expected"]
+        super().__init__(
+            budget=budget,
+            meaning=guarantee_text(guarantee_of(described)),
+            built_for=checked_expected(expected[0]) if expected else None,
+        )
         # Profiles have no text from which they could be built again.
         self._profiles: dict[int, Profile] = {}
 
