@@ -33,7 +33,7 @@ from hockeystick.schemes import (
 from hockeystick.sequence import Sequence
 
 if TYPE_CHECKING:
-    from hockeystick import fdp, filters, ledger, training
+    from hockeystick import fdp, filters, ledger, training, tuning
     from hockeystick.accounting.compare import Compared, compare, steps_for
     from hockeystick.montecarlo.estimate import (
         Estimate,
@@ -63,7 +63,7 @@ _ON_DEMAND = {
     "steps_for": "accounting.compare",
     "verify": "montecarlo.verify",
 }
-_PACKAGES_ON_DEMAND = ("fdp", "filters", "ledger", "torch", "training")
+_PACKAGES_ON_DEMAND = ("fdp", "filters", "ledger", "torch", "training", "tuning")
 
 __all__ = [
     "Attribution",
@@ -107,6 +107,7 @@ __all__ = [
     "steps_for",
     "strategies",
     "training",
+    "tuning",
     "verify",
 ]
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from hockeystick import _validate as check
 from hockeystick.bounds.bound import KINDS, Analysis, Evaluated, Kind, Query, evaluate
 from hockeystick.bounds.profiles import ProfileBound
+from hockeystick.bounds.risk import AttackRisk
 from hockeystick.errors import InvalidParameter
 from hockeystick.profile import DEFAULT_ACCURACY, Profile
 from hockeystick.profile.resolution import BOTH, Direction
@@ -52,11 +53,10 @@ def _nothing() -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Guarantee:
+class Guarantee(AttackRisk):
     """Privacy of a run, for any epsilon or delta.
 
     With several analyses the smallest answer is given: all of them are valid, so their minimum is.
-    An answer depends on the request alone, not on what was requested before.
 
     Parameters
     ----------
@@ -213,6 +213,11 @@ class Guarantee:
             return self.analyses[0].bound.as_profile()
         profiles = (analysis.bound.as_profile() for analysis in self.analyses)
         return reduce(Profile.minimum, profiles)
+
+    @property
+    def exact_profile(self) -> Profile | None:
+        """The profile of the run's own pair, where an analysis is tight."""
+        return self.profile if self.analyses[0].tight else None
 
     def compose(self, other: Guarantee) -> Guarantee:
         """The guarantee of both runs together, on the same data.

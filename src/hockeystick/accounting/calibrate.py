@@ -15,7 +15,9 @@ from hockeystick.accounting.account import (
     refuse_unsupported,
     single_plan,
 )
+from hockeystick.accounting.calibration import Calibration
 from hockeystick.accounting.noise_search import Start, first_guess, noise_secant
+from hockeystick.accounting.risk_targets import noise_for_risk, risk_target
 from hockeystick.errors import InvalidParameter, PrecisionError, UnsupportedPlan
 from hockeystick.guarantee import Guarantee
 from hockeystick.montecarlo.settings import MonteCarlo
@@ -35,48 +37,22 @@ COARSE_ACCURACY, COARSE_BUDGET = 0.02, 0.1
 TOLERANCE = 1e-4
 
 
-@dataclass(frozen=True)
-class Calibration:
-    """The smallest noise that was found to meet a target, with its guarantee.
-
-    Attributes
-    ----------
-    noise_multiplier
-        The standard deviation of the noise over the clip norm.
-    guarantee
-        What a run with this noise guarantees, as `account` gives it for the same settings;
-        `guarantee.epsilon(delta) <= epsilon`.
-    epsilon, delta
-        The target.
-    evaluations
-        How many noise multipliers were evaluated, or tested by draws.
-
-    Examples
-    --------
-    >>> import hockeystick as hs
-    >>> found = hs.calibrate(hs.Plan(sampling=hs.FullBatch(), steps=4), epsilon=1.0, delta=1e-5)
-    >>> found.guarantee.epsilon(found.delta) <= found.epsilon
-    True
-    """
-
-    noise_multiplier: float
-    guarantee: Guarantee
-    epsilon: float
-    delta: float
-    evaluations: int
-
-
 @check.known_names_only
 def calibrate(
     plan: Accountable,
     *,
-    epsilon: float,
-    delta: float,
+    epsilon: float | None = None,
+    delta: float | None = None,
     method: str | MonteCarlo = "auto",
     direction: str = "both",
     accuracy: float = DEFAULT_ACCURACY,
     budget: float = DEFAULT_BUDGET,
     start: float | None = None,
+    advantage: float | None = None,
+    true_positive_rate: float | None = None,
+    false_positive_rate: float | None = None,
+    bayes_risk: float | None = None,
+    prior: float | None = None,
 ) -> Calibration:
     """The noise multiplier at which the plan is (epsilon, delta)-DP, rounded to the safe side.
 
@@ -100,6 +76,9 @@ def calibrate(
         As for `account`. On the way to the answer a part of the budget is spent.
     start
         A guess at the answer. A good one saves evaluations, a bad one costs some.
+    advantage, true_positive_rate, false_positive_rate, bayes_risk, prior
+        A target in the place of epsilon and delta: the largest advantage of membership inference,
+        or true positive rate at a false positive rate, or the least Bayes risk at a prior.
 
     Returns
     -------
@@ -119,10 +98,24 @@ def calibrate(
     >>> round(hs.calibrate(plan, epsilon=1.0, delta=1e-5).noise_multiplier, 2)
     7.46
     """
+    risk = risk_target(
+        advantage=advantage,
+        true_positive_rate=true_positive_rate,
+        false_positive_rate=false_positive_rate,
+        bayes_risk=bayes_risk,
+        prior=prior,
+    )
+    if risk is not None and (epsilon, delta) != (None, None):
+        raise InvalidParameter("epsilon, delta", "None beside another target", (epsilon, delta))
+    epsilon, delta = (epsilon, delta) if risk is None else risk.guess
     target = _checked_target(plan, epsilon, delta, direction, budget)
     accuracy = check.relative_accuracy("accuracy", accuracy)
     first = None if start is None else check.positive("start", start)
     method = checked_method(method)
+    if risk is not None:
+        return noise_for_risk(
+            risk, target.run, method=method, direction=direction, accuracy=accuracy, start=first
+        )
     if isinstance(method, MonteCarlo):
         return _verified(target, method, first)
     return _searched(target, method, accuracy, first)
@@ -163,7 +156,7 @@ class _Target:
 
 
 def _checked_target(
-    run: Accountable, epsilon: float, delta: float, direction: str, budget: float
+    run: Accountable, epsilon: float | None, delta: float | None, direction: str, budget: float
 ) -> _Target:
     """`UnsupportedPlan` if there is no noise to find."""
     require_accountable(run)

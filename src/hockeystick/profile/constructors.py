@@ -8,6 +8,7 @@ from hockeystick import _validate as check
 from hockeystick.profile.curves import Side
 from hockeystick.profile.expressions import discrete
 from hockeystick.profile.expressions.mechanisms import GaussianPair, Laplace
+from hockeystick.profile.expressions.replaced import ReplacedGaussian
 from hockeystick.profile.values import ProfileValues
 
 if TYPE_CHECKING:
@@ -44,6 +45,42 @@ class ProfileConstructors(ProfileValues):
         """
         noise = check.noise_scale("noise_multiplier", noise_multiplier)
         return cls(GaussianPair(1 / noise), bound=bound)
+
+    @classmethod
+    @check.known_names_only
+    def replaced_gaussian(
+        cls, *, noise_multiplier: float, rate: float, bound: Side = "upper"
+    ) -> Self:
+        """A Poisson-sampled Gaussian step when one example is replaced by another.
+
+        (1 - rate) N(0, 1) + rate N(mu, 1) against (1 - rate) N(0, 1) + rate N(-mu, 1) with mu =
+        1 / noise_multiplier: the proof is in `profile/expressions/replaced.py`.
+
+        Parameters
+        ----------
+        noise_multiplier
+            Standard deviation of the noise over the clip norm of one example.
+        rate
+            In (0, 1].
+        bound
+            "upper" or "lower".
+
+        Returns
+        -------
+        Profile
+            Tight for both orders: the pair is its own mirror image.
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> run = hs.Profile.replaced_gaussian(noise_multiplier=1.0, rate=0.01).self_compose(1000)
+        >>> round(run.epsilon(1e-6), 2)
+        3.22
+        """
+        noise = check.noise_scale("noise_multiplier", noise_multiplier)
+        rate = check.sampling_rate("rate", rate)
+        pair = GaussianPair(2 / noise) if rate == 1 else ReplacedGaussian(1 / noise, rate)
+        return cls(pair, bound=bound)
 
     @classmethod
     @check.known_names_only

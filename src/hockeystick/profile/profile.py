@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter
-from hockeystick.profile.constructors import ProfileConstructors
 from hockeystick.profile.curves import proves_domination
-from hockeystick.profile.expressions.base import Expression
 from hockeystick.profile.expressions.composed import compose
 from hockeystick.profile.expressions.envelope import Maximum, Minimum
+from hockeystick.profile.neighbours import NeighbourChains
 
 __all__ = ["Profile"]
 
 
-class Profile(ProfileConstructors):
+class Profile(NeighbourChains):
     """The privacy profile H(g) = sup_S P(S) - g Q(S) of a pair (P, Q), as a proven bound.
 
     P is the output with the example, Q without it; `delta(epsilon)` is the oriented H(P || Q) at
@@ -252,13 +251,6 @@ class Profile(ProfileConstructors):
     def __repr__(self) -> str:
         suffix = "" if self.bound == "upper" else ", bound='lower'"
         return f"Profile({self.expression!r}{suffix})"
-
-    def _like(self, expression: Expression) -> Profile:
-        return Profile(expression, bound=self.bound)
-
-    def _require_same_bound(self, other: Profile) -> None:
-        if self.bound != other.bound:
-            raise InvalidParameter("other", f"a profile with bound={self.bound!r}", other.bound)
 
     def _require_composable(self) -> None:
         if self.bound == "lower" and not self.expression.lower_composes:
