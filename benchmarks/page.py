@@ -30,6 +30,7 @@ def rendered(found: dict) -> str:
         machine=_machine(found),
         cases="\n\n".join(_case(name, answers) for name, answers in found["cases"].items()),
         training=_table(training_table.COLUMNS, training_table.rows()),
+        training_conditions=training_table.conditions(),
         sweeps="\n\n".join(_sweep(name, answers) for name, answers in found["sweeps"].items()),
     )
 

@@ -237,7 +237,7 @@ def main(kinds: list[str], sizes: list[int]) -> None:
         for case in KINDS[kind][1]:
             if sizes and not {case.size, case.bands} >= set(sizes):
                 continue
-            found = measured(kind, case)
+            found = {**measured(kind, case), "load": os.getloadavg()[0]}
             others = [one for one in kept() if one[:2] != (kind, case)]
             KEPT.write_text(json.dumps([*others, (kind, case, found)]) + "\n")
             print("| " + " | ".join(row(kind, case, found)) + " |", flush=True)

@@ -66,6 +66,14 @@ def rows() -> Iterator[tuple[str, ...]]:
             yield row(kind, case, measured.get((kind, case)))
 
 
+def conditions() -> str:
+    """What else ran: the load of the machine while these were measured."""
+    loads = [found["load"] for _, _, found in kept() if "load" in found]
+    if not loads:
+        return ""
+    return f"Two cores; the load was {min(loads):.1f} to {max(loads):.1f} while these were measured."
+
+
 def row(kind: str, case: Case, found: dict[str, float] | None) -> tuple[str, ...]:
     """The cells of one case; milliseconds of CPU time."""
     name = f"{case.bands} bands" if case.bands > 0 else f"{-case.bands} inverse bands"
