@@ -105,7 +105,8 @@ def opacus_parts(case: Case) -> Iterator[None]:
     while True:
         for _ in loader.batch_sampler:
             for parameter, total in zip(optimizer.params, sums, strict=True):
-                parameter.summed_grad = total
+                # Opacus marks the tensor, not its memory, as used.
+                parameter.summed_grad = total.detach()
                 parameter.grad_sample = parameter.summed_grad[None]
             optimizer.add_noise()
             optimizer.scale_grad()
