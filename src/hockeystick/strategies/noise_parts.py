@@ -68,7 +68,9 @@ class NoiseRow:
         for start, where in share:
             mine = self.row[where]
             fill_normal(mine, start, self.head, step=self.step, rounds=self.rounds)
-            recurrence.advance(mine, memory[:, where], scale=self.scale, step=self.step)
+            recurrence.advance(
+                mine, memory, scale=self.scale, step=self.step, first=int(where.start)
+            )
             self._measure(mine)
 
     def replay(self, share: list[Stretch], factors: FloatArray) -> None:
