@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Command
+from in_one_test import in_one_test
 
 RUN = ["--examples", "400", "--batch-size", "100", "--steps", "12", "--epsilon", "2"]
 DELTA = ["--delta", "1e-5"]
@@ -53,6 +54,7 @@ def test_table_and_plot(command: Command, tmp_path: Path) -> None:
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
+@in_one_test
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [

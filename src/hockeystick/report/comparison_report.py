@@ -20,6 +20,7 @@ from hockeystick.report.simulated_batches import SimulatedBatches, simulated_bat
 
 __all__ = ["ComparisonReport", "FamilyReport", "comparison_report"]
 
+# Of the batches that are shown; any number, so that the same report is drawn again.
 DEFAULT_SEED = 1
 
 

@@ -44,7 +44,9 @@ def autoregressive(row: Rows, memory: Rows, c: FloatArray, scale: float, step: i
             block[k] = total[k] / c[0]
         if size > 0:
             # The oldest row is no longer needed in this block.
-            memory[step % size, start : start + BLOCK] = block
+            newest = memory[step % size, start : start + BLOCK]
+            for k in range(block.size):
+                newest[k] = block[k]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -59,7 +61,9 @@ def moving_average(row: Rows, memory: Rows, d: FloatArray, scale: float, step: i
             total[k] = d[0] * block[k]
         _add_past(total, memory, d, lags, step, start, block.size)
         if size > 0:
-            memory[step % size, start : start + BLOCK] = block
+            newest = memory[step % size, start : start + BLOCK]
+            for k in range(block.size):
+                newest[k] = block[k]
         for k in range(block.size):
             block[k] = scale * total[k]
 
@@ -133,5 +137,6 @@ def buffered_divide(x: FloatArray, decays: FloatArray, weights: FloatArray) -> F
 
 def buffered_adjoint(x: FloatArray, decays: FloatArray, weights: FloatArray) -> FloatArray:
     """The transposed inverse matrix applied to x: the same recursion, run backwards."""
-    result: FloatArray = buffered_divide(x[::-1], decays, weights)[::-1]
+    backwards = np.ascontiguousarray(x[::-1])
+    result: FloatArray = buffered_divide(backwards, decays, weights)[::-1]
     return result
