@@ -76,6 +76,25 @@ def test_bad_input(command: Command, words: list[str], complaint: str) -> None:
     assert len(outcome.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
+def test_verified_rows_say_so(command: Command) -> None:
+    """In the table and in the JSON; the next command and the script test anew."""
+    run = ["--examples", "100", "--batch-size", "20", "--steps", "12", "--epsilon", "6", *DELTA]
+    words = ["--schemes", "poisson,min-sep", "--verify", "--seed", "3"]
+    content = json.loads(command("compare", *run, *words, "--json").stdout)
+    kinds = {row["kind"] for row in content["results"]}
+    assert kinds == {"proven", "verified"}
+    best = content["best"]
+    assert (best["kind"], best["sampling"]["scheme"]) == ("verified", "min-sep")
+    advice = content["recommendation"]
+    assert advice["command"].endswith("--method monte-carlo")
+    assert 'method="monte-carlo"' in advice["python"]
+    assert "guarantee=found.guarantee" in advice["python"]
+    refused = command("compare", *run, "--seed", "3")
+    assert refused.status == 2
+    assert "--seed must be left out" in refused.stderr
+
+
 QUICK = ["--quick", "--schemes", "poisson, cyclic-poisson"]
 
 

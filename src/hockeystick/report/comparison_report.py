@@ -109,6 +109,7 @@ def comparison_report(
         draws = (
             any(METHODS[name].by_draws for name in applicable)
             and not best.calibration.guarantee.analyses[0].tight
+            and best.answer.kind == "proven"
         )
         update(f"Simulating {family.label} ...")
         reports.append(
