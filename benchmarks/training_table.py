@@ -71,7 +71,9 @@ def conditions() -> str:
     loads = [found["load"] for _, _, found in kept() if "load" in found]
     if not loads:
         return ""
-    return f"Two cores; the load was {min(loads):.1f} to {max(loads):.1f} while these were measured."
+    return (
+        f"Two cores; the load was {min(loads):.1f} to {max(loads):.1f} while these were measured."
+    )
 
 
 def row(kind: str, case: Case, found: dict[str, float] | None) -> tuple[str, ...]:
