@@ -22,7 +22,10 @@ from hockeystick.strategies import Strategy
 
 STEPS, EXAMPLES, BATCH_SIZE, DELTA, BINS = 2_000, 50_000, 500, 1e-5, 100
 BANDS = (2, 4, 8, 16, 32, 64)
-DRAWS, SEED = 3_000_000, 6
+SEED = 6
+# Where bands reach further than half around the ring of bins, draws are of the run itself; for all
+# others the default is enough.
+DRAWS = {"balls-in-bins": 3_000_000, "b-min-sep": None}
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 # As printed in the paper, by row and epsilon.
 PRINTED = {
@@ -94,7 +97,7 @@ def sampled_entries(row: str, epsilon: float) -> list[Entry]:
     """The verified number and the optimistic one."""
     optimistic = estimate(row, epsilon)
     plan, _ = MONTE_CARLO[row]
-    proved = verified(target(plan, epsilon), optimistic, draws=DRAWS, seed=SEED)
+    proved = verified(target(plan, epsilon), optimistic, draws=DRAWS[row], seed=SEED)
     found = {row: proved, f"{row}, optimistic": optimistic}
     return [Entry(name, epsilon, printed(name, epsilon), one) for name, one in found.items()]
 

@@ -134,7 +134,7 @@ def estimated(target: Target, kind: str, bands: int, *, guess: float, seed: int)
     )
 
 
-def verified(target: Target, estimate: Choice, *, draws: int, seed: int) -> Choice:
+def verified(target: Target, estimate: Choice, *, draws: int | None, seed: int) -> Choice:
     """The error of the same strategy with noise that may be used."""
     start = time.perf_counter()
     strategy = KINDS[estimate.strategy](target.steps, estimate.bands)

@@ -11,6 +11,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.errors import HockeystickError, LedgerError, PlanMismatch
 from hockeystick.ledger import MemoryStore, open_store
+from in_one_test import in_one_test
 from references.forked import in_child
 
 N = 6
@@ -66,6 +67,7 @@ def assert_refused(said, what):
     assert said.endswith("make a new one in this process.")
 
 
+@in_one_test
 @pytest.mark.parametrize("name", SCHEMES)
 @pytest.mark.parametrize("rng", [None, 5])
 def test_batches_are_not_drawn_in_a_child(name, rng):
@@ -104,6 +106,7 @@ def test_what_a_child_makes_itself_works_there():
     assert in_child(lambda: [noise(), batches("poisson"), run()]) == "returned"
 
 
+@in_one_test
 @pytest.mark.parametrize(
     "make",
     [noise, run, *(lambda name=name: batches(name) for name in SCHEMES)],

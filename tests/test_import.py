@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 CODE = """
 import sys, time
 start = time.process_time()
@@ -17,10 +19,12 @@ print(seconds, sorted(heavy & set(sys.modules)))
 
 
 def test_import_is_fast_and_lean():
-    """Under half a second of work, without any of the heavy dependencies."""
-    runs = [
-        subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
-        for _ in range(3)
-    ]
-    assert all(run.stdout.split(maxsplit=1)[1].strip() == "[]" for run in runs)
-    assert min(float(run.stdout.split()[0]) for run in runs) < 0.5
+    """Under half a second of work in one of three tries, and without heavy dependencies."""
+    for _ in range(3):
+        command = [sys.executable, "-c", CODE]
+        run = subprocess.run(command, capture_output=True, text=True, check=True)
+        seconds, heavy = run.stdout.split(maxsplit=1)
+        assert heavy.strip() == "[]"
+        if float(seconds) < 0.5:
+            return
+    pytest.fail(f"the last of three imports took {seconds} s of CPU time")

@@ -11,6 +11,7 @@ import pytest
 
 from hockeystick.errors import InvalidParameter
 from hockeystick.schemes import generator
+from in_one_test import in_one_test
 
 
 def first_words(rng: Any) -> list[int]:
@@ -69,6 +70,7 @@ def test_the_default_seed_keeps_all_its_bits(monkeypatch: pytest.MonkeyPatch) ->
     assert 32 * sequence.pool_size >= int(sequence.entropy).bit_length() == 256
 
 
+@in_one_test
 @pytest.mark.parametrize(
     "bad",
     [-1, 1.0, math.nan, True, np.True_, "7", b"7", [1, 2], np.random.RandomState(1), object()],

@@ -11,6 +11,7 @@ import randomgen
 from hockeystick import strategies
 from hockeystick._states import MALFORMED, restored_generator, state_digest
 from hockeystick.errors import InvalidParameter
+from in_one_test import in_one_test
 
 N, D = 5, 4
 KINDS = {
@@ -95,6 +96,7 @@ def assert_refused(name, state):
     assert repr(like.state) == before
 
 
+@in_one_test
 @pytest.mark.parametrize(("name", "change"), WORDS.values(), ids=WORDS)
 def test_degenerate_generators(name, change):
     """Words that a setter takes and from which nothing random comes."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import hockeystick as hs
+from in_one_test import in_one_test
 
 PACKAGE = Path(hs.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -63,6 +64,7 @@ def test_class_names_occur_once():
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
+@in_one_test
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_words_of_the_field(path):
     """No private metaphors in names, comments and docstrings."""

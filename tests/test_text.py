@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from hockeystick._text import escaped, invisible, strict_json
+from in_one_test import in_one_test
 
 HIDDEN = ["\x1b[31m", "\x07", "\x00", "a\nb", "\x9b0m", "\u202e", "\u2066", "\u200b", "\u2028",
           "\ufeff", "\ud800", "\x7f"]  # fmt: skip
 
 
+@in_one_test
 @pytest.mark.parametrize(
     "text",
     [
@@ -41,6 +43,7 @@ def test_other_json_is_read():
     assert strict_json('{"a": {"a": [1.5, "ε ≤ 2 日本"]}}') == {"a": {"a": [1.5, "ε ≤ 2 日本"]}}
 
 
+@in_one_test
 @pytest.mark.parametrize("text", HIDDEN)
 def test_hidden_characters_are_written_as_numbers(text):
     """What comes out can be printed and shows what was there."""

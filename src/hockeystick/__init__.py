@@ -33,7 +33,7 @@ from hockeystick.schemes import (
 from hockeystick.sequence import Sequence
 
 if TYPE_CHECKING:
-    from hockeystick import fdp, filters, ledger, training, tuning
+    from hockeystick import fdp, filters, interop, ledger, training, tuning
     from hockeystick.accounting.compare import Compared, compare, steps_for
     from hockeystick.montecarlo.estimate import (
         Estimate,
@@ -63,7 +63,7 @@ _ON_DEMAND = {
     "steps_for": "accounting.compare",
     "verify": "montecarlo.verify",
 }
-_PACKAGES_ON_DEMAND = ("fdp", "filters", "ledger", "torch", "training", "tuning")
+_PACKAGES_ON_DEMAND = ("fdp", "filters", "interop", "ledger", "torch", "training", "tuning")
 
 __all__ = [
     "Attribution",
@@ -101,6 +101,7 @@ __all__ = [
     "estimate_profiles",
     "fdp",
     "filters",
+    "interop",
     "ledger",
     "methods",
     "schemes",

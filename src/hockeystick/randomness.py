@@ -30,6 +30,7 @@ RandomSource: TypeAlias = (
 )
 """Whatever `generator` makes a generator of; None is a fresh one with a secret seed."""
 
+# As many as the keys of the cipher below: no seed can be found by trying.
 _SEED_BITS = 256
 CRYPTOGRAPHIC = "chacha"
 # Marks the seeds of generators beside a first one; spawned children are numbered from 0 and do not

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import binom
 
 from hockeystick.accounting.shuffling import clones_delta
+from in_one_test import in_one_test
 
 
 def by_enumeration(reports, local, epsilon):
@@ -23,6 +24,7 @@ def by_enumeration(reports, local, epsilon):
     return total
 
 
+@in_one_test
 @pytest.mark.parametrize("reports", [1, 2, 5, 40])
 @pytest.mark.parametrize("local", [0.3, 1.0, 4.0])
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.9])

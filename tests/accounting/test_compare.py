@@ -9,7 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.accounting.candidates import OPTIMIZERS, RunSize, candidates, plan_of, users_with
-from hockeystick.accounting.compare import _Clock
+from hockeystick.accounting.comparison_progress import ComparisonClock
 from hockeystick.errors import InvalidParameter
 from hockeystick.schemes import Candidate
 
@@ -51,9 +51,11 @@ def test_candidates_have_the_batch_size():
 def test_min_sep_excludes_as_many_steps_as_there_are_bands():
     """Where the batch leaves room for exclusion; the rate is below one."""
     plans = list(hs.MinSep.candidates(batch_size=100, examples=1000, steps=20))
-    assert [plan.sampling.separation for plan in plans] == [4]
-    assert plans[0].parameters == {"bands": 4}
-    assert plans[0].sampling.rate < 1
+    assert [plan.sampling.separation for plan in plans] == [2, 2, 4, 4, 8, 8]
+    for plan in plans:
+        assert plan.parameters == {"bands": plan.sampling.separation}
+        assert plan.sampling.rate < 1
+    assert [plan.sampling.separation for plan in plans if not plan.by_draws] == [4]
 
 
 def test_candidates_that_make_no_sense_are_left_out():
@@ -210,7 +212,7 @@ def test_the_time_left_follows_what_was_measured():
     """Declared seconds are scaled by what others took, and replaced by what their like took."""
     slow = Candidate(hs.Poisson(rate=0.1), seconds=10.0)
     quick = Candidate(hs.Poisson(rate=0.1), seconds=1.0)
-    clock = _Clock([quick, slow, slow, slow])
+    clock = ComparisonClock([quick, slow, slow, slow])
     assert clock.left(0) == ""
     clock.took.append(2.0)
     assert clock.left(1) == "; about 60 s left"

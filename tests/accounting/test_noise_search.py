@@ -9,6 +9,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.accounting.noise_search import Start, first_guess, noise_guess, noise_secant
 from hockeystick.errors import CalibrationError
+from in_one_test import in_one_test
 
 TOLERANCE = 1e-3
 
@@ -52,6 +53,7 @@ def counted(curve):
     return at, noises
 
 
+@in_one_test
 @pytest.mark.parametrize("start", [0.1, 1.0, 30.0])
 @pytest.mark.parametrize("name", CURVES)
 def test_finds_the_noise_in_few_evaluations(name, start):
@@ -147,6 +149,7 @@ def test_a_guess_of_one_gaussian_step_is_exact():
     assert guess == pytest.approx(noise, rel=2e-3)
 
 
+@in_one_test
 @pytest.mark.parametrize("delta", [1e-300, 1e-5, 0.9])
 @pytest.mark.parametrize("epsilon", [1e-6, 1.0, 1e4])
 def test_a_start_is_a_number(epsilon, delta):

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 import hockeystick as hs
+from in_one_test import in_one_test
 
 PHASE = hs.Plan(sampling=hs.Poisson(rate=0.02), steps=100)
 BLOCK = hs.Plan(sampling=hs.RandomAllocation(picks=1, out_of=20), steps=20)
@@ -101,6 +102,7 @@ def test_draws_of_a_sequence_are_refused():
         hs.calibrate(sequence, epsilon=1.0, delta=DELTA, method="monte-carlo")
 
 
+@in_one_test
 @pytest.mark.parametrize(
     "parts",
     [

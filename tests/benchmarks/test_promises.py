@@ -6,11 +6,13 @@ import pytest
 
 import quantities as q
 from cases import CASES, CAVEATS, US
+from in_one_test import in_one_test
 from promises import PROMISES, Promise
 from roster import PARTICIPANTS
 from sweeps import SWEEPS
 
 
+@in_one_test
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda p: f"{p.issue} {p.case} {p.what}")
 def test_a_promise_has_a_case_and_those_it_needs(promise):
     """The case exists, and everybody whose answer is needed is asked."""

@@ -6,6 +6,7 @@ import pytest
 
 import quantities as q
 from cases import US
+from in_one_test import in_one_test
 from promises import PROMISES, Promise
 from verdicts import verdict, verdicts
 
@@ -36,6 +37,7 @@ QUANTITIES = [
 ]
 
 
+@in_one_test
 @pytest.mark.parametrize(("quantity", "expected"), QUANTITIES, ids=str)
 def test_quantities(quantity, expected):
     """By hand."""

@@ -8,12 +8,14 @@ import hockeystick as hs
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.bounds.subsampled import SubsampledBound, subsampled
 from hockeystick.profile.resolution import BOTH
+from in_one_test import in_one_test
 
 STEP = hs.Profile.gaussian(noise_multiplier=0.8)
 FULL = ProfileBound(STEP)
 DIRECTIONS = [("remove",), ("add",), BOTH]
 
 
+@in_one_test
 @pytest.mark.parametrize("directions", DIRECTIONS)
 @pytest.mark.parametrize("rate", [0.9, 0.3, 0.01])
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 4.0])
@@ -24,6 +26,7 @@ def test_delta_is_that_of_the_subsampled_profile(rate, epsilon, directions):
     assert found.value == pytest.approx(exact.upper, rel=1e-8, abs=1e-300)
 
 
+@in_one_test
 @pytest.mark.parametrize("directions", DIRECTIONS)
 @pytest.mark.parametrize("rate", [0.9, 0.3, 0.01])
 @pytest.mark.parametrize("delta", [0.5, 1e-2, 1e-6, 1e-12])

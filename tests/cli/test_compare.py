@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Command
+from in_one_test import in_one_test
 
 RUN = ["--examples", "400", "--batch-size", "100", "--steps", "12", "--epsilon", "2"]
 DELTA = ["--delta", "1e-5"]
@@ -53,6 +54,7 @@ def test_table_and_plot(command: Command, tmp_path: Path) -> None:
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
+@in_one_test
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
@@ -72,6 +74,25 @@ def test_bad_input(command: Command, words: list[str], complaint: str) -> None:
     assert outcome.status == 2
     assert complaint in outcome.stderr
     assert len(outcome.stderr.splitlines()) == 1
+
+
+@pytest.mark.slow
+def test_verified_rows_say_so(command: Command) -> None:
+    """In the table and in the JSON; the next command and the script test anew."""
+    run = ["--examples", "100", "--batch-size", "20", "--steps", "12", "--epsilon", "6", *DELTA]
+    words = ["--schemes", "poisson,min-sep", "--verify", "--seed", "3"]
+    content = json.loads(command("compare", *run, *words, "--json").stdout)
+    kinds = {row["kind"] for row in content["results"]}
+    assert kinds == {"proven", "verified"}
+    best = content["best"]
+    assert (best["kind"], best["sampling"]["scheme"]) == ("verified", "min-sep")
+    advice = content["recommendation"]
+    assert advice["command"].endswith("--method monte-carlo")
+    assert 'method="monte-carlo"' in advice["python"]
+    assert "guarantee=found.guarantee" in advice["python"]
+    refused = command("compare", *run, "--seed", "3")
+    assert refused.status == 2
+    assert "--seed must be left out" in refused.stderr
 
 
 QUICK = ["--quick", "--schemes", "poisson, cyclic-poisson"]

@@ -11,6 +11,7 @@ import pytest
 from hockeystick.cli.docs import page_names, page_text
 from hockeystick.cli.main import main
 from hockeystick.errors import InvalidParameter, reference
+from in_one_test import in_one_test
 
 ROOT = Path(__file__).parents[2]
 SOURCE = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
@@ -21,6 +22,7 @@ NAMED = sorted(
 )
 
 
+@in_one_test
 @pytest.mark.parametrize("name", NAMED)
 def test_every_page_that_is_named_exists(name):
     """With its section; the wheel has the page."""

@@ -10,6 +10,7 @@ import pytest
 
 import hockeystick as hs
 from cli.conftest import Command
+from in_one_test import in_one_test
 
 SIZE = ["--sampling", "poisson", "--examples", "1000", "--batch-size", "60"]
 NOISE = ["--noise-multiplier", "1.5"]
@@ -36,6 +37,7 @@ def test_every_command_takes_epochs(
     assert json.loads(outcome.stdout)["plan"]["steps"] == 25
 
 
+@in_one_test
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("words", [[], ["--steps", "25", "--epochs", "1.5"]], ids=len)
 def test_exactly_one_of_the_two(command: Command, name: str, words: list[str]) -> None:

@@ -10,6 +10,7 @@ import pytest
 import hockeystick as hs
 from cli.conftest import FULL_BATCH, POISSON, Command
 from hockeystick.errors import PrecisionError
+from in_one_test import in_one_test
 
 SIGMA, DELTA = ["--noise-multiplier", "1"], ["--delta", "1e-5"]
 ASK = [*SIGMA, *DELTA]
@@ -108,6 +109,7 @@ BAD_INPUT: dict[str, tuple[list[str], str]] = {
 }
 
 
+@in_one_test
 @pytest.mark.parametrize(("words", "text"), BAD_INPUT.values(), ids=BAD_INPUT.keys())
 @pytest.mark.parametrize("json", [False, True], ids=["text", "json"])
 def test_bad_input_is_one_line_and_status_2(

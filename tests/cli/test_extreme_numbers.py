@@ -6,6 +6,7 @@ import pytest
 
 from hockeystick.cli.main import main
 from hypothesis_strategies import thinned
+from in_one_test import in_one_test
 
 EXTREME = ["0", "-1", "nan", "inf", "1e-320", "1e300", "9" * 30]
 FILTERS = {"--epsilon": "2", "--delta": "1e-5", "--expected": "0.01,1,1"}
@@ -53,6 +54,7 @@ def test_filters_at_a_huge_epsilon(capsys, value):
     assert outcome(capsys, "filters", "--epsilon", value) == (0, [])
 
 
+@in_one_test
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "value", [*EXTREME, *(pytest.param(v, marks=pytest.mark.long) for v in ("1e-300", "1e50"))]

@@ -13,6 +13,7 @@ from hockeystick.cli.options import PlanOptions
 from hockeystick.cli.plans import described, plan_from, sampling_from
 from hockeystick.errors import InvalidParameter
 from hockeystick.schemes import SCHEMES, Sampling
+from in_one_test import in_one_test
 
 EXAMPLES: dict[str, tuple[dict[str, Any], Sampling]] = {
     "full-batch": ({}, hs.FullBatch()),
@@ -64,6 +65,7 @@ def options(scheme: str, **given: Any) -> PlanOptions:
     return taken_from({"sampling": scheme, "steps": 10, **given}, PlanOptions)
 
 
+@in_one_test
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_every_scheme_can_be_described(scheme: str) -> None:
     """A scheme that joins the registry needs an example here, and options for its parameters."""
@@ -71,6 +73,7 @@ def test_every_scheme_can_be_described(scheme: str) -> None:
     assert plan_from(options(scheme, **given)) == hs.Plan(sampling=expected, steps=10)
 
 
+@in_one_test
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_every_scheme_can_be_described_by_its_batch_size(scheme: str) -> None:
     """--batch-size with --examples is an alternative for all of them."""
@@ -78,6 +81,7 @@ def test_every_scheme_can_be_described_by_its_batch_size(scheme: str) -> None:
     assert sampling_from(options(scheme, examples=100, **given)) == expected
 
 
+@in_one_test
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_every_parameter_of_a_scheme_is_an_option(scheme: str) -> None:
     """No parameter can be set in Python only."""
@@ -85,6 +89,7 @@ def test_every_parameter_of_a_scheme_is_an_option(scheme: str) -> None:
     assert {field.name for field in dataclasses.fields(SCHEMES[scheme])} <= available
 
 
+@in_one_test
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_every_other_parameter_is_refused(scheme: str) -> None:
     """What a scheme does not have is an error that names option and scheme, never ignored."""

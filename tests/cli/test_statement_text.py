@@ -11,6 +11,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.errors import InvalidParameter
 from hockeystick.training import RunRecord, Statement, statement
+from in_one_test import in_one_test
 
 PLAN = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=20)
 RECORD = RunRecord(plan=PLAN, noise_multiplier=1.5, max_grad_norm=1.0, taken_steps=5)
@@ -70,6 +71,7 @@ PLACES = [*TEXTS, "version", "key of versions", "scheme", "key of strategy", "fi
           "unknown fact"]  # fmt: skip
 
 
+@in_one_test
 @pytest.mark.parametrize("name", PLACES)
 @pytest.mark.parametrize("text", HIDDEN.values(), ids=HIDDEN)
 @pytest.mark.parametrize("ascii_only", [True, False], ids=["escaped", "raw"])
@@ -85,6 +87,7 @@ def test_control_characters_are_refused(command, tmp_path, name, text, ascii_onl
     assert done.stderr.count("\n") == 1
 
 
+@in_one_test
 @pytest.mark.parametrize("name", list(json.loads(TRUE.to_json())))
 def test_a_fact_twice_is_refused(command, tmp_path, name):
     """Whether the first or the last is the true one, and also if both are the same."""
@@ -117,6 +120,7 @@ def test_numbers_beyond_floating_point_are_refused(number):
         Statement.from_json(changed)
 
 
+@in_one_test
 @pytest.mark.parametrize("name", ["adjacency", "unit", "method", "note", "priced_for"])
 @pytest.mark.parametrize("text", HIDDEN.values(), ids=HIDDEN)
 def test_a_statement_that_was_made_in_python_is_escaped(name, text):

@@ -61,7 +61,7 @@ def varying(steps: int) -> hs.strategies.Strategy:
 
 
 EXTREMES = {
-    "tiny delta": Target(hs.Plan(sampling=hs.Poisson(rate=0.01), steps=500), 2.0, 1e-12),
+    "tiny delta": Target(hs.Plan(sampling=hs.Poisson(rate=0.01), steps=50), 2.0, 1e-12),
     "tiny epsilon": Target(hs.Plan(sampling=hs.Poisson(rate=0.01), steps=50), 0.01, 1e-12),
     "large epsilon": Target(hs.Plan(sampling=hs.Poisson(rate=0.1), steps=50), 50.0, 1e-12),
     "rate near 1": Target(hs.Plan(sampling=hs.Poisson(rate=1 - 1e-7), steps=30), 1.0, 1e-6),
@@ -77,7 +77,7 @@ EXTREMES = {
         1e-8,
     ),
     "buffers": Target(
-        hs.Plan(sampling=hs.Poisson(rate=0.1), steps=10, strategy=hs.strategies.blt(10, buffers=2)),
+        hs.Plan(sampling=hs.Poisson(rate=0.1), steps=4, strategy=hs.strategies.blt(4, buffers=2)),
         50.0,
         1e-12,
     ),

@@ -10,6 +10,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.analyses import METHODS
 from hypothesis_strategies import thinned
+from in_one_test import in_one_test
 
 SCHEMES = {
     "full-batch": hs.FullBatch(),
@@ -25,25 +26,28 @@ SCHEMES = {
 }
 # `conditional` takes a second for each number, so it has a short run; others of it are in
 # test_matrix_allocation.py.
-SHORT = hs.BallsInBins(bins=4)
+SHORT = hs.BallsInBins(bins=2)
 CASES = [
     pytest.param(
         scheme,
         method,
         id=f"{name}-{method}",
-        marks=[] if not METHODS[method].second_to else pytest.mark.slow,
+        marks=[
+            *[pytest.mark.slow] * bool(METHODS[method].second_to),
+            *[pytest.mark.long] * (name == "truncated" and method == "poisson-reduction"),
+        ],
     )
     for (name, scheme), method in itertools.product(SCHEMES.items(), METHODS)
     if METHODS[method].objection(hs.Plan(sampling=scheme, steps=40)) is None
     and not METHODS[method].by_draws
     and method != "conditional"
 ]
-CASES.append(pytest.param(SHORT, "conditional", id="four bins-conditional", marks=pytest.mark.slow))
+CASES.append(pytest.param(SHORT, "conditional", id="two bins-conditional", marks=pytest.mark.slow))
 
 
 def steps_of(scheme):
     """Of a small run; the longer ones of SHORT have several epochs."""
-    return 4 if scheme is SHORT else 40
+    return 2 if scheme is SHORT else 40
 
 
 @cache
@@ -91,6 +95,7 @@ def test_delta_of_epsilon(scheme, method, delta):
     assert guarantee.delta(epsilon_of(scheme, method, delta=delta)) <= delta * (1 + 1e-2)
 
 
+@in_one_test
 @pytest.mark.parametrize(("scheme", "method"), CASES)
 def test_description(scheme, method):
     """A guarantee says what it is about."""
@@ -109,7 +114,7 @@ def test_description(scheme, method):
             id=name,
             marks=[
                 *[pytest.mark.slow] * ("bins" in name),
-                *[pytest.mark.long] * ("uneven" in name),
+                *[pytest.mark.long] * (name in ("uneven bins", "idle bins")),
             ],
         )
         for name, scheme in SCHEMES.items()
@@ -129,6 +134,7 @@ def test_methods_agree(scheme):
     assert automatic <= min(answer.value for answer in answers) * (1 + 1e-3)
 
 
+@in_one_test
 @pytest.mark.parametrize(
     ("amplified", "plain"),
     [

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+from in_one_test import in_one_test
 
 SCALE = 0.8
 # Steps of the lattice from the smallest to the largest likelihood ratio.
@@ -48,6 +49,7 @@ def exact_delta(steps, epsilon, direction):
     return float(total @ np.maximum(gain, 0.0))
 
 
+@in_one_test
 @pytest.mark.parametrize("direction", ["remove", "add"])
 @pytest.mark.parametrize("steps", [1, 2, 3, 6])
 @pytest.mark.parametrize("epsilon", [0.0, 0.15, 0.5])

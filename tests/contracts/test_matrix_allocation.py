@@ -167,7 +167,9 @@ def test_guarantees_compose(method):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("steps", "bins"), thinned([(300, 30), (600, 60), (2_000, 100)], normal=1))
+@pytest.mark.parametrize(
+    ("steps", "bins"), thinned([(80, 10), (300, 30), (600, 60), (2_000, 100)], normal=1)
+)
 def test_conditional_is_quick_on_a_long_run(steps, bins):
     """Both directions in under a minute of CPU time."""
     levels = hs.strategies.bsr(steps, 4).summed_columns(spacing=bins) / 12.0

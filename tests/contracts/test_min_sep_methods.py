@@ -11,6 +11,7 @@ import hockeystick as hs
 from hockeystick import strategies
 from hockeystick.errors import UnsupportedPlan
 from hockeystick.schemes import ConjecturedUserMinSep, MinSep, UserMinSep
+from in_one_test import in_one_test
 
 
 def account(plan, noise, **options):
@@ -139,6 +140,7 @@ def test_secret_groups(groups):
 BANDED = strategies.bsr(20, bands=4)
 
 
+@in_one_test
 @pytest.mark.parametrize(
     ("scheme", "strategy", "expected"),
     [

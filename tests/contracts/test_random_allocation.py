@@ -8,6 +8,7 @@ import math
 import pytest
 
 import hockeystick as hs
+from in_one_test import in_one_test
 
 EPSILON = 0.9
 TRUTH = math.exp(EPSILON) / (1 + math.exp(EPSILON))
@@ -41,6 +42,7 @@ def account(picks, out_of, steps, direction, truncate=False):
     return hs.account(plan, direction=direction)
 
 
+@in_one_test
 @pytest.mark.parametrize("out_of", [2, 3, 5, 6])
 @pytest.mark.parametrize("epsilon", [0.0, 0.2, 0.5])
 def test_one_pick_is_exact(out_of, epsilon):
@@ -54,6 +56,7 @@ def test_one_pick_is_exact(out_of, epsilon):
     )
 
 
+@in_one_test
 @pytest.mark.parametrize(("picks", "out_of"), [(2, 4), (2, 5), (3, 5), (3, 6), (5, 6)])
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0, 2.0])
 def test_several_picks_are_bounded(picks, out_of, epsilon):

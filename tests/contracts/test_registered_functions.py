@@ -19,6 +19,7 @@ from hockeystick.errors import InvalidParameter
 from hockeystick.filters.registry import registered
 from hockeystick.guarantee import Analysis
 from hockeystick.strategies import FACTORIZATIONS
+from in_one_test import in_one_test
 
 PLAN = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=10)
 PROFILE = convolution.METHOD
@@ -85,6 +86,7 @@ def test_a_filter_with_the_module_and_name_of_another() -> None:
     assert original in registered()
 
 
+@in_one_test
 @pytest.mark.parametrize(
     "wrong",
     [

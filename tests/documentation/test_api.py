@@ -12,6 +12,7 @@ import pytest
 
 from documentation.pages import DOCS
 from documentation.public import MODULES, SOURCE, public_names
+from in_one_test import in_one_test
 
 PAGE = (DOCS / "api.md").read_text()
 ENTRIES = re.findall(r"^::: (\S+)$", PAGE, re.MULTILINE)
@@ -54,6 +55,7 @@ def test_the_modules():
     }
 
 
+@in_one_test
 @pytest.mark.parametrize("module", MODULES)
 def test_every_public_name_is_documented(module):
     """On the page, and the module itself in its first table."""
@@ -63,6 +65,7 @@ def test_every_public_name_is_documented(module):
     assert f"| `{module.replace('hockeystick', 'hs', 1)}` |" in PAGE
 
 
+@in_one_test
 @pytest.mark.parametrize("module", MODULES)
 def test_every_public_name_has_a_docstring(module):
     """Functions, classes and modules their own; for constants a text below them in the source."""
@@ -93,6 +96,7 @@ def constant_is_explained(name):
     return False
 
 
+@in_one_test
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_entries_exist(entry):
     """A name that was renamed or removed."""

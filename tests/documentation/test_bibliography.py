@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from documentation.pages import DOCS, PAGES, ROOT
+from in_one_test import in_one_test
 
 BIBLIOGRAPHY = DOCS / "bibliography.md"
 ENTRIES = {
@@ -76,6 +77,7 @@ def test_works_are_cited_by_key_only(folder):
         assert not found, path.name
 
 
+@in_one_test
 @pytest.mark.parametrize("key", sorted(ENTRIES))
 def test_entries_have_an_address(key):
     """An arXiv id or a DOI, spelled once as text and once as link."""
@@ -87,6 +89,7 @@ def test_entries_have_an_address(key):
             assert re.fullmatch(r"\d{4}\.\d{4,5}(v\d+)?", name)
 
 
+@in_one_test
 @pytest.mark.parametrize("key", sorted(ENTRIES))
 def test_keys_follow_the_rule(key):
     """Last names of up to three authors, or the first of more, and the year."""

@@ -12,6 +12,7 @@ import hockeystick as hs
 from documentation.pages import PAGES, ROOT, SPAN, blocks, name_of, prose
 from hockeystick.cli.app import app
 from hockeystick.cli.main import main
+from in_one_test import in_one_test
 
 PROGRAM = re.compile(r"^\$? ?hockeystick ", re.MULTILINE)
 # Words that begin a command line that takes minutes: it is only parsed.
@@ -52,6 +53,7 @@ def commands_of(page):
 WITH_COMMANDS = [page for page in PAGES if commands_of(page)]
 
 
+@in_one_test
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=name_of)
 def test_command_lines_are_understood(page):
     """By the parser itself: commands, options, and the types of their values."""
@@ -95,6 +97,7 @@ def folder(tmp_path, monkeypatch):
     for file, name in (("budget.db", "default"), ("spending.db", "mnist")):
         with hs.filters.Gaussian(mu=1.0, ledger=file, name=name).request(noise_multiplier=10.0):
             pass
+    (tmp_path / "history.json").write_text('{"history": [[1.0, 0.01, 1000]]}')
     plan = hs.Plan(sampling=hs.FullBatch(), steps=2)
     run = hs.training.PrivateRun(
         plan, examples=10, dimension=1, noise_multiplier=1.0, max_grad_norm=1.0

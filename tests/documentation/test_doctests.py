@@ -12,6 +12,7 @@ import pytest
 
 import hockeystick as hs
 from documentation.public import public_objects
+from in_one_test import in_one_test
 
 OBJECTS = public_objects()
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -106,6 +107,7 @@ def gaps(name):
     return found
 
 
+@in_one_test
 @pytest.mark.parametrize("name", sorted(OBJECTS))
 def test_docstrings_are_complete(name):
     """Parameters, what is returned, and an example; of results, their attributes."""

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from documentation.pages import DOCS, PAGES, ROOT, anchors, links, name_of
+from in_one_test import in_one_test
 
 SCHEMES = ("http", "https")
 
@@ -17,6 +18,7 @@ def outside(target):
     return bool(urlsplit(target).scheme)
 
 
+@in_one_test
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_files_and_headings_exist(page):
     """Relative to the page; an anchor is that of a heading there."""
@@ -31,6 +33,7 @@ def test_files_and_headings_exist(page):
             assert anchor in anchors(file), target
 
 
+@in_one_test
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_outside_links_are_well_formed(page):
     """There is no network in a test: a scheme, a host, and nothing that looks like a mistake."""

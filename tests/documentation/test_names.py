@@ -11,6 +11,7 @@ import pytest
 
 import hockeystick as hs
 from documentation.pages import PAGES, ROOT, SPAN, blocks, name_of, prose
+from in_one_test import in_one_test
 
 SCHEMES = [
     name
@@ -31,6 +32,7 @@ def found_in_code(page, pattern):
     return {found for span in SPAN.findall(prose(page)) for found in re.findall(pattern, span)}
 
 
+@in_one_test
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_names_of_the_library_exist(page):
     """`hs.filters.Levy` and `hockeystick.fdp.gdp`, down to attributes of classes."""
@@ -39,6 +41,7 @@ def test_names_of_the_library_exist(page):
         reduce(getattr, parts, hs)
 
 
+@in_one_test
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_spelled_schemes_can_be_typed(page):
     """`BallsInBins(bins=100)`, not `BallsInBins(bins)`: what a reader copies runs."""
@@ -46,6 +49,7 @@ def test_spelled_schemes_can_be_typed(page):
         assert isinstance(eval(call, dict(vars(hs.schemes))), hs.schemes.Sampling)
 
 
+@in_one_test
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_files_exist(page):
     """`analyses/gram/method.py` in the package, `reproductions/curves.py` in the repository.
@@ -57,6 +61,7 @@ def test_files_exist(page):
     assert named - saved <= FILES
 
 
+@in_one_test
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_places_exist(page):
     """`profile/profile.py::Profile.allocate`: a function, class, method or constant of a file."""

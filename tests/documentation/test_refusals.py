@@ -14,6 +14,7 @@ from documentation.pages import ROOT, anchors
 from hockeystick._foreign import FOREIGN
 from hockeystick.cli.main import main
 from hockeystick.errors import HockeystickError, InvalidParameter, UnknownParameter, see
+from in_one_test import in_one_test
 
 POISSON = hs.Poisson(rate=0.1)
 PLAN = hs.Plan(sampling=POISSON, steps=5)
@@ -143,6 +144,7 @@ def page_of(message):
     return page
 
 
+@in_one_test
 @pytest.mark.parametrize("case", REFUSALS)
 def test_the_way_out_exists(case):
     """Every refusal names an alternative, which is accepted, and a page."""
@@ -196,6 +198,7 @@ NAMES = {
 }
 
 
+@in_one_test
 @pytest.mark.parametrize("case", NAMES)
 def test_names_of_other_tools(case):
     """One sentence, an error that is also a `TypeError`, and what to write here."""
@@ -249,6 +252,7 @@ OPTIONS = (
 )
 
 
+@in_one_test
 @pytest.mark.parametrize("option", OPTIONS.split())
 def test_options_of_other_tools(option, capsys):
     """On the command line: exit status 2, one line, Typer's words and ours, and the page."""

@@ -8,6 +8,7 @@ import pytest
 from hockeystick import Profile
 from hockeystick.errors import InvalidParameter
 from hockeystick.fdp import FirstStage, estimate, from_densities, from_pmfs, from_profile, gdp
+from in_one_test import in_one_test
 
 ALPHA = np.linspace(0.0, 1.0, 401)
 SAMPLED = Profile.gaussian(noise_multiplier=1.0).subsample(0.3)
@@ -86,6 +87,7 @@ def test_samples_without_overlap_are_told_apart() -> None:
     assert found.upper(0.0) == 1.0
 
 
+@in_one_test
 @pytest.mark.parametrize(
     ("make", "name"),
     [

@@ -7,6 +7,7 @@ import pytest
 from hockeystick import filters
 from hockeystick.errors import InvalidParameter
 from hockeystick.filters.comparison import allowed_steps
+from in_one_test import in_one_test
 
 # Together they take seconds; `make test` runs them.
 pytestmark = pytest.mark.slow
@@ -44,6 +45,7 @@ def test_a_rate_outside_both_regimes(monkeypatch):
     assert gaussian.steps > 0
 
 
+@in_one_test
 @pytest.mark.parametrize(
     "wrong",
     [

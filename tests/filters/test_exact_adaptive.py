@@ -119,3 +119,107 @@ def test_gaussian_holds(epsilon: float) -> None:
             longest=4,
         )
         assert half < found <= limit
+
+
+def sampled(rate: float, noise: float) -> Pair:
+    """Three bins of a sampled Gaussian."""
+    given, without = binned(1 / noise, (0.5 / noise - 0.5, 0.5 / noise + 1.0))
+    return (1 - rate) * without + rate * given, without
+
+
+KINDS = ((0.5, 0.8), (0.5, 1.5), (0.3, 1.0))
+TWO_MENUS = filters.MenuDesign(menus=[[(0.5, 0.8, 1), (0.5, 1.5, 2)], [(0.5, 1.5, 4)]])
+EXCHANGED = filters.MenuDesign(menus=[[(0.5, 0.8, 2)]], exchanges=1, slack=1e-3)
+
+
+@pytest.mark.parametrize(("design", "longest"), [(TWO_MENUS, 4), (EXCHANGED, 4)])
+def test_residual_holds(design: filters.MenuDesign, longest: int) -> None:
+    """No strategy over sampled Gaussians in bins exceeds the sum of the menus, nor is far below.
+
+    Requests are served by stronger classes and by exchanges, and one menu outlives the other.
+    """
+    pairs = [sampled(*kind) for kind in KINDS]
+    make = lambda: filters.Residual(epsilon=0.4, delta=0.7, design=design)  # noqa: E731
+    claim = make().guarantee().delta(0.4)
+    used = KINDS if design is TWO_MENUS else KINDS[:2]
+    found = [
+        worst_delta(
+            members[: len(used)],
+            make=make,
+            ask=lambda f, index: f.request(
+                rate=used[index][0], noise_multiplier=used[index][1], clip=False
+            ),
+            epsilon=0.4,
+            longest=longest,
+        )
+        for members in both_directions(pairs)
+    ]
+    assert 0.3 * claim < max(found) <= claim
+
+
+def test_several_orders_hold() -> None:
+    """No strategy exceeds delta, although each order alone would have stopped some runs earlier."""
+    delta, orders = 0.1, [(2.5, 0.5), (6.0, 0.5)]
+    found, longer = [], False
+    for pairs in both_directions(DISCRETE):
+        profiles = [hs.Profile.from_pmfs(p, q) for p, q in pairs]
+        found.append(
+            worst_delta(
+                pairs,
+                make=lambda: filters.RenyiOrders(epsilon=1.0, delta=delta, orders=orders),
+                ask=lambda f, index, known=profiles: f.request(profile=known[index]),
+                epsilon=1.0,
+                longest=6,
+            )
+        )
+        for index, profile in enumerate(profiles):
+            alone = [
+                _steps(filters.Renyi(epsilon=1.0, delta=0.5 * delta, order=order), profile)
+                for order, _ in orders
+            ]
+            both = _steps(filters.RenyiOrders(epsilon=1.0, delta=delta, orders=orders), profile)
+            assert both == max(alone), index
+            longer = longer or min(alone) < both
+    assert longer
+    assert 0.1 * delta < max(found) <= delta
+
+
+def _steps(f: filters.Filter, profile: hs.Profile) -> int:
+    for count in range(100):
+        try:
+            f.request(profile=profile)
+        except BudgetExceeded:
+            return count
+    raise AssertionError
+
+
+def worst_odometer(pairs: Sequence[Pair], profiles: Sequence[hs.Profile], longest: int) -> float:
+    """max over rules that choose and stop of sum over outputs of (P - e^(epsilon then) Q)+."""
+
+    @cache
+    def epsilon(chosen: tuple[int, ...]) -> float:
+        odometer = filters.Odometer(delta=0.1)
+        for index in chosen:
+            odometer.request(profile=profiles[index])
+        return odometer.epsilon
+
+    def value(chosen: tuple[int, ...], p: float, q: float) -> float:
+        best = max(p - math.exp(epsilon(chosen)) * q, 0.0)
+        if len(chosen) == longest:
+            return best
+        for index, (given, without) in enumerate(pairs):
+            after = (*chosen, index)
+            total = sum(value(after, p * a, q * b) for a, b in zip(given, without, strict=True))
+            best = max(best, total)
+        return best
+
+    return value((), 1.0, 1.0)
+
+
+def test_the_odometer_holds() -> None:
+    """Whatever is chosen and whenever it stops, P(E) - E_Q[1_E e^epsilon] is at most delta."""
+    found = []
+    for pairs in both_directions(DISCRETE):
+        profiles = [hs.Profile.from_pmfs(p, q) for p, q in pairs]
+        found.append(worst_odometer(pairs[:2], profiles[:2], longest=5))
+    assert 0.001 < max(found) <= 0.1

@@ -9,6 +9,7 @@ import pytest
 import hockeystick as hs
 from hockeystick import filters
 from hockeystick.errors import BudgetExceeded, InvalidParameter
+from in_one_test import in_one_test
 
 GAUSSIAN = hs.Profile.gaussian(noise_multiplier=2.0)
 MAKERS: dict[str, Callable[..., filters.Filter]] = {
@@ -92,6 +93,7 @@ def test_clip_can_be_refused(make: Callable[..., filters.Filter]) -> None:
     f.request(noise_multiplier=20.0, clip=False)
 
 
+@in_one_test
 @EVERY
 @pytest.mark.parametrize(
     "wrong",

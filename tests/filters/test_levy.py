@@ -14,6 +14,7 @@ from hockeystick.filters.levy.search.design import _grid
 from hockeystick.filters.levy.search.settings import DEFAULT
 from hockeystick.filters.request import GaussianStep
 from hypothesis_strategies import thinned
+from in_one_test import in_one_test
 
 # Together they take seconds; `make test` runs them.
 pytestmark = pytest.mark.slow
@@ -57,7 +58,7 @@ def small(**kept: object) -> filters.Levy:
     return filters.Levy(epsilon=1.3, delta=1e-5, process=SINGLE[1e-5], **kept)  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_showcase_in_blocks_with_a_designed_process() -> None:
     """Epsilon 3 % above that of the schedule fixed in advance is enough, at delta = 1e-5."""
     schedule = showcase_schedule()
@@ -207,6 +208,7 @@ def test_ledger_and_audit(tmp_path) -> None:
         filters.Levy(epsilon=1.3, delta=1e-5, ledger=path, name="run")
 
 
+@in_one_test
 @pytest.mark.parametrize(
     "wrong",
     [

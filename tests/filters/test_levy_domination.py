@@ -23,6 +23,7 @@ from hockeystick.filters.levy.charge import (
     rounded_up,
     smallest_time,
 )
+from in_one_test import in_one_test
 
 # Designed for rate 0.01 and noise between 1.4 and 2.5, one step at a time.
 SINGLE = LevyProcess(
@@ -129,6 +130,7 @@ def test_charges_without_killing_or_beyond_the_limit() -> None:
     assert charge_of(SINGLE, block, limit=1e-3) == math.inf
 
 
+@in_one_test
 @pytest.mark.parametrize("value", [0.01, 0.0123456, 0.99999, 1.0, 1.5, 2.46123, 123456.0, 1e-7])
 def test_settings_are_rounded_to_the_more_expensive_side(value: float) -> None:
     """Rates up, noise down, by less than a thousandth; short numbers stay."""

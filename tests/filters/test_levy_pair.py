@@ -14,6 +14,7 @@ from hockeystick._numerics.law import Resolution, Side
 from hockeystick.errors import InvalidParameter
 from hockeystick.filters import LevyProcess
 from hockeystick.filters.levy.pair import LevyPair, jump_lattice
+from in_one_test import in_one_test
 
 PAIR = LevyPair(variance=0.09, unit=0.1, sizes=(1, 4), rates=(0.8, 0.05))
 
@@ -112,6 +113,7 @@ def test_without_jumps_it_is_gaussian() -> None:
         assert hs.Profile(pair).delta(epsilon) == pytest.approx(gaussian.delta(epsilon), rel=1e-8)
 
 
+@in_one_test
 @pytest.mark.parametrize(
     "wrong",
     [

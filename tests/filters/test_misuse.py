@@ -16,6 +16,7 @@ import pytest
 import hockeystick as hs
 from hockeystick import filters
 from hockeystick.errors import HockeystickError, InvalidParameter, PlanMismatch
+from in_one_test import in_one_test
 
 TARGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-5}
 GAUSSIAN = hs.Profile.gaussian(noise_multiplier=2.0)
@@ -105,6 +106,7 @@ def test_cancelling_after_an_exception_is_the_callers_word() -> None:
     assert f.spent == 0.0
 
 
+@in_one_test
 @pytest.mark.parametrize(
     "wrong", [None, 5, [], (), "Gaussian", {}, {"filter": None}, {"filter": 5}]
 )

@@ -17,6 +17,7 @@ from hockeystick import filters
 from hockeystick.errors import HockeystickError, InvalidParameter
 from hockeystick.filters.comparison import allowed_steps
 from hockeystick.filters.registry import registered
+from in_one_test import in_one_test
 
 GAUSSIAN = hs.Profile.gaussian(noise_multiplier=2.0)
 TARGET = {"epsilon": 1.0, "delta": 1e-5}
@@ -49,6 +50,7 @@ WRONG = [
 ]
 
 
+@in_one_test
 @EVERY
 def test_every_filter_is_told_what_to_expect_in_one_way(name: str) -> None:
     """Rates, noise multipliers and steps, from any iterable; `expected_rate` is gone."""
@@ -60,6 +62,7 @@ def test_every_filter_is_told_what_to_expect_in_one_way(name: str) -> None:
         MAKERS[name](expected_rate=0.1)
 
 
+@in_one_test
 @EVERY
 def test_descriptions_go_through_a_file(name: str) -> None:
     """The same guarantee, to the last digit; a filter with a profile says that it has none."""
@@ -103,6 +106,7 @@ def test_earlier_descriptions_and_states_are_read(tmp_path: Path) -> None:
         assert people.remaining.tolist() == [0.125, 0.0]
 
 
+@in_one_test
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -10,6 +10,7 @@ from hockeystick import filters
 from hockeystick.errors import BudgetExceeded, InvalidParameter, UnsupportedPlan
 from hockeystick.filters.renyi.conversion import budget_at_order, epsilon_at_order
 from hockeystick.filters.renyi.divergence import sampled_divergences
+from in_one_test import in_one_test
 
 
 def divergences(order: float, rate: float, mu: float) -> tuple[float, float]:
@@ -24,6 +25,7 @@ def divergences(order: float, rate: float, mu: float) -> tuple[float, float]:
     )  # type: ignore[return-value]
 
 
+@in_one_test
 @pytest.mark.parametrize("order", [2, 3, 8, 17])
 @pytest.mark.parametrize("rate", [0.01, 0.3, 0.9])
 @pytest.mark.parametrize("mu", [0.3, 1.0, 2.0])
@@ -185,6 +187,7 @@ def test_infinite_divergences_at_fractional_orders() -> None:
         f.request(rate=0.1, noise_multiplier=1e-200)
 
 
+@in_one_test
 @pytest.mark.parametrize("order", [1.2, 2.0, 3.7, 9.5])
 @pytest.mark.parametrize("rate", [0.01, 0.4, 0.95])
 def test_divergences_are_convex_in_the_square(order: float, rate: float) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hockeystick.errors import BudgetExceeded, InvalidParameter, LedgerError
 from hockeystick.ledger import MemoryStore
 from hockeystick.ledger.store import admit, as_text, checked_budget, from_text, rounded_up
+from in_one_test import in_one_test
 
 BUDGETS = st.floats(1e-280, 1e300)
 SHARES = st.floats(0, 1)
@@ -258,6 +259,7 @@ def test_budgets_that_are_none(budget):
 # -- requests and descriptions as text -------------------------------------------------------------
 
 
+@in_one_test
 @pytest.mark.parametrize(
     "text",
     [

@@ -13,6 +13,7 @@ from hockeystick.montecarlo.concentration import (
     relative_entropy,
     upper_edge,
 )
+from in_one_test import in_one_test
 
 
 def exact_entropy(a, b):
@@ -24,6 +25,7 @@ def exact_entropy(a, b):
         return float(first + second)
 
 
+@in_one_test
 @pytest.mark.parametrize(
     ("a", "b"),
     [
@@ -53,6 +55,7 @@ def test_relative_entropy_of_certainties():
     assert relative_entropy(0.1, 0.0) == relative_entropy(0.9, 1.0) == math.inf
 
 
+@in_one_test
 @pytest.mark.parametrize("expectation", [0.003, 0.1, 0.5, 0.93])
 @pytest.mark.parametrize("draws", [10, 200])
 @pytest.mark.parametrize("miss", [0.3, 0.05, 1e-4])

@@ -7,6 +7,7 @@ import pytest
 import hockeystick as hs
 from hockeystick import strategies
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
+from in_one_test import in_one_test
 
 PLAN = hs.Plan(
     sampling=hs.MinSep(rate=0.1, separation=4), steps=24, strategy=strategies.bsr(24, bands=4)
@@ -68,6 +69,7 @@ def test_both_directions_cost_what_removing_costs():
     assert bounded(direction="remove").delta(EPSILON) == bounded().delta(EPSILON)
 
 
+@in_one_test
 @pytest.mark.parametrize(
     ("options", "name"),
     [

@@ -15,6 +15,7 @@ from hockeystick.montecarlo.checkpoint import Checkpoint
 from hockeystick.montecarlo.drawing import Drawer, Pool
 from hockeystick.montecarlo.draws import Job, Payoff, Piece, draw_piece
 from hockeystick.schemes.simulation import Simulation
+from in_one_test import in_one_test
 from montecarlo.conftest import PIECES, PLAN, estimated
 
 pytestmark = pytest.mark.usefixtures("small_pieces")
@@ -50,6 +51,7 @@ def test_a_cluster_gives_the_same_numbers():
         assert estimated(scheduler=cluster.scheduler_address) == alone
 
 
+@in_one_test
 @pytest.mark.parametrize(
     "strategy",
     [

@@ -8,6 +8,7 @@ import pytest
 import hockeystick as hs
 from hockeystick import strategies
 from hockeystick.schemes.simulation.participation_run import half_norms, log_ratios
+from in_one_test import in_one_test
 from references.participating_plans import SHORT_RUNS, ShortRun, banded_matrix, prepared
 from references.participation_patterns import (
     cyclic_patterns,
@@ -43,6 +44,7 @@ def exponents_of(run, y, noise):
     return y @ run.means / noise**2 - half, half
 
 
+@in_one_test
 @pytest.mark.parametrize("run", SHORT_RUNS, ids=lambda run: run.name)
 @pytest.mark.parametrize("how", ["chosen", "plain", "logarithmic"])
 def test_recursions_equal_enumeration(run, how):
@@ -60,12 +62,14 @@ def test_recursions_equal_enumeration(run, how):
     np.testing.assert_allclose(np.exp(found - exact_logs(run, y, NOISE)), 1, rtol=1e-10)
 
 
+@in_one_test
 @pytest.mark.parametrize("run", SHORT_RUNS, ids=lambda run: run.name)
 def test_probabilities_of_patterns_sum_to_one(run):
     """The enumeration itself: nothing is forgotten."""
     assert sum(chance for chance, _ in run.patterns) == pytest.approx(1, rel=1e-12)
 
 
+@in_one_test
 @pytest.mark.parametrize("run", SHORT_RUNS, ids=lambda run: run.name)
 def test_tiny_noise_overflows_into_logarithms(run):
     """Where e^u overflows the logarithmic recursion gives the largest exponent of a pattern."""
@@ -81,6 +85,7 @@ def test_tiny_noise_overflows_into_logarithms(run):
     np.testing.assert_allclose(log_ratios(law, exponents, half), exact, rtol=1e-10)
 
 
+@in_one_test
 @pytest.mark.parametrize(
     "run",
     [run for run in SHORT_RUNS if not isinstance(run.plan.sampling, hs.BallsInBins)],

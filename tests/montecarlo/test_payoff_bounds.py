@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 from hockeystick.montecarlo.draws import Payoff, payoffs
 from hockeystick.randomness import generator
 from hockeystick.schemes.simulation import Proposal
+from in_one_test import in_one_test
 from montecarlo.medium_runs import SCHEMES, payoffs_of, proposals_of, simulation
 from references.participating_plans import SHORT_RUNS, prepared
 
@@ -19,6 +20,7 @@ from references.participating_plans import SHORT_RUNS, prepared
 pytestmark = pytest.mark.slow
 
 
+@in_one_test
 @pytest.mark.parametrize("name", SCHEMES)
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.5])
 def test_no_payoff_exceeds_the_proven_bound(name, epsilon):

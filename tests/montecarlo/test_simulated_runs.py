@@ -11,6 +11,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.montecarlo.draws import Payoff
 from hockeystick.randomness import generator
+from in_one_test import in_one_test
 from montecarlo.medium_runs import SCHEMES, payoffs_of, proposals_of, simulation
 from references.participating_plans import SHORT_RUNS, prepared
 
@@ -34,6 +35,7 @@ def is_mean(values, expectation, *, errors=4.0):
     return abs(values.mean() - expectation) <= errors * error
 
 
+@in_one_test
 @pytest.mark.parametrize("name", SCHEMES)
 def test_mean_of_the_inverse_ratio_with_the_example(name):
     """E_P[1/LR] = 1, and 1/LR is not constant."""
@@ -43,6 +45,7 @@ def test_mean_of_the_inverse_ratio_with_the_example(name):
     assert inverse.std() > 0.05
 
 
+@in_one_test
 @pytest.mark.parametrize("name", SCHEMES)
 def test_mean_of_the_ratio_without_the_example(name):
     """E_Q[LR] = 1."""
@@ -51,6 +54,7 @@ def test_mean_of_the_ratio_without_the_example(name):
     assert losses.std() > 0.05
 
 
+@in_one_test
 @pytest.mark.parametrize("name", SCHEMES)
 @pytest.mark.parametrize("present", [True, False])
 def test_weights_of_proposals_have_mean_one(name, present):
@@ -64,6 +68,7 @@ def test_weights_of_proposals_have_mean_one(name, present):
         assert is_mean(np.exp(log_weights + sign * losses), 1.0)
 
 
+@in_one_test
 @pytest.mark.parametrize("name", SCHEMES)
 @pytest.mark.parametrize("present", [True, False])
 def test_proposals_agree_with_draws_of_the_run(name, present):

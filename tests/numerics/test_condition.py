@@ -10,6 +10,7 @@ import pytest
 from hockeystick._numerics.divergence import delta_from_law
 from hockeystick._numerics.law import condition, from_losses, reverse, subsample
 from hockeystick._numerics.rounding import spread_outwards
+from in_one_test import in_one_test
 
 RATES = [1e-3, 0.1, 0.7, 1.0]
 
@@ -31,6 +32,7 @@ PAIRS = {
 EPSILONS = [-3.0, -0.4, 0.0, 0.05, 0.3, 2.0]
 
 
+@in_one_test
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("name", PAIRS)
 def test_condition_undoes_subsampling(name, rate):
@@ -76,6 +78,7 @@ def test_a_law_that_says_nothing():
     assert (found.p_infinite, found.q_zero) == (1.0, 1.0)
 
 
+@in_one_test
 @pytest.mark.parametrize("factor", [1.0, 1 + 1e-9, 1.3])
 @pytest.mark.parametrize("name", PAIRS)
 def test_outwards_keeps_masses_and_dominates(name, factor):

@@ -13,6 +13,7 @@ from hockeystick.profile.expressions.composed import compose
 from hockeystick.profile.expressions.discrete import randomized_response
 from hockeystick.profile.expressions.mechanisms import GaussianPair, Laplace
 from hypothesis_strategies import law_of, narrow_pairs, pairs, quick
+from in_one_test import in_one_test
 from references import kernels as slow
 from references import outcomes as plain
 from references.laws import measure, p_mass, q_mass
@@ -159,6 +160,7 @@ def test_domination_looks_at_the_ends():
     assert dominates(base, more, 1e-8)
 
 
+@in_one_test
 @pytest.mark.parametrize(
     ("noise", "rate", "epsilon", "count", "step"),
     [

@@ -7,10 +7,12 @@ import pytest
 
 from hockeystick._numerics.gaussian import gaussian_cells, gaussian_delta, quantile_of_tail
 from hockeystick.profile.expressions.mechanisms import GaussianPair
+from in_one_test import in_one_test
 from references.gaussian import gaussian_delta as exact_delta
 from references.outcomes import exact, number
 
 
+@in_one_test
 @pytest.mark.parametrize("sigma", [1e-2, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4])
 @pytest.mark.parametrize("deviations", [-5, 0, 1, 4, 8, 13, 20, 30])
 def test_delta_within_its_stated_error(sigma, deviations):

@@ -9,6 +9,7 @@ from hockeystick._numerics.gaussian import gaussian_cells
 from hockeystick._numerics.law import Law, Resolution, Side
 from hockeystick._numerics.rounding import law_from_cells, mixture
 from hockeystick.profile.expressions.mechanisms import GaussianPair, Laplace
+from in_one_test import in_one_test
 from references.gaussian import gaussian_delta
 from references.laws import measure, p_mass, q_mass
 from references.outcomes import hockey_stick, reverse
@@ -20,6 +21,7 @@ def cell_laws(mu, edges):
     return [law_from_cells(mu * (edges - mu / 2), log_p, log_q, side) for side in Side]
 
 
+@in_one_test
 @pytest.mark.parametrize("mu", [1e-3, 0.3, 1.0, 5.0])
 @pytest.mark.parametrize("count", [2, 3, 10, 100])
 def test_gaussian_cells_enclose_the_gaussian(mu, count):
@@ -49,6 +51,7 @@ def test_outer_cells_are_charged_in_full():
     assert lower.p_infinite == 0.0
 
 
+@in_one_test
 @pytest.mark.parametrize("expression", [GaussianPair(1.5), Laplace(0.7), Laplace(20.0)])
 @pytest.mark.parametrize("step", [0.5, 0.1, 0.02])
 def test_laws_of_mechanisms_enclose_their_closed_forms(expression, step):

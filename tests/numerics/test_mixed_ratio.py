@@ -17,6 +17,7 @@ from hockeystick._numerics.mixed_ratio import (
     rounded_up,
     unmixed_loss,
 )
+from in_one_test import in_one_test
 
 RATES = [1e-300, 1e-17, 1e-3, 0.3, 0.5, 0.7, 0.999, 1 - 1e-9, 1 - 1e-15, 1 - 2.0**-53]
 SIZES = [1e-300, 1e-17, 1e-5, 0.1, 0.69, 0.7, 5.0, 29.9, 30.1, 36.0, 40.0, 600.0, 720.0, 1e5]
@@ -28,6 +29,7 @@ def exact(rate, loss):
     return mp.log(1 - mp.mpf(rate) + mp.mpf(rate) * mp.exp(mp.mpf(loss)))
 
 
+@in_one_test
 @pytest.mark.parametrize("rate", RATES)
 def test_mixed_losses(rate):
     """Full relative accuracy; where r e^l is formed in the exponent, up to log(1/r) as much."""
@@ -40,6 +42,7 @@ def test_mixed_losses(rate):
     assert mixed_loss(rate, math.inf) == math.inf
 
 
+@in_one_test
 @pytest.mark.parametrize("rate", RATES)
 def test_unmixed_losses(rate):
     """What is lost is less than what a relative change of 1e-15 of the argument makes."""

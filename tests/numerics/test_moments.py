@@ -19,6 +19,7 @@ from hockeystick._numerics.moments import (
     moments_of_law,
     subsampled_moments,
 )
+from in_one_test import in_one_test
 
 RESOLUTION = Resolution(0.05, 1e-12, 24.0)
 
@@ -61,6 +62,7 @@ def moments(profile, largest, *, reverse=False):
     return profile.expression.power_moments(largest, reverse=reverse, resolution=RESOLUTION)
 
 
+@in_one_test
 @pytest.mark.parametrize("name", RANDOMIZERS)
 @pytest.mark.parametrize("steps", range(1, 9))
 def test_allocation_equals_the_sum_over_partitions(name, steps):

@@ -11,6 +11,7 @@ from hockeystick._numerics.law import Law, Side
 from hockeystick._numerics.rounding import trim, upper_share
 from hockeystick.profile.convolution.products import regrid
 from hypothesis_strategies import law_of, pairs, quick
+from in_one_test import in_one_test
 from references.laws import measure, p_mass, q_mass
 from references.sandwich import assert_between, assert_same_profile
 
@@ -149,6 +150,7 @@ def test_trimming_tiny_losses(scale):
     assert_between(measure(law), lower, upper, shift=0.0)
 
 
+@in_one_test
 @pytest.mark.parametrize("above", [10.0, 500.0, 740.0, 800.0, 5000.0, 1e6])
 @pytest.mark.parametrize("start", [0.0, 3.0, 1e5])
 def test_barycentre_far_above_its_node(start, above):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hockeystick import Profile
 from hypothesis_strategies import quick
+from in_one_test import in_one_test
 
 GAUSSIAN = Profile.gaussian(noise_multiplier=1.3)
 SAMPLED = GAUSSIAN.subsample(0.1)
@@ -48,6 +49,7 @@ def test_composition_does_not_depend_on_the_order(order):
         assert_overlap(a.compose(b.compose(c)), reference, epsilon)
 
 
+@in_one_test
 @pytest.mark.parametrize("count", [2, 3, 5, 8])
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_n_fold_is_n_times_one(name, count):
@@ -133,6 +135,7 @@ def test_allocation_nests():
         assert_overlap(nested.reverse(), GAUSSIAN.allocate(6).reverse(), epsilon)
 
 
+@in_one_test
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("epsilon", [0.05, 0.3, 1.0])
 def test_both_directions_are_one_function(name, epsilon):

@@ -20,6 +20,7 @@ from hockeystick.profile.expressions.discrete import from_pmfs
 from hockeystick.profile.expressions.mechanisms import GaussianPair
 from hockeystick.profile.expressions.sampled import Allocated, Averaged, drawn_uniformly
 from hypothesis_strategies import brief, pairs
+from in_one_test import in_one_test
 from references import outcomes as plain
 from references.sandwich import assert_between
 
@@ -60,6 +61,7 @@ DISCRETE = {
 }
 
 
+@in_one_test
 @pytest.mark.parametrize("step", [0.3, 0.05])
 @pytest.mark.parametrize("case", DISCRETE)
 def test_discrete_pairs_against_all_outcomes(case, step):

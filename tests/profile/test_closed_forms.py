@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from hockeystick import Profile
 from hypothesis_strategies import quick
+from in_one_test import in_one_test
 from references.gaussian import gaussian_delta, poisson_once
 from references.outcomes import (
     exact,
@@ -22,6 +23,7 @@ from references.outcomes import (
 )
 
 
+@in_one_test
 @pytest.mark.parametrize("sigma", [0.05, 0.5, 1.0, 4.0, 50.0])
 @pytest.mark.parametrize("delta", [1e-2, 1e-5, 1e-15, 1e-40, 1e-100])
 def test_gaussian_epsilon(sigma, delta):
@@ -34,6 +36,7 @@ def test_gaussian_epsilon(sigma, delta):
     assert upper - lower <= 1e-8 * upper
 
 
+@in_one_test
 @pytest.mark.parametrize("sigma", [0.05, 0.5, 1.0, 4.0, 50.0])
 @pytest.mark.parametrize("deviations", [-3.0, 0.0, 2.0, 6.0, 13.0])
 def test_gaussian_delta(sigma, deviations):
@@ -48,6 +51,7 @@ def test_gaussian_delta(sigma, deviations):
         assert upper <= lower * (1 + 1e-9)
 
 
+@in_one_test
 @pytest.mark.parametrize("scale", [0.05, 0.3, 1.0, 8.0])
 @pytest.mark.parametrize("share", [-1.5, -0.9, -0.2, 0.0, 0.3, 0.9, 0.999])
 def test_laplace_delta(scale, share):
@@ -65,6 +69,7 @@ def test_laplace_delta(scale, share):
     assert profile.delta(float(reach) * 1.001) == 0.0
 
 
+@in_one_test
 @pytest.mark.parametrize("buckets", [2, 3, 5, 100])
 @pytest.mark.parametrize("epsilon", [1e-3, 0.5, 2.0, 30.0])
 def test_randomized_response(buckets, epsilon):
@@ -105,6 +110,7 @@ def test_epsilon_delta_pair_is_the_worst(epsilon, delta, at):
     assert value == pytest.approx(float(hockey_stick(pair, at)), rel=1e-11)
 
 
+@in_one_test
 @pytest.mark.slow
 @pytest.mark.parametrize("reverse_it", [False, True])
 @pytest.mark.parametrize("sigma", [0.4, 1.0, 3.0])
@@ -130,6 +136,7 @@ def test_add_direction_of_sampling_has_an_end(rate):
     assert profile.delta(edge * 0.9) > 0.0
 
 
+@in_one_test
 @pytest.mark.parametrize("rate", [1e-3, 0.2, 1.0])
 @pytest.mark.parametrize("delta", [0.2, 1e-3, 1e-9])
 def test_subsampled_discrete_pairs(rate, delta):

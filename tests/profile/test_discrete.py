@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hockeystick import Profile
 from hockeystick.errors import PrecisionError
 from hypothesis_strategies import epsilons, pairs, quick, rates
+from in_one_test import in_one_test
 from references import outcomes as plain
 from references.sandwich import corners
 
@@ -84,6 +85,7 @@ def test_allocation(pair, steps):
     )
 
 
+@in_one_test
 @pytest.mark.parametrize("steps", [2, 3, 4, 5, 6])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 6.0])
 def test_allocation_of_randomized_response(steps, epsilon):
@@ -136,7 +138,7 @@ def test_mixed_directions(pair, other, count):
 
 @pytest.mark.parametrize(
     "count",
-    [1, 2, 10, 1000, *(pytest.param(n, marks=pytest.mark.long) for n in (12_345, 123_456))],
+    [1, 2, 100, *(pytest.param(n, marks=pytest.mark.long) for n in (1000, 12_345, 123_456))],
 )
 @pytest.mark.parametrize("delta", [1e-12, 1e-3, 0.3])
 def test_mass_at_infinity_is_never_lost(count, delta):

@@ -7,6 +7,7 @@ from hypothesis import assume, given
 
 from hockeystick import Profile
 from hypothesis_strategies import narrow_pairs, pairs, quick
+from in_one_test import in_one_test
 from references import outcomes as plain
 from references.sandwich import corners
 
@@ -23,6 +24,7 @@ MECHANISMS = {
 }
 
 
+@in_one_test
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_reflexive(name):
     """Every profile dominates itself."""
@@ -37,6 +39,7 @@ def test_gaussians_are_ordered_by_noise():
         assert not large.dominates(small)
 
 
+@in_one_test
 @pytest.mark.parametrize("rate", [0.9, 0.3, 0.01, 1e-4])
 @pytest.mark.parametrize("noise", [0.5, 1.0, 4.0])
 def test_sampling_is_dominated(noise, rate):

@@ -12,6 +12,7 @@ import hockeystick as hs
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.bounds.subsampled import SubsampledBound
 from hypothesis_strategies import thinned
+from in_one_test import in_one_test
 
 pytestmark = pytest.mark.slow
 
@@ -86,6 +87,7 @@ PAIRS = {
 }
 
 
+@in_one_test
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize("rate", thinned([*NEAR_ONE, *TINY, 0.9381293880203829], normal=8))
@@ -106,6 +108,7 @@ def test_discrete_pairs(rate, name, direction):
             )
 
 
+@in_one_test
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("rate", thinned(NEAR_ONE, normal=6))
 def test_bounds_near_one(rate, direction):

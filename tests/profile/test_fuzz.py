@@ -12,6 +12,8 @@ from hockeystick import Profile
 from hockeystick._numerics.divergence import delta_from_law
 from hockeystick.errors import PrecisionError
 from hockeystick.profile.refinement import Resolution
+from hypothesis_strategies import thinned
+from in_one_test import in_one_test
 
 # Together they take seconds; `make test` runs them.
 pytestmark = pytest.mark.slow
@@ -83,13 +85,13 @@ def check_allocation(noise, steps, delta):
         assert lower_delta(direction, upper, delta) <= delta * (1 + 1e-7)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", thinned(range(10), normal=6))
 def test_poisson(seed):
     """Poisson composition with noise from 1e-3 to 1e3, up to 1e5 steps, delta down to 1e-50."""
     check_poisson(*draw(seed))
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", thinned(range(10), normal=5))
 def test_allocation(seed):
     """Random allocation with noise from 1e-3 to 1e3 over up to 1e5 steps."""
     noise, _, steps, delta = draw(seed)
@@ -144,6 +146,7 @@ def test_little_noise_does_not_take_forever(noise, steps):
     assert time.process_time() - started < 20
 
 
+@in_one_test
 @pytest.mark.parametrize("noise", [0.05, 0.03, 0.02, 1e-3])
 @pytest.mark.parametrize("steps", [2, 30])
 def test_allocation_with_overflowing_likelihood_ratios(noise, steps):

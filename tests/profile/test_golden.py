@@ -7,6 +7,7 @@ import math
 import pytest
 
 import hockeystick as hs
+from in_one_test import in_one_test
 from references.gaussian import gaussian_delta
 
 GAUSSIAN = hs.Profile.gaussian
@@ -58,6 +59,7 @@ def test_calibration():
     assert found.guarantee.epsilon(1e-5) <= 2.0
 
 
+@in_one_test
 @pytest.mark.parametrize("delta", [1e-5, 1e-40])
 @pytest.mark.parametrize("steps", [1, 100])
 @pytest.mark.parametrize("noise", [0.5, 5.0])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from hockeystick import Profile
 from hypothesis_strategies import brief
+from in_one_test import in_one_test
 
 # Together they take seconds; `make test` runs them.
 pytestmark = pytest.mark.slow
@@ -87,6 +88,7 @@ def test_epsilon_and_delta_fit_together(noise, rate, steps, delta):
         assert direction.delta_bounds(epsilon, accuracy=0.1).lower <= delta * (1 + 1e-7)
 
 
+@in_one_test
 @pytest.mark.parametrize(
     "profile",
     [

@@ -9,6 +9,7 @@ from hockeystick import Profile
 from hockeystick._numerics.divergence import delta_from_law, epsilon_from_law
 from hockeystick._numerics.law import reverse
 from hockeystick.profile.refinement import Resolution
+from in_one_test import in_one_test
 from references.gaussian import gaussian_delta
 
 STEPS = (0.2, 0.1, 0.05, 0.025, 0.0125)
@@ -44,6 +45,7 @@ def test_no_lower_bound_exceeds_an_upper_bound(case, direction):
         assert highest_lower <= lowest_upper * (1 + 1e-9)
 
 
+@in_one_test
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("delta", [1e-3, 1e-6])
 @pytest.mark.parametrize("case", ["poisson", "allocation"])
@@ -58,6 +60,7 @@ def test_second_order_convergence(case, delta, direction):
     assert order >= 1.7
 
 
+@in_one_test
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("count", [2, 7, 64])
 def test_composition_encloses_the_fused_gaussian(step, count):
@@ -90,6 +93,7 @@ def test_truncation_is_charged(tail):
             assert truth[0] <= delta_from_law(see(rough.upper), epsilon) * (1 + 1e-9)
 
 
+@in_one_test
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("step", [0.2, 0.02])
 def test_masses_are_kept(case, step):

@@ -10,6 +10,7 @@ import pytest
 
 from hockeystick import Profile
 from hockeystick.errors import PrecisionError
+from in_one_test import in_one_test
 from references import outcomes as plain
 
 # Tiny numbers beside 1 take this many digits.
@@ -70,6 +71,7 @@ def bounds_of(ask):
         return error.lower, error.upper
 
 
+@in_one_test
 @pytest.mark.parametrize("seed", range(60))
 def test_bounds_enclose_the_enumeration(seed):
     """epsilon at tiny deltas and delta at tiny epsilons, from below and from above."""

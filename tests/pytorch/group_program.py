@@ -1,16 +1,12 @@
-"""What each rank runs in the tests of process groups: `group_program.py case...`.
+"""What each rank runs in the tests of process groups.
 
-Cases are functions of this file; `tests/pytorch/groups.py` starts them. Each can also be called in
-a single process, so that both are the same code.
+Cases are functions of this file; `start_ranks.py` calls them. Each can also be called in a single
+process, so that both are the same code.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import sys
-import warnings
-from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -313,23 +309,3 @@ def dying(at, wrapping="plain", folder=None):
 
 
 CASES = {name: value for name, value in list(globals().items()) if callable(value)}
-
-
-def main(cases, out):
-    """Each case in turn; what this rank found goes to a file."""
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo")
-    found = []
-    for name, *arguments in cases:
-        # What was found before is not lost with a rank.
-        torch.save(found, Path(out) / f"rank{rank()}.pt")
-        found.append(outcome(lambda name=name, a=arguments: CASES[name](*a)))
-    torch.save(found, Path(out) / f"rank{rank()}.pt")
-    sys.stdout.flush()
-    # A group of which a rank is gone cannot be ended in the usual way.
-    os._exit(0)
-
-
-if __name__ == "__main__":
-    main(json.loads(sys.argv[1]), sys.argv[2])

@@ -1,28 +1,52 @@
-"""Starts the ranks of `group_program.py`, and reads what they found."""
+"""Starts ranks, and reads what they found."""
 
 from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import torch
 
-PROGRAM = Path(__file__).with_name("group_program.py")
-# Importing PyTorch in several processes on a busy machine takes a while.
+PROGRAM = Path(__file__).with_name("start_ranks.py")
+# Importing PyTorch on a busy machine takes a while.
 SECONDS = 400
 
 
 def run_torchrun(ranks, arguments, folder=None):
     """The finished process of torchrun, which has to succeed."""
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(ranks)]
-    command += ["--master-port", str(free_port()), *map(str, arguments)]
+    return _done([*command, "--standalone", *map(str, arguments)], folder)
+
+
+def run_jobs(jobs):
+    """The jobs of `start_ranks.py`, one after the other."""
+    for job in jobs:
+        Path(job["folder"]).mkdir(exist_ok=True)
+    _done([sys.executable, str(PROGRAM), json.dumps(jobs)], None)
+
+
+def found_by(job):
+    """What each rank found in each case, `found[rank][case]`, until it died."""
+    folder = Path(job["folder"])
+    found = [folder / f"rank{rank}.pt" for rank in range(job["ranks"])]
+    assert all(path.exists() for path in found), printed_by(job)[-3000:]
+    return [torch.load(path) for path in found]
+
+
+def printed_by(job):
+    """The output of all ranks."""
+    folder = Path(job["folder"])
+    return "\n".join((folder / f"rank{rank}.txt").read_text() for rank in range(job["ranks"]))
+
+
+def _done(command, folder):
+    """One thread for each process."""
     done = subprocess.run(
         command,
-        env=environment(),
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
         cwd=folder,
         capture_output=True,
         text=True,
@@ -31,39 +55,3 @@ def run_torchrun(ranks, arguments, folder=None):
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done
-
-
-def ranks_of(count, cases, folder):
-    """What each rank found in each case, `found[rank][case]`, until it died; output of each rank.
-
-    Without torchrun, which would end all ranks when one dies, and imports PyTorch once more.
-    """
-    folder.mkdir()
-    port = str(free_port())
-    where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(count)}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, str(PROGRAM), json.dumps(cases), str(folder)],
-            env={**environment(), **where, "RANK": str(rank)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(count)
-    ]
-    output = [process.communicate(timeout=SECONDS)[0] for process in processes]
-    found = [folder / f"rank{rank}.pt" for rank in range(count)]
-    assert all(path.exists() for path in found), "\n".join(output)[-3000:]
-    return [torch.load(path) for path in found], output
-
-
-def environment():
-    """One thread for each rank."""
-    return {**os.environ, "OMP_NUM_THREADS": "1"}
-
-
-def free_port():
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

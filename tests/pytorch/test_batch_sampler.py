@@ -11,6 +11,7 @@ import torch
 import hockeystick as hs
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.torch import BatchSampler, Collate
+from in_one_test import in_one_test
 
 GRAPH = hs.Attribution.from_pairs(
     examples=np.arange(30), users=np.arange(30) // 2, number_of_examples=30, number_of_users=15
@@ -34,6 +35,7 @@ def plan_of(scheme: hs.Poisson) -> hs.Plan:
     return hs.Plan(sampling=scheme, steps=12)
 
 
+@in_one_test
 @pytest.mark.parametrize(("scheme", "examples"), SCHEMES)
 def test_it_hands_out_the_batches_of_the_plan(scheme, examples):
     """The same seed gives the same batches as the plan itself, as lists of Python integers."""
@@ -43,6 +45,7 @@ def test_it_hands_out_the_batches_of_the_plan(scheme, examples):
     assert all(type(index) is int for batch in mine for index in batch)
 
 
+@in_one_test
 @pytest.mark.parametrize(("scheme", "examples"), SCHEMES)
 def test_a_saved_state_goes_on_with_the_same_batches(scheme, examples):
     """Also through a file that is read without trust, into a sampler with another seed."""

@@ -16,6 +16,7 @@ from hockeystick.randomness import Key
 from hockeystick.strategies import normals
 from hockeystick.torch import device_noise, device_words, noise_stream
 from hockeystick.torch.device_noise import DeviceNoiseStream
+from in_one_test import in_one_test
 from pytorch import group_program as program
 
 CPU, HEAD, STEPS = torch.device("cpu"), cipher_head(bytes(range(32))), 6
@@ -75,6 +76,7 @@ def drawn_twice(count, dtype, *, start=0, row=3, rounds=8):
     return found.numpy(), kernel
 
 
+@in_one_test
 @pytest.mark.parametrize(("dtype", "error"), [(np.float32, 2e-6), (np.float64, 1e-14)])
 @pytest.mark.parametrize(("start", "count"), [(0, 2500), (1023, 2), (2**40 + 5, 700), (512, 512)])
 def test_numbers_are_those_of_the_cpu(start, count, dtype, error):

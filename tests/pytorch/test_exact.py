@@ -14,6 +14,7 @@ from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.torch.progress import ClipLimit, PhysicalBatch
 from hockeystick.torch.sums import per_example_norms, weighted_sum
 from hockeystick.training.sum_lattice import SumLattice
+from in_one_test import in_one_test
 from pytorch import group_program as program
 
 CLIPPINGS = ["per-sample", "ghost"]
@@ -64,6 +65,7 @@ def test_gradients_are_multiples_of_the_lattice():
         assert points.abs().max() > 2**20
 
 
+@in_one_test
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 @pytest.mark.parametrize("clip", [1.0, 0.37, 1e-5])
 def test_no_example_is_longer_than_the_clip_norm(dtype, clip):

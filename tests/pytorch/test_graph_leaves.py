@@ -9,8 +9,10 @@ from torch.utils.data import TensorDataset
 
 import hockeystick as hs
 from hockeystick.errors import PlanMismatch
+from in_one_test import in_one_test
 
 
+@in_one_test
 @pytest.mark.parametrize("clipping", ["per-sample", "ghost"])
 @pytest.mark.parametrize("most", [None, 1])
 @pytest.mark.parametrize("parameter", [True, False])

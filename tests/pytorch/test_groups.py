@@ -12,7 +12,7 @@ import torch
 
 import hockeystick as hs
 from pytorch import group_program as program
-from pytorch.groups import ranks_of, run_torchrun
+from pytorch.groups import found_by, printed_by, run_jobs, run_torchrun
 
 # Processes that import PyTorch; `make test` runs them.
 pytestmark = pytest.mark.slow
@@ -67,7 +67,7 @@ def found(tmp_path_factory):
     """What two and three ranks found, each started once; the value of a case, for each rank.
 
     Each number of ranks saves a folder, and continues that of another. In the last case a rank
-    dies.
+    dies. Two ranks run the script of the page.
     """
     base = tmp_path_factory.mktemp("groups")
     names = {name: str(base / name) for name in FOLDERS}
@@ -92,10 +92,18 @@ def found(tmp_path_factory):
             ["continued", names["two"], "ddp"],
         ],
     }
-    results = {}
+    jobs = {}
     for ranks, some in cases.items():
         some.append(["dying", 4, DYING[ranks], str(base / f"dying{ranks}")])
-        outcomes, _ = ranks_of(ranks, some, base / f"ranks{ranks}")
+        jobs[ranks] = {"ranks": ranks, "cases": some, "folder": str(base / f"ranks{ranks}")}
+    page = base / "page"
+    page.mkdir()
+    (page / "train.py").write_text(script_of_the_page())
+    jobs["page"] = {"ranks": 2, "script": "train.py", "folder": str(page)}
+    run_jobs(list(jobs.values()))
+    results = {}
+    for ranks, some in cases.items():
+        outcomes = found_by(jobs[ranks])
         for number, case in enumerate(some):
             found = [dict(enumerate(of_rank)).get(number) for of_rank in outcomes]
             results[ranks, *map(str, case)] = found
@@ -104,6 +112,7 @@ def found(tmp_path_factory):
         return results[ranks, *map(str, case)]
 
     look_up.folder, look_up.base, look_up.alone = names, base, alone
+    look_up.page = jobs["page"]
     return look_up
 
 
@@ -230,11 +239,26 @@ def test_a_rank_that_dies_ends_the_run(found, ranks):
     assert now["weights"] == pytest.approx(found.alone["weights"], abs=1e-5)
 
 
-def test_the_script_of_the_page(tmp_path):
-    """docs/training.md, as it stands there, with two ranks."""
+def script_of_the_page():
+    """docs/training.md, as it stands there."""
     page = (Path(__file__).parents[2] / "docs" / "training.md").read_text()
     (script,) = re.findall(r'```python title="torchrun"\n(.*?)```', page, re.DOTALL)
-    (tmp_path / "train.py").write_text(script)
+    return script
+
+
+STATED = r"epsilon 2\.\d+ after 10 steps|epsilon 3\.0 after 10 steps"
+
+
+def test_the_script_of_the_page(found):
+    """With two ranks, in the environment that torchrun makes for them."""
+    assert re.search(STATED, printed_by(found.page))
+    assert (Path(found.page["folder"]) / "after-one-epoch" / ".metadata").exists()
+
+
+@pytest.mark.long
+def test_the_script_of_the_page_by_torchrun(tmp_path):
+    """The command of the page; it starts PyTorch three times."""
+    (tmp_path / "train.py").write_text(script_of_the_page())
     done = run_torchrun(2, [tmp_path / "train.py"], folder=tmp_path)
-    assert re.search(r"epsilon 2\.\d+ after 10 steps|epsilon 3\.0 after 10 steps", done.stdout)
+    assert re.search(STATED, done.stdout)
     assert (tmp_path / "after-one-epoch" / ".metadata").exists()

@@ -12,6 +12,7 @@ import torch
 import hockeystick as hs
 from hockeystick.errors import HockeystickError, InvalidParameter, PlanMismatch
 from hockeystick.torch import BatchSampler, TorchNoiseStream
+from in_one_test import in_one_test
 from references.forked import in_child
 
 OURS = "hockeystick"
@@ -189,6 +190,7 @@ def noise(rng=None):
     )
 
 
+@in_one_test
 @pytest.mark.parametrize("make", [sampler, noise])
 @pytest.mark.parametrize(
     "state", [None, 3, {}, [], {"position": 1}, {"step": torch.ones(2)}, "text", {1: 2, "a": 3}]

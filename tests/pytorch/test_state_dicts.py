@@ -9,6 +9,7 @@ import torch
 
 from hockeystick.errors import PlanMismatch
 from hockeystick.torch.state_dicts import check_model_state, load_optimizer_state
+from in_one_test import in_one_test
 
 
 def model():
@@ -42,6 +43,7 @@ MODELS = {
 }
 
 
+@in_one_test
 @pytest.mark.parametrize("change", MODELS.values(), ids=MODELS)
 def test_a_state_of_another_model(change):
     """One sentence, before anything is copied."""
@@ -70,6 +72,7 @@ OPTIMIZERS = {
 }
 
 
+@in_one_test
 @pytest.mark.parametrize("change", OPTIMIZERS.values(), ids=OPTIMIZERS)
 @pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.SGD])
 def test_a_state_of_another_optimizer(change, kind):

@@ -42,7 +42,7 @@ def clipped(gradients: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["equal", "cancelling", "huge", "random"])
-@pytest.mark.parametrize(("count", "width"), [(100_000, 40), (50, 1_000_000), (3, 1)])
+@pytest.mark.parametrize(("count", "width"), [(100_000, 40), (50, 200_000), (3, 1)])
 def test_the_influence_of_an_example_is_at_most_one(kind, count, width):
     """With the example and without it, in clip norms; rounding adds what the module states."""
     gradients = rows(kind, count, width)

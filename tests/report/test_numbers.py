@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hockeystick.report.numbers import count_text, lower_text, upper_text
+from in_one_test import in_one_test
 
 POSITIVE = st.floats(min_value=1e-300, max_value=1e300)
 
@@ -22,6 +23,7 @@ def test_text_never_crosses_the_number(value: float, digits: int) -> None:
     assert lower >= value * (1 - 1.01 * 10 ** (1 - digits))
 
 
+@in_one_test
 @pytest.mark.parametrize(
     ("value", "upper", "lower"),
     [

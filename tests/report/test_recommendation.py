@@ -73,7 +73,7 @@ def test_the_command_runs_as_printed(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", RUNNING)
+@pytest.mark.parametrize("name", thinned(RUNNING, normal=3))
 def test_the_script_runs_as_printed(name: str) -> None:
     """To a statement that is at most the wanted epsilon, and that holds when it is recomputed."""
     pytest.importorskip("opacus")

@@ -10,6 +10,7 @@ import pytest
 import b_min_sep_cifar_table as script
 from b_min_sep_search import best_proven, estimated, verified
 from hypothesis_strategies import thinned
+from in_one_test import in_one_test
 
 STORED = Path(__file__).parents[2] / "docs/papers/figures/b_min_sep_cifar_table.json"
 # Around the best number of bands at each epsilon; the script itself tries all.
@@ -30,6 +31,7 @@ def test_the_stored_table_is_complete():
     }
 
 
+@in_one_test
 @pytest.mark.parametrize("row", MONTE_CARLO)
 @pytest.mark.parametrize("epsilon", script.EPSILONS)
 def test_the_stored_table_against_the_paper(row, epsilon):

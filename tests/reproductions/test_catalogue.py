@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hockeystick.cli.reproduce import CATALOGUE, STATUSES, all_papers, all_scripts
+from in_one_test import in_one_test
 
 ROOT = Path(__file__).parents[2]
 PAPERS = all_papers(ROOT / "reproductions")
@@ -36,6 +37,7 @@ def test_all_figures_are_listed_once():
         assert all((f.number is None) == (f.status == "own") for f in paper.entries)
 
 
+@in_one_test
 @pytest.mark.parametrize(("paper", "figure"), FIGURES, ids=name_of)
 def test_an_entry(paper, figure):
     """A known status, a script unless there is none, and a reason where something is missing."""
@@ -50,6 +52,7 @@ def test_every_script_is_in_the_list():
     assert {figure.script for _, figure in FIGURES} - {None} == set(all_scripts())
 
 
+@in_one_test
 @pytest.mark.parametrize("script", sorted(all_scripts()))
 def test_small_mode_is_tested(script):
     """A test file of this folder names the script, or its series, and runs small modes."""
@@ -59,6 +62,7 @@ def test_small_mode_is_tested(script):
     assert any('"--small"' in text for text in found)
 
 
+@in_one_test
 @pytest.mark.parametrize(("paper", "figure"), FIGURES, ids=name_of)
 def test_the_page_of_the_paper_has_it(paper, figure):
     """A row in the table of its figures, and the picture; those of our own are on any page."""

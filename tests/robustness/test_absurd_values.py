@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import hockeystick as hs
 from hypothesis_strategies import examples
+from in_one_test import in_one_test
 from robustness.outcomes import outcome, refused
 from robustness.values import absurd
 
@@ -91,6 +92,7 @@ CALLS: dict[str, Callable[[Any, Any], object]] = {
 }
 
 
+@in_one_test
 @pytest.mark.parametrize("name", CALLS)
 def test_anything_anywhere(name: str) -> None:
     """No other exception, no warning, no endless computation."""

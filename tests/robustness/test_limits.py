@@ -12,6 +12,7 @@ import hockeystick as hs
 from hockeystick._numerics.gaussian import gaussian_delta, log_normal_cells
 from hockeystick.errors import InvalidParameter, PrecisionError, UnsupportedPlan
 from hockeystick.schemes.pairs import several_sampled
+from in_one_test import in_one_test
 from robustness.outcomes import outcome, refused
 
 S = hs.strategies
@@ -19,6 +20,7 @@ PLAN = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=4)
 PROFILE = hs.Profile.gaussian(noise_multiplier=1.0)
 
 
+@in_one_test
 @pytest.mark.parametrize(
     ("name", "call"),
     [
@@ -84,6 +86,7 @@ def test_long_values_are_shortened() -> None:
     assert len(str(error)) < 300
 
 
+@in_one_test
 @pytest.mark.parametrize("noise", [1e-40, 1e-20, 1e-9, 1e-6])
 @pytest.mark.parametrize("count", [1, 10**6])
 def test_epsilon_of_little_noise(noise: float, count: int) -> None:

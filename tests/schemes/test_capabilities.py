@@ -15,6 +15,7 @@ from hockeystick.accounting.candidates import RunSize, candidates
 from hockeystick.schemes import SCHEMES, DominatingPair, Missing, Sampling
 from hockeystick.schemes.pairs import step_of
 from hockeystick.schemes.simulation import Simulation, missing_simulation, runs_of
+from in_one_test import in_one_test
 
 SCHEME_RUNS: list[Sampling] = [
     hs.FullBatch(),
@@ -79,6 +80,7 @@ def test_every_scheme_is_covered() -> None:
     assert {scheme.name for scheme in SCHEME_RUNS} == SCHEMES.keys()
 
 
+@in_one_test
 @pytest.mark.parametrize("capability", CAPABILITIES)
 def test_what_is_missing_has_a_reason(capability: str) -> None:
     """One clause without a full stop; what is always missing is missing for every run."""

@@ -15,6 +15,7 @@ from scipy import stats
 from hockeystick.errors import InvalidParameter
 from hockeystick.schemes import Poisson
 from hypothesis_strategies import quick
+from in_one_test import in_one_test
 
 ALARM = 1e-6
 """p-value below which a fixed-seed statistic fails."""
@@ -142,6 +143,7 @@ def test_for_batch_size() -> None:
     assert Poisson.for_batch_size(5, examples=20) == Poisson(rate=0.25)
 
 
+@in_one_test
 @pytest.mark.parametrize("bad", [0, -1, 1.5, 2.0, True, math.nan, math.inf, "3"])
 def test_bad_caps_are_refused(bad: Any) -> None:
     """A cap is an integer of at least one, or None."""

@@ -30,6 +30,7 @@ from hockeystick.schemes import (
     Shuffle,
     UserMinSep,
 )
+from in_one_test import in_one_test
 
 RATES = st.floats(min_value=1e-6, max_value=1.0)
 ALLOCATIONS = st.tuples(st.integers(1, 12), st.integers(0, 12)).map(
@@ -99,12 +100,14 @@ def test_every_scheme_is_covered_here() -> None:
     assert ANY.keys() == SCHEMES.keys()
 
 
+@in_one_test
 @every_class
 def test_name_is_the_class_name_in_kebab_case(cls: type[Sampling]) -> None:
     """RandomAllocation is registered as random-allocation, and so on."""
     assert SCHEMES[re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()] is cls
 
 
+@in_one_test
 @every_class
 def test_fields_are_keyword_only(cls: type[Sampling]) -> None:
     """No scheme takes a positional argument."""
@@ -174,6 +177,7 @@ def test_a_batch_belongs_to_the_caller(
     assert seen == expected
 
 
+@in_one_test
 @every_random
 def test_a_seed_reproduces_the_run(scheme: Sampling) -> None:
     """The same seed gives the same batches, another seed gives others."""
@@ -182,6 +186,7 @@ def test_a_seed_reproduces_the_run(scheme: Sampling) -> None:
     assert collect(scheme, examples=200, steps=10, rng=8) != first
 
 
+@in_one_test
 @every_random
 def test_default_randomness_is_fresh(scheme: Sampling) -> None:
     """Two runs without `rng` differ (they agree with probability far below 1e-100)."""
@@ -189,6 +194,7 @@ def test_default_randomness_is_fresh(scheme: Sampling) -> None:
     assert first != second
 
 
+@in_one_test
 @every_random
 def test_a_shared_generator_moves_on(scheme: Sampling) -> None:
     """A generator that is passed twice continues, it does not start again."""
@@ -205,6 +211,7 @@ def test_mean_batch_size_is_the_expected_one(scheme: Sampling) -> None:
     assert abs(np.mean(sizes) - expected) <= 6 * math.sqrt(expected / 4000)
 
 
+@in_one_test
 @every_random
 def test_batches_are_streamed(scheme: Sampling) -> None:
     """A run of a million million steps starts at once."""
@@ -243,6 +250,7 @@ def test_check_steps_returns_a_plain_integer(scheme: Sampling, steps: int) -> No
     assert checked == steps
 
 
+@in_one_test
 @every_class
 @pytest.mark.parametrize("bad", NOT_SIZES)
 def test_for_batch_size_refuses_non_sizes(cls: type[Sampling], bad: Any) -> None:
@@ -251,6 +259,7 @@ def test_for_batch_size_refuses_non_sizes(cls: type[Sampling], bad: Any) -> None
         cls.for_batch_size(bad, examples=100, **OPTIONS.get(cls.name, {}))
 
 
+@in_one_test
 @every_class
 @pytest.mark.parametrize("excess", [101, 100.001, 10**30])
 def test_for_batch_size_refuses_more_than_the_data(cls: type[Sampling], excess: float) -> None:
@@ -259,6 +268,7 @@ def test_for_batch_size_refuses_more_than_the_data(cls: type[Sampling], excess: 
         cls.for_batch_size(excess, examples=100, **OPTIONS.get(cls.name, {}))
 
 
+@in_one_test
 @every_class
 @pytest.mark.parametrize("bad", NOT_COUNTS)
 def test_for_batch_size_refuses_bad_examples(cls: type[Sampling], bad: Any) -> None:
@@ -267,6 +277,7 @@ def test_for_batch_size_refuses_bad_examples(cls: type[Sampling], bad: Any) -> N
         cls.for_batch_size(1, examples=bad, **OPTIONS.get(cls.name, {}))
 
 
+@in_one_test
 @every_class
 def test_for_batch_size_takes_only_the_size_by_position(cls: type[Sampling]) -> None:
     """Everything beyond the batch size is a keyword."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -48,13 +49,19 @@ def test_one_group_is_poisson(rate: float, examples: int, steps: int, seed: int)
     assert [b.tolist() for b in cyclic] == [b.tolist() for b in plain]
 
 
+@cache
+def batches_of_three_groups(examples: int, rate: float, rounds: int) -> list[np.ndarray]:
+    """All batches of so many rounds."""
+    scheme = CyclicPoisson(rate=rate, groups=3)
+    return list(scheme.batches(examples=examples, steps=3 * rounds, rng=1))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("group", [0, 1, 2])
 def test_members_of_a_group_are_independent(group: int) -> None:
     """The subsets of each group, of three or two members, follow the product law."""
     examples, rate, rounds = 7, 0.3, 20_000
-    scheme = CyclicPoisson(rate=rate, groups=3)
-    batches = list(scheme.batches(examples=examples, steps=3 * rounds, rng=1))[group::3]
+    batches = batches_of_three_groups(examples, rate, rounds)[group::3]
     size = len(range(group, examples, 3))
     observed = np.bincount([(1 << batch // 3).sum() for batch in batches], minlength=1 << size)
     sizes = np.array([mask.bit_count() for mask in range(1 << size)])

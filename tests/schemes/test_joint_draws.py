@@ -10,6 +10,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.profile.expressions.sampled import Subsampled
 from hockeystick.schemes.pairs import several_sampled
+from in_one_test import in_one_test
 
 STEP = hs.Profile.gaussian(noise_multiplier=0.7)
 
@@ -22,6 +23,7 @@ def exact_weights(rate, copies, tries):
     return [below[j + 1] - below[j] for j in range(copies + 1)]
 
 
+@in_one_test
 @pytest.mark.parametrize("tries", [1, 2, 3])
 @pytest.mark.parametrize("copies", [2, 3, 5])
 @pytest.mark.parametrize("rate", [1e-12, 1e-3, 0.4, 0.9, 1 - 1e-5, 1 - 1e-9, 1 - 2.0**-53])

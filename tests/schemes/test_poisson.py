@@ -13,6 +13,7 @@ from scipy import stats
 
 from hockeystick.errors import InvalidParameter
 from hockeystick.schemes import Poisson
+from in_one_test import in_one_test
 
 ALARM = 1e-6
 """p-value below which a fixed-seed statistic fails."""
@@ -96,6 +97,7 @@ def test_for_batch_size_of_the_whole_data() -> None:
     assert Poisson.for_batch_size(49, examples=49) == Poisson(rate=1.0)
 
 
+@in_one_test
 @pytest.mark.parametrize("bad", [0, -0.1, 1.0000001, 2, math.nan, math.inf, "0.5", None])
 def test_bad_rates_are_refused(bad: Any) -> None:
     """A rate is a number in (0, 1]."""

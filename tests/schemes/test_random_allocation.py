@@ -16,6 +16,7 @@ from scipy import stats
 
 from hockeystick.errors import InvalidParameter
 from hockeystick.schemes import RandomAllocation
+from in_one_test import in_one_test
 
 ALARM = 1e-6
 """p-value below which a fixed-seed statistic fails."""
@@ -91,6 +92,7 @@ def test_examples_are_independent(picks: int) -> None:
     assert stats.chisquare(list(observed.values())).pvalue > ALARM
 
 
+@in_one_test
 @pytest.mark.parametrize(
     ("picks", "out_of", "examples"),
     [(picks, out_of, 5000) for picks in (1, 2) for out_of in (255, 256, 257)]

@@ -18,6 +18,7 @@ from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
 from hockeystick.schemes import Attribution, ConjecturedUserMinSep, Poisson, UserMinSep
 from hockeystick.schemes.user_min_sep.sampler import user_walk
+from in_one_test import in_one_test
 from references.user_min_sep import user_batches
 
 # Together they take seconds; `make test` runs them.
@@ -215,6 +216,7 @@ def test_a_plan_passes_the_graph_on() -> None:
         Plan(sampling=Poisson(rate=0.5), steps=4).batches(examples=graph)
 
 
+@in_one_test
 @both
 @pytest.mark.parametrize(
     ("name", "bad"),
@@ -253,6 +255,7 @@ def test_shared_examples_must_be_declared(cls: Scheme) -> None:
     assert not cls.for_batch_size(0.2, examples=5, separation=2).shared_examples
 
 
+@in_one_test
 @both
 @pytest.mark.parametrize(
     ("options", "independent"),

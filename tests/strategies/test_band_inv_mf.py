@@ -9,6 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 from hockeystick import strategies
+from in_one_test import in_one_test
 from references.factorizations import dense, error_times_sensitivity, worst_length
 
 # Steps, bands of the inverse, separation, participations.
@@ -33,6 +34,7 @@ def product(strategy, error, *, separation=1, participations=1, workload=None):
     return squared[error](workload) * length**2
 
 
+@in_one_test
 @pytest.mark.parametrize("error", ["mean", "max"])
 @pytest.mark.parametrize("decay", [0.0, 0.5])
 @pytest.mark.parametrize(("n", "bands"), [(2, 2), (3, 2), (4, 3), (6, 3), (5, 5)])
@@ -60,6 +62,7 @@ def test_a_generic_optimiser_finds_nothing_better(n, bands, decay, error):
     assert reached <= min(found) * (1 + 1e-6)
 
 
+@in_one_test
 @pytest.mark.parametrize("error", ["mean", "max"])
 @pytest.mark.parametrize(("n", "bands"), [(2, 2), (10, 3), (100, 5), (1000, 16)])
 def test_not_worse_than_the_inverse_square_root(n, bands, error):

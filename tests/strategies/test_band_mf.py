@@ -8,6 +8,7 @@ import pytest
 from hockeystick import strategies
 from hockeystick.strategies.band_mf import _objective
 from hockeystick.strategies.workloads import error_weights, weighted_squares
+from in_one_test import in_one_test
 from references.factorizations import dense, error_times_sensitivity, generic_minimum
 
 GOLDEN = {2: 504.2337, 4: 257.0400, 8: 134.0954, 16: 72.8399, 32: 42.0246, 64: 26.2678}
@@ -28,6 +29,7 @@ def test_published_errors(bands):
     assert strategy.bands == bands
 
 
+@in_one_test
 @pytest.mark.parametrize("error", ["mean", "max"])
 @pytest.mark.parametrize("decay", [0.0, 0.5, 0.9])
 @pytest.mark.parametrize(("n", "bands"), [(2, 2), (3, 2), (5, 3), (6, 4), (5, 5)])

@@ -14,6 +14,7 @@ from hockeystick.strategies.columns import (
     toeplitz_summed_columns,
 )
 from hypothesis_strategies import quick
+from in_one_test import in_one_test
 
 
 def toeplitz(c, steps):
@@ -51,6 +52,7 @@ def test_toeplitz_equals_dense(shape):
     assert_like_dense(*shape)
 
 
+@in_one_test
 @pytest.mark.parametrize(
     ("steps", "spacing", "bands"),
     [
@@ -100,6 +102,7 @@ def test_any_matrix(steps, spacing, seed):
     assert strategy.gram(spacing=spacing) == pytest.approx(wanted.T @ wanted, rel=1e-13)
 
 
+@in_one_test
 @pytest.mark.parametrize("name", ["identity", "bsr", "bisr", "band-mf", "band-inv-mf", "blt"])
 @pytest.mark.parametrize(("steps", "spacing"), [(24, 8), (20, 8), (6, 8), (24, 24), (9, 1)])
 def test_strategies(name, steps, spacing):

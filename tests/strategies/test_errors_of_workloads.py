@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hockeystick import strategies
+from in_one_test import in_one_test
 from references.factorizations import row_errors
 
 N = 9
@@ -29,6 +30,7 @@ WORKLOADS = {
 }
 
 
+@in_one_test
 @pytest.mark.parametrize("workload", WORKLOADS.values(), ids=WORKLOADS)
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
 def test_against_dense_matrices(strategy, workload):
@@ -39,6 +41,7 @@ def test_against_dense_matrices(strategy, workload):
     assert strategy.max_squared_error(workload) == pytest.approx(rows.max(), rel=1e-11)
 
 
+@in_one_test
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
 def test_prefix_sums_are_the_default(strategy):
     """Without a workload, with None and with ones."""

@@ -13,6 +13,7 @@ from hockeystick.strategies.blt import _objective as buffered_objective
 from hockeystick.strategies.blt import _start
 from hockeystick.strategies.objective import participation_series
 from hockeystick.strategies.workloads import error_weights, weighted_squares
+from in_one_test import in_one_test
 from references.factorizations import dense, error_times_sensitivity
 
 N = 11
@@ -64,6 +65,7 @@ def test_banded(error, decay):
     assert banded_objective(c, target, measure)[0] == pytest.approx(expected, rel=1e-12)
 
 
+@in_one_test
 @CASES
 @DECAYS
 @PARTICIPATIONS
@@ -99,6 +101,7 @@ def test_fractions_and_coefficients_are_the_same_thing():
     assert _fractions(np.ones(1)).size == 0
 
 
+@in_one_test
 @CASES
 @DECAYS
 @PARTICIPATIONS

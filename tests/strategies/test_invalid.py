@@ -9,6 +9,7 @@ import pytest
 
 from hockeystick import strategies
 from hockeystick.errors import InvalidParameter
+from in_one_test import in_one_test
 
 BANDED = [strategies.bsr, strategies.bisr, strategies.band_mf, strategies.band_inv_mf]
 every_banded = pytest.mark.parametrize("factorization", BANDED, ids=lambda f: f.__name__)
@@ -29,6 +30,7 @@ def assert_refused(name, call, value=...):
         assert error.value is value or error.value == value
 
 
+@in_one_test
 @every_banded
 @not_a_count
 def test_bad_bands(factorization, bad):
@@ -36,6 +38,7 @@ def test_bad_bands(factorization, bad):
     assert_refused("bands", lambda: factorization(10, bad), bad)
 
 
+@in_one_test
 @pytest.mark.parametrize("factorization", [*BANDED, strategies.blt], ids=lambda f: f.__name__)
 @not_a_count
 def test_bad_steps(factorization, bad):
@@ -53,6 +56,7 @@ def test_more_bands_than_steps(factorization):
         factorization(10, 11)
 
 
+@in_one_test
 @not_a_count
 def test_bad_buffers(bad):
     """Buffers are called buffers."""
@@ -60,6 +64,7 @@ def test_bad_buffers(bad):
     assert_refused("buffers", lambda: strategies.blt(10, 11), 11)
 
 
+@in_one_test
 @pytest.mark.parametrize(
     "factorization", [strategies.band_mf, strategies.band_inv_mf, strategies.blt]
 )
@@ -69,6 +74,7 @@ def test_bad_error(factorization, bad):
     assert_refused("error", lambda: factorization(10, 2, error=bad), bad)
 
 
+@in_one_test
 @pytest.mark.parametrize("factorization", [strategies.band_inv_mf, strategies.blt])
 @pytest.mark.parametrize("name", ["separation", "participations"])
 @pytest.mark.parametrize("bad", [0, -1, 2.0, math.nan, True, "3"], ids=repr)
@@ -95,6 +101,7 @@ COEFFICIENTS = {
 }
 
 
+@in_one_test
 @pytest.mark.parametrize("bad", COEFFICIENTS.values(), ids=COEFFICIENTS)
 def test_bad_coefficients(bad):
     """Negative, infinite or NaN, of the wrong shape or type."""
@@ -132,6 +139,7 @@ MATRICES = {
 }
 
 
+@in_one_test
 @pytest.mark.parametrize("bad", MATRICES.values(), ids=MATRICES)
 def test_bad_matrices(bad):
     """Non-negativity and triangularity are checked, not assumed."""
@@ -180,6 +188,7 @@ def test_bad_decay(bad):
     assert_refused("decay", lambda: strategies.momentum(5, decay=bad), bad)
 
 
+@in_one_test
 @pytest.mark.parametrize("bad", [0, -1, 2.0, True, "3", None, (2, 0), (2, 1.5), [3]], ids=repr)
 def test_bad_dimension(bad):
     """Of the noise."""

@@ -13,6 +13,7 @@ from hockeystick.strategies.blt import _objective as buffered_objective
 from hockeystick.strategies.blt import _start
 from hockeystick.strategies.iterates import OPTIMISED_COLUMNS
 from hockeystick.strategies.workloads import as_workload
+from in_one_test import in_one_test
 from references.factorizations import dense
 
 N = 11
@@ -49,6 +50,7 @@ def test_the_workload_is_what_the_optimizer_applies(rates, decay):
     np.testing.assert_allclose(dense_workload(rates, decay) @ gradients, positions, rtol=1e-12)
 
 
+@in_one_test
 @SCHEDULES
 @DECAYS
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from hockeystick import strategies
+from in_one_test import in_one_test
 from references.factorizations import drawn
 
 N = 12
@@ -28,6 +29,7 @@ STRATEGIES = [
 every_strategy = pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
 
 
+@in_one_test
 @every_strategy
 @pytest.mark.parametrize("dimension", [1, 7, 5000])
 def test_double_precision(strategy, dimension):
@@ -39,6 +41,7 @@ def test_double_precision(strategy, dimension):
     np.testing.assert_allclose(rows, product, rtol=0, atol=1e-13 * np.abs(product).max())
 
 
+@in_one_test
 @every_strategy
 @pytest.mark.parametrize(("dtype", "rounding"), [(np.float32, 2e-6), (np.float16, 2e-3)])
 def test_lower_precision(strategy, dtype, rounding):
@@ -58,6 +61,7 @@ def test_half_precision_is_single_precision_rounded():
     np.testing.assert_array_equal(half, single.astype(np.float16))
 
 
+@in_one_test
 @every_strategy
 def test_rows_end_with_the_run(strategy):
     """One row for each step, then none, however often it is asked."""
@@ -78,6 +82,7 @@ def test_shapes(dimension):
         np.testing.assert_array_equal(row.ravel(), expected)
 
 
+@in_one_test
 @every_strategy
 def test_a_row_belongs_to_the_caller(strategy):
     """Overwriting a row changes none of the later ones."""

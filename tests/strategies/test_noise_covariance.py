@@ -12,6 +12,7 @@ from hockeystick.strategies.recurrence import (
     MovingAverageRecurrence,
     RowByRowRecurrence,
 )
+from in_one_test import in_one_test
 
 N, COLUMNS = 8, 60_000
 CASES = [
@@ -27,6 +28,7 @@ CASES = [
 ]
 
 
+@in_one_test
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("strategy", "recurrence"), CASES, ids=str)
 def test_covariance(strategy, recurrence, dtype):

@@ -11,6 +11,7 @@ import pytest
 from hockeystick import strategies
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import Key
+from in_one_test import in_one_test
 
 STEPS, SIZE = 5, 2 * 2**18 + 100
 STRATEGIES = [
@@ -74,6 +75,7 @@ def test_only_banded_inverses_are_replayed(strategy):
         strategy.noise(5, noise_memory="replay")
 
 
+@in_one_test
 @pytest.mark.parametrize(
     "bad",
     [

@@ -7,11 +7,13 @@ import pytest
 
 from hockeystick import strategies
 from hockeystick.errors import InvalidParameter, PlanMismatch, PrecisionError
+from in_one_test import in_one_test
 
 N, D = 8, 2000
 TYPES = [np.float16, np.float32, np.float64]
 
 
+@in_one_test
 @pytest.mark.parametrize(
     ("scale", "dtype"),
     [

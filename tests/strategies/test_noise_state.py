@@ -11,6 +11,7 @@ import pytest
 
 from hockeystick import strategies
 from hockeystick.errors import InvalidParameter
+from in_one_test import in_one_test
 
 N, D = 10, 33
 STRATEGIES = [
@@ -36,6 +37,7 @@ def same_state(one, other):
     return all(np.array_equal(one[name], other[name]) for name in one)
 
 
+@in_one_test
 @every_strategy
 @every_source
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -97,6 +99,7 @@ OTHERS = {
 }
 
 
+@in_one_test
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
 def test_the_state_of_another_stream_is_refused(other):
     """Nothing is changed, and the error says `state`."""
@@ -131,6 +134,7 @@ BROKEN = {
 }
 
 
+@in_one_test
 @pytest.mark.parametrize("change", BROKEN.values(), ids=BROKEN)
 def test_a_broken_state_is_refused(change):
     """Whatever is wrong with it."""
@@ -139,6 +143,7 @@ def test_a_broken_state_is_refused(change):
     assert_refused({**stream.state(), **change})
 
 
+@in_one_test
 @pytest.mark.parametrize(
     "name", ["step", "steps", "scale", "dtype", "memory", "generator", "key", "recurrence"]
 )

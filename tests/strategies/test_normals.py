@@ -9,6 +9,7 @@ from scipy import stats
 from hockeystick._numerics.chacha import LANES, WORDS, cipher_head, random_words
 from hockeystick.strategies import normals
 from hockeystick.strategies.normals import TILE, fill_combination, fill_normal
+from in_one_test import in_one_test
 from references import box_muller
 
 SECRET = bytes(range(32))
@@ -54,6 +55,7 @@ def test_published_blocks():
         assert stream.startswith(start)
 
 
+@in_one_test
 @pytest.mark.parametrize("rounds", [8, 20])
 @pytest.mark.parametrize(("place", "row"), [(0, 0), (3, 2**40 + 7), (2**30 - 1, 2**62), (2**50, 1)])
 def test_blocks_are_those_of_their_place(place, row, rounds):
@@ -199,6 +201,7 @@ def test_pairs_have_every_direction(numbers):
     assert stats.chisquare(counts.ravel()).pvalue > 1e-4
 
 
+@in_one_test
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("start", "size"), [(0, 1), (5, 2), (1000, 30), (511, 2049), (1024, 1024)])
 def test_any_range(dtype, start, size):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from hockeystick import strategies
+from in_one_test import in_one_test
 from references.factorizations import worst_length
 
 
@@ -67,6 +68,7 @@ def assert_sound(strategy, separation, participations):
     return number
 
 
+@in_one_test
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
 @pytest.mark.parametrize("n", [1, 2, 4, 7])
 def test_every_separation_and_number(maker, n):

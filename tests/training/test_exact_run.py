@@ -13,6 +13,7 @@ from hockeystick.strategies.dyadic import TOTAL_VARIATION
 from hockeystick.training.exact_claims import SHARE, added_delta, answer_of
 from hockeystick.training.gradients import clipped_sum, lengths
 from hockeystick.training.sum_lattice import SumLattice
+from in_one_test import in_one_test
 
 DATA = np.random.default_rng(0).normal(size=(80, 6))
 POISSON = hs.Plan(sampling=hs.Poisson(rate=0.2), steps=4)
@@ -36,6 +37,7 @@ def squared_points(numbers):
     return sum(int(n) ** 2 for n in numbers)
 
 
+@in_one_test
 @pytest.mark.parametrize("noise", [0.3, 1.0, 7.7])
 @pytest.mark.parametrize("clip", [1.0, 0.37, 1e-9, 3e7])
 @pytest.mark.parametrize("dimension", [1, 5, 1000])

@@ -13,6 +13,7 @@ from hockeystick.randomness import generators
 from hockeystick.training import LinearRegression, LogisticRegression, fit_linear, fit_logistic
 from hockeystick.training.gradients import clipped_sum, lengths
 from hockeystick.training.run import PrivateRun
+from in_one_test import in_one_test
 from references.factorizations import drawn
 
 STEPS, EXAMPLES = 12, 90
@@ -260,6 +261,7 @@ def test_plans_without_an_analysis_are_refused_before_they_run():
         fit_logistic(x, y, plan=plan, learning_rate=1.0, **NOISE)
 
 
+@in_one_test
 @pytest.mark.parametrize(
     ("name", "wrong"),
     [

@@ -23,6 +23,7 @@ from hockeystick.training import (
     statement,
 )
 from hockeystick.training.statements import NEW
+from in_one_test import in_one_test
 
 pytestmark = pytest.mark.slow
 
@@ -221,6 +222,7 @@ def test_a_weaker_kind_cannot_be_called_proven():
     assert any("stronger" in problem for problem in found.problems)
 
 
+@in_one_test
 @pytest.mark.parametrize(
     "change",
     [

@@ -9,6 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.training.plan_object import digest_of, plan_from, sampling_object, strategy_object
+from in_one_test import in_one_test
 
 STEPS = 24
 MATRIX = np.tril(np.random.default_rng(0).random((STEPS, STEPS))) + np.eye(STEPS)
@@ -40,6 +41,7 @@ def through_json(value):
     return json.loads(json.dumps(value))
 
 
+@in_one_test
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda s: f"{s.name}-{s.bands}")
 @pytest.mark.parametrize("scheme", SCHEMES[:1] + SCHEMES[3:4], ids=lambda s: s.name)
 def test_plans_are_built_again_bit_for_bit(scheme, strategy):
@@ -54,6 +56,7 @@ def test_plans_are_built_again_bit_for_bit(scheme, strategy):
     assert digest_of(back.strategy) == strategy_object(strategy)["sha256"]
 
 
+@in_one_test
 @pytest.mark.parametrize("scheme", SCHEMES, ids=lambda s: s.name)
 def test_schemes_are_built_again(scheme):
     """Every parameter of every scheme survives JSON."""

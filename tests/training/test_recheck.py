@@ -11,6 +11,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.training import RunRecord, Statement, check_statement, describe_filter, statement
 from hockeystick.training.plan_object import strategy_object
+from in_one_test import in_one_test
 
 STEPS = 20
 PLAN = hs.Plan(
@@ -84,6 +85,7 @@ SCHEME = PLAN.sampling.describe()
 STRATEGY = strategy_object(PLAN.strategy)
 
 
+@in_one_test
 @pytest.mark.parametrize(
     ("change", "problem"),
     [

@@ -8,6 +8,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.errors import PlanMismatch
 from hockeystick.training import PrivateRun
+from in_one_test import in_one_test
 
 PLAN = hs.Plan(sampling=hs.Poisson(rate=0.5), steps=4)
 
@@ -20,6 +21,7 @@ def started(**options):
     return run
 
 
+@in_one_test
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -12,6 +12,7 @@ import hockeystick as hs
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.training import RunRecord, Statement, describe_filter, statement, versions_of
 from hockeystick.training.filtered import filter_guarantee
+from in_one_test import in_one_test
 
 STEPS = 24
 PLAN = hs.Plan(sampling=hs.Poisson(rate=0.05), steps=STEPS)
@@ -94,6 +95,7 @@ def test_users_are_named():
     assert "for each user" in found.paragraph()
 
 
+@in_one_test
 @pytest.mark.parametrize("governing", FILTERS, ids=lambda f: str(describe_filter(f)["filter"]))
 def test_filters_give_their_own_guarantee(governing):
     """The number and the kind are the filter's, whatever the noise and the steps were."""
@@ -164,6 +166,7 @@ def test_json_keeps_everything(tmp_path):
 MATRIX_PLAN = hs.strategies.from_matrix(np.eye(STEPS) + 0.5 * np.eye(STEPS, k=-1))
 
 
+@in_one_test
 @pytest.mark.parametrize(
     "change",
     [
@@ -209,6 +212,7 @@ def test_missing_facts_and_nan():
         Statement.from_json(json.dumps({**facts, "epsilon": float("nan")}))
 
 
+@in_one_test
 @pytest.mark.parametrize(
     ("name", "wrong"),
     [

@@ -113,8 +113,8 @@ def chosen_blocks(out: Words, state: Words, counters: Words, rounds: int) -> Non
     In rows, so that a quarter round is one loop that is computed for several columns at a time.
     """
     for j in range(WORDS):
-        out[j] = state[j]
-    out[12] = counters
+        for k in range(counters.size):
+            out[j, k] = counters[k] if j == 12 else state[j]
     for _ in range(rounds // 2):
         for q in range(4):
             _quarters(out[q], out[4 + q], out[8 + q], out[12 + q])

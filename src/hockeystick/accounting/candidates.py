@@ -152,9 +152,15 @@ def users_with(examples_per_user: int, *, examples: int) -> Attribution:
 
 
 def candidates(
-    run: RunSize, *, schemes: Collection[str] | None = None, quick: bool = False
+    run: RunSize,
+    *,
+    schemes: Collection[str] | None = None,
+    quick: bool = False,
+    verify: bool = False,
 ) -> list[Candidate]:
     """What every registered scheme would try, the quick ones first.
+
+    With `verify` also what is tried only where draws may verify it.
 
     The error of correlated noise is that of an optimizer whose iterates are linear in the
     gradients; for others only independent noise is tried.
@@ -162,10 +168,11 @@ def candidates(
     names = SCHEMES if schemes is None else _known(schemes)
     found = [one for name in names for one in _of_scheme(name, run)]
     found = [one for one in found if run.linear or one.strategy is None]
+    found = [one for one in found if verify or not one.by_draws]
     if not found:
         allowed = f"schemes with candidates for this run: {', '.join(_proposing(run))}"
         raise InvalidParameter("schemes", allowed, ", ".join(names))
-    kept = [one for one in found if one.quick or not quick]
+    kept = [one for one in found if one.quick or one.by_draws or not quick]
     if not kept:
         allowed = f"left out for {', '.join(names)}, where nothing is quick"
         raise InvalidParameter("quick", allowed, quick)

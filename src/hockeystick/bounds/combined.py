@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -27,14 +28,8 @@ SMALLEST_DELTA, CORNERS, ACCURACY = 1e-20, 400, 0.01
 Request = Callable[[Bound, Direction, float], UpperBound]
 
 
-class BestOf(Bound):
-    """In each direction the bound that is best for it at a coarse accuracy, computed in full.
-
-    All of them are valid, so the smallest number is; the larger of the directions is the answer.
-    """
-
-    def __init__(self, bounds: Sequence[Bound]) -> None:
-        self._bounds = bounds
+class _DirectionByDirection(Bound):
+    """The best bound in each direction; the larger of the directions is the answer."""
 
     def epsilon(
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
@@ -49,6 +44,20 @@ class BestOf(Bound):
         """The largest over the directions of the smallest over the bounds."""
         request = _delta_request(epsilon)
         return largest(self._best(request, d, accuracy) for d in directions)
+
+    @abstractmethod
+    def _best(self, request: Request, direction: Direction, accuracy: float) -> UpperBound:
+        """The smallest number that the bounds have for one direction."""
+
+
+class BestOf(_DirectionByDirection):
+    """In each direction the bound that is best for it at a coarse accuracy, computed in full.
+
+    All of them are valid, so the smallest number is.
+    """
+
+    def __init__(self, bounds: Sequence[Bound]) -> None:
+        self._bounds = bounds
 
     def as_profile(self) -> Profile:
         """The convex envelope of all of them."""
@@ -65,30 +74,15 @@ class BestOf(Bound):
         return min((*coarse, fine), key=_value)
 
 
-class ByDirection(Bound):
+class ByDirection(_DirectionByDirection):
     """The remove direction from some bounds, the add direction from others, the best of each.
 
-    Every bound is valid for its direction, so the smallest of their numbers is; the larger of the
-    two directions is the answer. `details["bounded_by"]` is the name of the bound that decides in a
-    direction with several of them.
+    Every bound is valid for its direction, so the smallest of their numbers is.
+    `details["bounded_by"]` is the name of the bound that decides in a direction with several.
     """
 
     def __init__(self, *, remove: Mapping[str, Bound], add: Mapping[str, Bound]) -> None:
         self._bounds: dict[Direction, Mapping[str, Bound]] = {"remove": remove, "add": add}
-
-    def epsilon(
-        self, delta: float, *, directions: Sequence[Direction], accuracy: float
-    ) -> UpperBound:
-        """The largest over the directions of the smallest over the bounds."""
-        request = _epsilon_request(delta)
-        return largest(self._best(request, d, accuracy) for d in directions)
-
-    def delta(
-        self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
-    ) -> UpperBound:
-        """The largest over the directions of the smallest over the bounds."""
-        request = _delta_request(epsilon)
-        return largest(self._best(request, d, accuracy) for d in directions)
 
     def as_profile(self) -> Profile:
         """The convex envelope of the bounds at many epsilons, in both directions."""

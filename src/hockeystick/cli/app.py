@@ -14,6 +14,7 @@ from hockeystick._validate import function_name
 from hockeystick._version import __version__
 from hockeystick.cli.batches import batches
 from hockeystick.cli.calibrate import calibrate
+from hockeystick.cli.check import check
 from hockeystick.cli.compare import compare
 from hockeystick.cli.docs import docs
 from hockeystick.cli.filters import filters
@@ -52,6 +53,7 @@ for _command in (
     delta,
     calibrate,
     verify,
+    check,
     compare,
     batches,
     tradeoff,

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from hockeystick.accounting.candidates import RunSize, candidates
-from hockeystick.accounting.compare import Compared, compare_run
+from hockeystick.accounting.compare import Compared, compare_run, time_of_draws
 from hockeystick.cli.comparison_output import (
     print_comparison,
     print_comparison_json,
@@ -19,6 +19,7 @@ from hockeystick.cli.comparison_output import (
 from hockeystick.cli.gather import gathered
 from hockeystick.cli.optimizer_options import NOTHING_SAID, Optimizer, OptimizerOptions
 from hockeystick.cli.options import (
+    DRAWS,
     OUTPUT,
     QUESTION,
     Delta,
@@ -28,6 +29,7 @@ from hockeystick.cli.options import (
     Steps,
 )
 from hockeystick.cli.parameters import RUN
+from hockeystick.errors import InvalidParameter
 from hockeystick.report.comparison_report import comparison_report
 from hockeystick.report.figure import check_figure_file, save_figure
 from hockeystick.report.numbers import count_text
@@ -143,6 +145,17 @@ def compare(
             rich_help_panel=QUESTION,
         ),
     ] = False,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify",
+            help="Verify by draws what is estimated to have the least error.",
+            rich_help_panel=QUESTION,
+        ),
+    ] = False,
+    seed: Annotated[
+        int | None, typer.Option(help="Makes the draws reproducible.", rich_help_panel=DRAWS)
+    ] = None,
     schemes: Annotated[
         str | None,
         typer.Option(
@@ -156,12 +169,22 @@ def compare(
     files.check()
     run = options.run_size()
     names = None if schemes is None else [one.strip() for one in schemes.split(",")]
-    tried = candidates(run, schemes=names, quick=quick)
+    if seed is not None and not verify:
+        raise InvalidParameter("seed", "left out unless draws are made (--verify)", seed)
+    tried = candidates(run, schemes=names, quick=quick, verify=verify)
     question: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
     title = _title(run, options.setting)
     with progress("Accounting ...") as update:
+        if verify:
+            update.line(time_of_draws(tried))
         found = compare_run(
-            run, tried, **question, update=update, found=lambda one: update.line(result_line(one))
+            run,
+            tried,
+            **question,
+            verify=verify,
+            seed=seed,
+            update=update,
+            found=lambda one: update.line(result_line(one)),
         )
         advice = recommended(
             found,

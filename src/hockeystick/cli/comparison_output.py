@@ -36,7 +36,8 @@ def result_line(one: Compared) -> str:
     inside = parameters_text(one)
     setting = f"{scheme_of(one)}, {strategy_text(one)}{f' ({inside})' if inside else ''}"
     noise, error = upper_text(one.calibration.noise_multiplier), upper_text(one.mean_squared_error)
-    return f"{setting}: noise multiplier {noise}, mse {error}, {one.seconds:.1f} s"
+    kind = "" if one.answer.kind == "proven" else f", {one.answer.kind}"
+    return f"{setting}: noise multiplier {noise}, mse {error}{kind}, {one.seconds:.1f} s"
 
 
 def print_comparison_json(
@@ -71,9 +72,13 @@ def _print_table(console: Console, found: Sequence[Compared], advice: Recommenda
     for title, number in COLUMNS:
         justify = "right" if number else "left"
         table.add_column(title, justify=justify, no_wrap=title != "parameters")  # type: ignore[arg-type]
+    several = len({one.answer.kind for one in found}) > 1
+    if several:
+        table.add_column("kind")
     for place, one in enumerate(found):
         style = "bold green" if place == 0 else None
-        table.add_row(*cells(one, advice.baseline), style=style)
+        kind = [one.answer.kind] if several else []
+        table.add_row(*cells(one, advice.baseline), *kind, style=style)
     if not console.is_terminal:
         options = console.options.update(max_width=WIDEST)
         console.width = max(console.width, Measurement.get(console, options, table).maximum)

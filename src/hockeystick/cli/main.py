@@ -21,6 +21,7 @@ from hockeystick.errors import (
 
 __all__ = ["main", "run"]
 
+# What shells expect: 2 for a wrong call, 128 + 2 after the signal of Ctrl-C.
 SUCCESS, FAILURE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 # The base class of all complaints about the command line. Typer has it from different modules in
 # different versions, but always right above this one.

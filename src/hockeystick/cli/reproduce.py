@@ -142,6 +142,7 @@ def _importable(folder: Path) -> Iterator[None]:
         sys.path.remove(str(folder))
 
 
+# How wide the table is: the longest name fits, and lines stay short enough to be read.
 NO_SCRIPT, NAME_WIDTH, MARGIN, MOST_COLUMNS = "-", 30, 4, 100
 
 Name = Annotated[

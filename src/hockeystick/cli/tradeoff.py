@@ -116,6 +116,7 @@ def print_reading(
         console.print(f"plot written to {plot}")
 
 
+# False positive rates of the table: what attacks are reported at, and rarer ones.
 RATES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1)
 # f is drawn from a polygon that is at most this far below it.
 DRAWING_ACCURACY = 1e-3

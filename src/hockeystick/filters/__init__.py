@@ -13,7 +13,11 @@ from hockeystick.filters.levy.process import LevyProcess
 from hockeystick.filters.natural_fdp import NaturalFDP, NotAChain
 from hockeystick.filters.registry import from_description, register
 from hockeystick.filters.renyi.filter import Renyi
+from hockeystick.filters.renyi.odometer import Odometer
+from hockeystick.filters.renyi.several import RenyiOrders
 from hockeystick.filters.request import GaussianStep, Permit
+from hockeystick.filters.residual.filter import Residual
+from hockeystick.filters.residual.menus import Menu, MenuDesign
 
 __all__ = [
     "ApproximateGaussian",
@@ -27,10 +31,15 @@ __all__ = [
     "IndividualStep",
     "Levy",
     "LevyProcess",
+    "Menu",
+    "MenuDesign",
     "NaturalFDP",
     "NotAChain",
+    "Odometer",
     "Permit",
     "Renyi",
+    "RenyiOrders",
+    "Residual",
     "from_description",
     "join",
     "register",
@@ -39,7 +48,9 @@ __all__ = [
 # In the order in which comparisons list them.
 register(Gaussian)
 register(Renyi)
+register(RenyiOrders)
 register(Levy)
+register(Residual)
 register(ApproximateGaussian)
 register(NaturalFDP)
 register(Individual)

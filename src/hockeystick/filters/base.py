@@ -16,6 +16,7 @@ from hockeystick.filters.joining import opened
 from hockeystick.filters.registry import parameters_of, require_keywords, require_registered
 from hockeystick.filters.request import (
     Permit,
+    StepRequest,
     as_number,
     checked_expected,
     checked_request,
@@ -162,8 +163,7 @@ class Filter(Charging):
             clip=clip,
             label=self.label if label is None else label,
         )
-        charge = self._checked(self._charge(request))
-        entry = self._store.reserve(lambda spent: self._decide(request, charge, spent))
+        entry = self._reserve(request)
         if request.profile is not None:
             self._profiles[entry.number] = request.profile
         return Permit.of(
@@ -173,6 +173,11 @@ class Filter(Charging):
             charge=entry.charge,
             clip_scale=as_number(entry.request["clip_scale"]),
         )
+
+    def _reserve(self, request: StepRequest) -> Entry:
+        """The entry of a request in the store, or `BudgetExceeded`."""
+        charge = self._checked(self._charge(request))
+        return self._store.reserve(lambda spent: self._decide(request, charge, spent))
 
     @property
     def budget(self) -> float:
@@ -279,6 +284,10 @@ class Filter(Charging):
 
         For comparisons (`hockeystick filters`); None, the default, leaves the filter out of them.
         """
+        return None
+
+    def rounds(self, expected: Sequence[EqualSteps]) -> int | None:
+        """How many rounds of these steps a new filter permits; None if charges say it."""
         return None
 
     def __repr__(self) -> str:

@@ -130,6 +130,9 @@ def _allowed(filter_class: type[Filter], target: _Target) -> AllowedSteps | None
 
 def _rounds(budget: Filter, expected: Sequence[EqualSteps], *, at_once: bool) -> int:
     """How many rounds fit, each setting in one request or step by step."""
+    counted = budget.rounds(expected)
+    if counted is not None:
+        return min(counted, MOST_ROUNDS)
     charge = 0.0
     for rate, noise, steps in expected:
         try:

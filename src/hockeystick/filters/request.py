@@ -23,6 +23,7 @@ __all__ = [
     "as_number",
     "checked_expected",
     "checked_request",
+    "unordered",
 ]
 
 # Requests that are expected, as (rate, noise_multiplier, steps).
@@ -122,7 +123,7 @@ def checked_expected(expected: Any) -> tuple[EqualSteps, ...]:
     try:
         # Keys, members and characters are no numbers in an order.
         named = isinstance(expected, (str, bytes, Mapping))
-        rows = [] if named else [() if _unordered(one) else tuple(one) for one in expected]
+        rows = [] if named else [() if unordered(one) else tuple(one) for one in expected]
     except TypeError:
         rows = []
     if not rows or any(len(row) != 3 for row in rows):
@@ -137,7 +138,8 @@ def checked_expected(expected: Any) -> tuple[EqualSteps, ...]:
     )
 
 
-def _unordered(row: object) -> bool:
+def unordered(row: object) -> bool:
+    """Whether a row has no order, or is text: keys, members and characters are no numbers."""
     return isinstance(row, (str, bytes, Mapping, Set))
 
 

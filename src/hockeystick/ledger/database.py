@@ -20,6 +20,7 @@ from hockeystick.ledger.seals import checked, digest_of, with_checksum
 from hockeystick.ledger.store import (
     Decision,
     Entry,
+    NumberedDecision,
     admit,
     as_text,
     checked_number,
@@ -74,9 +75,13 @@ class DatabaseStore(Uncopied):
 
     def reserve(self, decide: Decision) -> Entry:
         """A new entry, counted from now on."""
+        return self.reserve_numbered(lambda spent, _: decide(spent))
+
+    def reserve_numbered(self, decide: NumberedDecision) -> Entry:
+        """A new entry, for a decision that also depends on how many there are."""
         with self._connections.writing() as connection:
             row = self._lock(connection)
-            wanted_charge, wanted = decide(row.spent)
+            wanted_charge, wanted = decide(row.spent, row.reservations)
             charge = admit(wanted_charge, spent=row.spent, budget=row.budget)
             number, request = row.reservations + 1, as_text(wanted)
             entry = {

@@ -25,6 +25,7 @@ __all__ = [
     "Decision",
     "Entry",
     "MemoryStore",
+    "NumberedDecision",
     "Store",
     "admit",
     "as_text",
@@ -40,6 +41,7 @@ __all__ = [
 _IN_MEMORY = "A budget that is kept in memory"
 _SHARED = "a filter that is given a ledger can be shared"
 Decision = Callable[[float], tuple[float, Mapping[str, object]]]
+NumberedDecision = Callable[[float, int], tuple[float, Mapping[str, object]]]
 
 
 class Entry(NamedTuple):
@@ -68,7 +70,7 @@ class Store(Protocol):
 
     Attributes
     ----------
-    reserve, commit, cancel
+    reserve, reserve_numbered, commit, cancel
         Change the spending.
     spent, history
         Say what it is.
@@ -80,6 +82,13 @@ class Store(Protocol):
         Atomically: `decide(spent)` gives (charge, request) or raises, then spent + charge <= budget
         is checked again here and `BudgetExceeded` is raised if it fails. Others wait while
         `decide` runs, so what takes long is computed before.
+        """
+
+    def reserve_numbered(self, decide: NumberedDecision) -> Entry:
+        """As `reserve`, with `decide(spent, reservations)`.
+
+        Charges are positive, so the two numbers together say whether anything was reserved or
+        cancelled since they were seen.
         """
 
     def commit(self, number: int) -> None:
@@ -133,9 +142,13 @@ class MemoryStore(Uncopied):
 
     def reserve(self, decide: Decision) -> Entry:
         """A new entry, counted from now on."""
+        return self.reserve_numbered(lambda spent, _: decide(spent))
+
+    def reserve_numbered(self, decide: NumberedDecision) -> Entry:
+        """A new entry, for a decision that also depends on how many there are."""
         self._owner.check(_IN_MEMORY, instead=_SHARED, error=LedgerError)
         with self._lock:
-            wanted, request = decide(self._spent)
+            wanted, request = decide(self._spent, len(self._entries))
             charge = admit(wanted, spent=self._spent, budget=self.budget)
             entry = Entry(len(self._entries) + 1, charge, plain_json(request), "reserved")
             self._entries.append(entry)

@@ -17,6 +17,13 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from hockeystick.guarantee import Guarantee
+from hockeystick.montecarlo.candidates import (
+    CANDIDATES,
+    DEFAULT_DRAWS,
+    Candidates,
+    place_candidates,
+    tuple_draws,
+)
 from hockeystick.montecarlo.drawing import Drawer, open_drawer
 from hockeystick.montecarlo.noise_by_tuples import (
     most_noise,
@@ -33,31 +40,6 @@ from hockeystick.montecarlo.verify import checked_claim, verified_guarantee
 from hockeystick.plan import Plan
 
 __all__ = ["VerifiedNoise", "planned_tests", "verified_noise"]
-
-# Times 1/delta: some minutes for thousands of steps at delta = 1e-5. Draws of tuples of replicas,
-# at any delta: half a per cent of noise or less, some seconds for thousands of steps.
-DEFAULT_DRAWS, TUPLE_DRAWS = 100, 100_000
-
-
-@dataclass(frozen=True)
-class CandidateSettings:
-    """Where candidates are placed. A poor choice costs noise or draws, never validity."""
-
-    # Pilots search the noise with this part of the allowed delta, from this part of the proven
-    # noise on; candidates are placed around it.
-    aim: float = 0.9
-    start: float = 0.7
-    # Shares of the draws for an earlier, noisier candidate and for the last one.
-    earlier_share: float = 0.15
-    last_share: float = 0.8
-    # Candidates lie on a grid of this ratio, finer than the 1 % of noise that verification costs,
-    # from `below` steps under the noise of the pilots to `above` steps over it.
-    ratio: float = 1.001
-    below: int = 100
-    above: int = 400
-
-
-CANDIDATES = CandidateSettings()
 
 
 @dataclass(frozen=True)
@@ -85,7 +67,9 @@ def verified_noise(
     comes out is (epsilon, delta)-DP: it runs a noise that is too small with probability at most q,
     which is a part of delta.
     """
-    claim = checked_claim(plan, epsilon=epsilon, delta=delta, direction=direction)
+    claim = checked_claim(
+        plan, epsilon=epsilon, delta=delta, direction=direction, choices=settings.choices
+    )
     with _opened(claim, settings) as drawer:
         verifier = Verifier(drawer)
         found = _candidates(verifier, claim, proven, settings, start)
@@ -111,7 +95,9 @@ def planned_tests(
     start: float | None = None,
 ) -> list[DrawPlan]:
     """What `verified_noise` would test with the same arguments, noisiest first; pilots only."""
-    claim = checked_claim(plan, epsilon=epsilon, delta=delta, direction=direction)
+    claim = checked_claim(
+        plan, epsilon=epsilon, delta=delta, direction=direction, choices=settings.choices
+    )
     with _opened(claim, settings) as drawer:
         verifier = Verifier(drawer)
         found = _candidates(verifier, claim, proven, settings, start)
@@ -122,7 +108,13 @@ def planned_tests(
 
 
 def _opened(claim: Claim, settings: MonteCarlo) -> AbstractContextManager[Drawer]:
-    question = (claim.epsilon, claim.delta, claim.directions, settings.draws)
+    question: tuple[object, ...] = (
+        claim.epsilon,
+        claim.delta,
+        claim.directions,
+        settings.draws,
+        *([] if claim.choices == 1 else [claim.choices]),
+    )
     return open_drawer(
         claim.plan, execution=settings.execution, seed=settings.seed, calibrate=question
     )
@@ -163,7 +155,7 @@ def _candidates(
             near_order = max(curve.order for curve in curves)
             safe = proven_by_bounds(claim, start=noise, most=most, near=near_order)
             near = NoiseEstimate(noise, known(noise, 0), max(curve.power for curve in curves))
-            draws = settings.draws or TUPLE_DRAWS
+            draws = settings.draws or tuple_draws(near)
             placed = place_candidates(verifier, claim, near, proven=safe, draws=draws)
             return _Found(placed, known, safe, True)
     safe = proven(claim.allowed)
@@ -187,17 +179,11 @@ def _details(claim: Claim, chosen: Selection) -> dict[str, object]:
         "draws": chosen.draws,
         "false_acceptance": claim.false_acceptance,
         "candidates": len(chosen.candidates),
+        **({} if claim.choices == 1 else {"choices": claim.choices}),
         "fallback": chosen.proven,
         "accepted": chosen.noise_multiplier < chosen.proven,
         **chosen.details,
     }
-
-
-class Candidates(NamedTuple):
-    """Noises below the proven one, largest first, and the draws they are likely to take."""
-
-    noises: tuple[float, ...]
-    costs: tuple[float, ...]
 
 
 class Tested(NamedTuple):
@@ -230,29 +216,6 @@ class Selection:
         return accepted[-1] if accepted else {}
 
 
-def place_candidates(
-    verifier: Verifier, claim: Claim, near: NoiseEstimate | None, *, proven: float, draws: float
-) -> Candidates:
-    """Place the candidates so that testing them takes about as many draws as given."""
-    if near is None:
-        return Candidates((), ())
-    noise, pilots, power = near
-
-    def cost(factor: float) -> float:
-        designs = verifier.designs(claim, pilots, change=factor**power)
-        return math.inf if designs is None else sum(design.cost for design in designs)
-
-    grid = [CANDIDATES.ratio**i for i in range(-CANDIDATES.below, CANDIDATES.above)]
-    last = _first_below(grid, CANDIDATES.last_share * draws, cost)
-    if last is None:
-        return Candidates((), ())
-    earlier = _first_below(grid[last + 1 :], CANDIDATES.earlier_share * draws, cost)
-    chosen = [last] if earlier is None else [last + 1 + earlier, last]
-    noises = [noise * grid[i] for i in chosen]
-    below = [i for i, candidate in enumerate(noises) if candidate < proven]
-    return Candidates(tuple(noises[i] for i in below), tuple(cost(grid[chosen[i]]) for i in below))
-
-
 def select_noise(
     verifier: Verifier,
     claim: Claim,
@@ -279,14 +242,3 @@ def _tested(verifier: Verifier, designs: list[Design] | None, text: str, number:
     if designs is None:
         return Outcome(False, 0)
     return verifier.test(designs, text=text, stream=(1, number))
-
-
-def _first_below(grid: list[float], limit: float, cost: Callable[[float], float]) -> int | None:
-    """The first entry of the grid that costs at most the limit; costs fall along it."""
-    if not grid or cost(grid[-1]) > limit:
-        return None
-    low, high = -1, len(grid) - 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if cost(grid[middle]) <= limit else (middle, high)
-    return high

@@ -105,7 +105,13 @@ def offers_tuples(claim: Claim, noise: float) -> bool:
 
 
 def noise_by_tuples(
-    verifier: Verifier, claim: Claim, *, aim: float, start: float, most: float
+    verifier: Verifier,
+    claim: Claim,
+    *,
+    aim: float,
+    start: float,
+    most: float,
+    last_draws: int = SEARCH.last_draws,
 ) -> tuple[float, list[TupleCurve]] | None:
     """The noise at which delta is estimated at `aim`, and the curves there; None if none is."""
     noise = max(
@@ -117,7 +123,7 @@ def noise_by_tuples(
     for number in range(SEARCH.most_rounds):
         curves = []
         for which, run in enumerate(claim.runs(noise)):
-            draws = SEARCH.last_draws if last else SEARCH.draws
+            draws = last_draws if last else SEARCH.draws
             stream = (PILOT_STREAM, 0, number, which)
             curve = _curve(verifier, run, claim.epsilon, noise, draws, stream, near)
             if curve is None:

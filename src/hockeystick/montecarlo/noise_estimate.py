@@ -21,7 +21,7 @@ from hockeystick.montecarlo.settings import Execution
 from hockeystick.montecarlo.verifier import Claim, Verifier
 from hockeystick.plan import Plan
 
-__all__ = ["EstimatedNoise", "estimate_noise"]
+__all__ = ["EstimatedNoise", "estimate_noise", "quick_estimate"]
 
 # How close the search comes to the wanted delta, in logs: about the error of a pilot's mean.
 CLOSE = 0.02
@@ -127,6 +127,23 @@ def estimate_noise(
     # From there along the power with which delta falls.
     noise = near.noise * (claim.delta / near.delta) ** (1 / near.power)
     return EstimatedNoise(noise, near.delta, worst.relative_error)
+
+
+def quick_estimate(
+    plan: Plan, *, epsilon: float, delta: float, start: float | None, draws: int, seed: int | None
+) -> float | None:
+    """The same from few draws of tuples of replicas; None where they do not find it."""
+    claim = Claim(plan, epsilon, delta, directions_for("both"))
+    most = most_noise(claim)
+    first = sensitivity_of(plan) / claim.epsilon**0.5 if start is None else start
+    if not offers_tuples(claim, first):
+        return None
+    question: dict[str, Any] = {"quick_estimate": (epsilon, delta)}
+    with open_drawer(plan, execution=None, seed=seed, **question) as drawer:
+        found = noise_by_tuples(
+            Verifier(drawer), claim, aim=delta, start=first, most=most, last_draws=draws
+        )
+    return None if found is None else found[0]
 
 
 def _of_tuples(noise: float, curves: list[TupleCurve]) -> EstimatedNoise:

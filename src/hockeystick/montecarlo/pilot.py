@@ -42,7 +42,7 @@ class PilotSettings:
     replica_draws: tuple[int, int] = (500, 20_000)
     # They do where the bound on a payoff is at most so many times delta; otherwise proposals are
     # tried as well.
-    good_ratio: float = 300.0
+    good_ratio: float = 1_000.0
 
 
 @dataclass(frozen=True)

@@ -92,9 +92,9 @@ class MonteCarlo:
     ----------
     draws
         For `account`, the number of draws; by default 100 000. For `calibrate`, about how many
-        draws all tests make together: by default 100 000 where tuples of replicas are drawn
-        (b-min-sep and Poisson sampling), otherwise 100 / delta. With far fewer, the answer of
-        `calibrate` is the proven noise.
+        draws all tests make together: by default 100 000 or more where tuples of replicas are
+        drawn (b-min-sep, Poisson sampling, balls-in-bins), otherwise 100 / delta. With far fewer,
+        the answer of `calibrate` is the proven noise.
     epsilon
         Where `account` bounds delta, at least 0. `calibrate` takes its own epsilon.
     seed
@@ -104,6 +104,9 @@ class MonteCarlo:
         Of the bound of `account`.
     execution
         Where the draws are made (`Execution`). The result does not depend on it.
+    choices
+        For `calibrate`: of how many calibrations the one to run with will be chosen. They share the
+        probability of a wrong acceptance, so that choosing the best of them is covered.
 
     Examples
     --------
@@ -122,8 +125,10 @@ class MonteCarlo:
     seed: int | None = None
     failure_probability: float = 0.001
     execution: Execution | None = None
+    choices: int = 1
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "choices", check.positive_integer("choices", self.choices))
         failure = check.small_probability("failure_probability", self.failure_probability)
         object.__setattr__(self, "failure_probability", failure)
         object.__setattr__(self, "seed", check.seed("seed", self.seed))

@@ -36,17 +36,28 @@ PILOT_STREAM, TRIAL_STREAM = 0, 1
 
 @dataclass(frozen=True)
 class Claim:
-    """That a plan is (epsilon, delta)-DP, at a noise that is still to be named."""
+    """That a plan is (epsilon, delta)-DP, at a noise that is still to be named.
+
+    If it is one of several claims of which one is used in the end, chosen by whatever was accepted,
+    each of the `choices` has its part of q: by the union bound a false one is used with probability
+    at most q.
+    """
 
     plan: Plan
     epsilon: float
     delta: float
     directions: tuple[Direction, ...]
+    choices: int = 1
 
     @property
     def false_acceptance(self) -> float:
         """The probability q with which a mechanism that is not (epsilon, allowed)-DP may pass."""
         return FALSE_ACCEPTANCE_SHARE * self.delta
+
+    @property
+    def false_pass(self) -> float:
+        """The part of q of this claim alone."""
+        return self.false_acceptance / self.choices
 
     @property
     def allowed(self) -> float:
@@ -174,7 +185,7 @@ class Verifier:
         """Trials for each run; None if some run is too close to the bound to pass."""
         found = [
             cheapest_design(
-                pilot, allowed=claim.allowed, false_pass=claim.false_acceptance, change=change
+                pilot, allowed=claim.allowed, false_pass=claim.false_pass, change=change
             )
             for pilot in pilots
         ]

@@ -42,9 +42,9 @@ def verify(
     `calibrate` with `MonteCarlo` tests several noises at the cost of one.
 
     About log(1/q) * M / delta draws of O(steps * bands) each, for a bound M <= 1 on what a single
-    draw may count, and more as the true delta comes closer to the claimed one. For b-min-sep and
-    Poisson sampling draws are tuples of replicas, M is 5 to 30 times delta, and some ten thousand
-    draws do at any delta. `draws_to_verify` says beforehand how many.
+    draw may count, and more as the true delta comes closer to the claimed one. For b-min-sep,
+    Poisson sampling and balls-in-bins draws are tuples of replicas, M is 5 to 50 times delta, and
+    some ten thousand draws do at any delta. `draws_to_verify` says beforehand how many.
 
     Parameters
     ----------
@@ -176,7 +176,9 @@ def verified_guarantee(claim: Claim, noise: float, details: Mapping[str, object]
     )
 
 
-def checked_claim(plan: Any, *, epsilon: Any, delta: Any, direction: str) -> Claim:
+def checked_claim(
+    plan: Any, *, epsilon: Any, delta: Any, direction: str, choices: int = 1
+) -> Claim:
     """A claim about a plan that can be simulated at all."""
     require_plan(plan)
     if plan.mechanism is not None:
@@ -191,4 +193,5 @@ def checked_claim(plan: Any, *, epsilon: Any, delta: Any, direction: str) -> Cla
         check.at_least("epsilon", epsilon, 0.0),
         check.small_probability("delta", delta),
         directions_for(direction),
+        choices,
     )

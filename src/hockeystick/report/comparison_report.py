@@ -20,6 +20,7 @@ from hockeystick.report.simulated_batches import SimulatedBatches, simulated_bat
 
 __all__ = ["ComparisonReport", "FamilyReport", "comparison_report"]
 
+# Of the batches that are shown; any number, so that the same report is drawn again.
 DEFAULT_SEED = 1
 
 
@@ -108,6 +109,7 @@ def comparison_report(
         draws = (
             any(METHODS[name].by_draws for name in applicable)
             and not best.calibration.guarantee.analyses[0].tight
+            and best.answer.kind == "proven"
         )
         update(f"Simulating {family.label} ...")
         reports.append(

@@ -56,7 +56,8 @@ def error_curves(
                 errors.append(_errors(curve, one.unit_error, grid))
         # fmin ignores curves that do not reach a point.
         best = np.fmin.reduce(errors, axis=0) if errors else np.full(EPSILON_POINTS, np.nan)
-        kind = family.best.answer.kind
+        # What was verified is a point, not a curve.
+        kind = family.best.answer.kind if family.best.answer.kind != "verified" else "proven"
         curves.append(ErrorCurve(family.label, kind, tuple(grid.tolist()), tuple(best.tolist())))
     return curves
 

@@ -24,6 +24,7 @@ __all__ = [
     "winning_curve",
 ]
 
+# Enough for a line that looks smooth; each is an account of the plan.
 POINTS = 15
 # A curve runs from the noise divided by this to the noise times this.
 REACH = 2.5
@@ -136,5 +137,6 @@ def method_curve(one: Compared, method: str) -> NoiseCurve | None:
 
 
 def winning_curve(one: Compared) -> NoiseCurve | None:
-    """The curve of the method that gave the candidate its noise."""
-    return method_curve(one, one.answer.method)
+    """The curve of the method that gave the candidate its noise; None if that was by draws."""
+    method = one.answer.method
+    return None if METHODS[method].by_draws else method_curve(one, method)

@@ -7,6 +7,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 __all__ = ["count_text", "lower_text", "upper_text"]
 
+# Accuracies of bounds are a per mille: further digits would say nothing.
 DIGITS = 5
 
 

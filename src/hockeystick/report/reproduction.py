@@ -26,7 +26,8 @@ def commands(
     noise = f"--noise-multiplier {found.noise_multiplier!r}"
     draw = [*_sampling_words(one.plan.sampling), "--steps", str(one.plan.steps)]
     return [
-        f"hockeystick calibrate {plan} --epsilon {found.epsilon!r} --delta {found.delta!r}",
+        f"hockeystick calibrate {plan} --epsilon {found.epsilon!r} --delta {found.delta!r}"
+        f"{' --method monte-carlo' if _by_draws(one) else ''}",
         f"hockeystick epsilon {plan} {noise} --delta {found.delta!r} --method all",
         f"hockeystick tradeoff {plan} {noise}",
         f"hockeystick batches {shlex.join(draw)} --examples {examples} --seed {seed} "
@@ -64,6 +65,7 @@ def training_code(
     """A script from the plan to the statement, with data and a model that stand in for yours."""
     plan, delta = one.plan, one.calibration.delta
     graph, attribution = _users(examples, examples_per_user)
+    claim = ", guarantee=found.guarantee" if _by_draws(one) else ""
     schedule = after = ""
     if optimizer.schedule is not None:
         schedule = (
@@ -99,7 +101,7 @@ for inputs, labels in loader:  # {plan.steps} steps
     criterion(model(inputs), labels).backward()
     optimizer.step()
 {after}
-statement = run.statement(delta={delta!r})
+statement = run.statement(delta={delta!r}{claim})
 print(statement.paragraph())
 statement.save("statement.json")  # hockeystick verify statement.json
 """
@@ -114,15 +116,21 @@ def _calibrated(one: Compared, optimizer: OptimizerSetting, *, workload: bool) -
         made = plan.strategy.name.replace("-", "_")
         given = _parameters(plan)
         strategy = f"    strategy=hs.strategies.{made}({plan.steps}{given}),\n"
+    method = ', method="monte-carlo"' if _by_draws(one) else ""
     made_for = f"workload = {optimizer.workload_code(plan.steps)}\n" if workload else ""
     return f"""\
 {made_for}plan = hs.Plan(
     sampling=hs.{type(plan.sampling).__name__}({sampling}),
     steps={plan.steps},
 {strategy})
-found = hs.calibrate(plan, epsilon={found.epsilon!r}, delta={found.delta!r})
+found = hs.calibrate(plan, epsilon={found.epsilon!r}, delta={found.delta!r}{method})
 print(found.noise_multiplier, found.guarantee.epsilon({found.delta!r}))
 """
+
+
+def _by_draws(one: Compared) -> bool:
+    """Whether the noise was verified: it is tested anew, with fresh draws."""
+    return one.answer.kind == "verified"
 
 
 def _made_for_it(one: Compared) -> bool:

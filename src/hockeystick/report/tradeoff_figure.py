@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["tradeoff_figure"]
 
 ALPHA = np.concatenate((np.geomspace(1e-6, 1e-2, 200), np.linspace(1e-2, 1.0, 400)[1:]))
+# Both axes begin here: fewer false alarms than one in a million examples are not drawn.
 SMALLEST_RATE = 1e-6
 RATES = np.geomspace(SMALLEST_RATE, 1.0, 400)
 GUESSING, GREY = "guessing", "#8C8C8C"

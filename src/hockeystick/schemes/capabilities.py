@@ -249,6 +249,9 @@ class Candidate:
         this order. Up to five seconds are quick: a closed form, or a convolution.
     baseline
         Whether this is plain DP-SGD, which the others are compared with.
+    by_draws
+        Whether it is tried only where draws may verify it: it has no proven bound that is worth
+        its time.
     """
 
     sampling: Sampling
@@ -256,6 +259,7 @@ class Candidate:
     parameters: Mapping[str, int] = field(default_factory=dict)
     seconds: float = 60.0
     baseline: bool = False
+    by_draws: bool = False
 
     @property
     def quick(self) -> bool:

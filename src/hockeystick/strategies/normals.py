@@ -86,7 +86,8 @@ def fill_combination(
     In double precision, in the order of j, as a stream does that remembers them; rows before the
     first are zero.
     """
-    _combine(row, start, head, step, rounds, factors[: step + 1], scale)
+    # A copy: for an array that cannot be written to, the kernel would be compiled once more.
+    _combine(row, start, head, step, rounds, factors[: step + 1].copy(), scale)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -218,7 +219,8 @@ def _fill(row: Any, start: int, head: Words, step: int, rounds: int) -> None:
             _draw(row[done : done + size], words, head, tile, step, rounds)
         else:
             _draw(whole, words, head, tile, step, rounds)
-            row[done : done + count] = whole[offset : offset + count]
+            for k in range(count):
+                row[done + k] = whole[offset + k]
         done += count
 
 

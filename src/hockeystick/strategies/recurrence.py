@@ -108,7 +108,7 @@ class AutoregressiveRecurrence:
         """Solve row `step` of C Y = Z for the newest row of Y."""
         from hockeystick.strategies.recurrence_kernels import autoregressive
 
-        autoregressive(row, memory, first, self.coefficients, scale, step)
+        autoregressive(row, memory, first, self.coefficients.copy(), scale, step)
 
     def at(self, step: int, scale: float) -> RecurrenceStep:
         """What `advance` does, as coefficients."""
@@ -144,7 +144,7 @@ class MovingAverageRecurrence:
         """Multiply by row `step` of C^-1."""
         from hockeystick.strategies.recurrence_kernels import moving_average
 
-        moving_average(row, memory, first, self.inverse_coefficients, scale, step)
+        moving_average(row, memory, first, self.inverse_coefficients.copy(), scale, step)
 
     def at(self, step: int, scale: float) -> RecurrenceStep:
         """What `advance` does, as coefficients."""
@@ -222,7 +222,7 @@ class RowByRowRecurrence:
         """Solve row `step` of C Y = Z for the newest row of Y."""
         from hockeystick.strategies.recurrence_kernels import autoregressive
 
-        autoregressive(row, memory, first, self.entries[step], scale, step)
+        autoregressive(row, memory, first, self.entries[step].copy(), scale, step)
 
     def at(self, step: int, scale: float) -> RecurrenceStep:
         """What `advance` does, as coefficients."""

@@ -48,7 +48,9 @@ def autoregressive(
             block[k] = total[k] / c[0]
         if size > 0:
             # The oldest row is no longer needed in this block.
-            memory[step % size, first + start : first + start + block.size] = block
+            newest = memory[step % size, first + start : first + start + block.size]
+            for k in range(block.size):
+                newest[k] = block[k]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -65,7 +67,9 @@ def moving_average(
             total[k] = d[0] * block[k]
         _add_past(total, memory, d, lags, step, first + start, block.size)
         if size > 0:
-            memory[step % size, first + start : first + start + block.size] = block
+            newest = memory[step % size, first + start : first + start + block.size]
+            for k in range(block.size):
+                newest[k] = block[k]
         for k in range(block.size):
             block[k] = scale * total[k]
 
@@ -139,5 +143,6 @@ def buffered_divide(x: FloatArray, decays: FloatArray, weights: FloatArray) -> F
 
 def buffered_adjoint(x: FloatArray, decays: FloatArray, weights: FloatArray) -> FloatArray:
     """The transposed inverse matrix applied to x: the same recursion, run backwards."""
-    result: FloatArray = buffered_divide(x[::-1], decays, weights)[::-1]
+    backwards = np.ascontiguousarray(x[::-1])
+    result: FloatArray = buffered_divide(backwards, decays, weights)[::-1]
     return result

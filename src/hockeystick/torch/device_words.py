@@ -19,6 +19,7 @@ from hockeystick.strategies.normals import FURTHER, RARE_SINGLE, TILE
 
 __all__ = ["device_normals", "device_words"]
 
+# Of the quarter round, in its order [Bernstein08].
 ROTATIONS = (16, 12, 8, 7)
 # The lower 32 bits of a word that was widened with its sign.
 LOW = 2**32 - 1

@@ -33,7 +33,7 @@ def by_step(bound: ConditionalBound, thresholds: list[float]) -> np.ndarray:
 @pytest.mark.slow
 @pytest.mark.parametrize("direction", ["remove", "add"])
 @pytest.mark.parametrize("noise", thinned([2.0, 1.0, 5.0], normal=1))
-@pytest.mark.parametrize("bins", [20, 100])
+@pytest.mark.parametrize("bins", thinned([20, 100], normal=1))
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_bad_event_is_within_its_budget(strategy, bins, noise, direction):
     """At a budget of 0.02, as many of 20,000 runs as chance allows are bad at most."""

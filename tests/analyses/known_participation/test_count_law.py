@@ -10,6 +10,7 @@ import pytest
 from hockeystick.analyses.known_participation.counts import common_copies, count_law
 from hockeystick.schemes.capabilities import Participant
 from hockeystick.schemes.user_min_sep.participation import binomial_weights
+from in_one_test import in_one_test
 from references.participation_patterns import min_sep_patterns, user_patterns
 
 EPSILONS = (0.0, 0.3, 1.0, 4.0)
@@ -35,6 +36,7 @@ def assert_same_law(participant, patterns):
     assert math.fsum(found.values()) == pytest.approx(1.0, rel=1e-12)
 
 
+@in_one_test
 @pytest.mark.parametrize("separation", [1, 2, 3, 5, 12])
 @pytest.mark.parametrize("warm", [False, True])
 @pytest.mark.parametrize("steps", [1, 4, 8])
@@ -48,6 +50,7 @@ def test_law_of_an_example(separation, warm, steps):
     )
 
 
+@in_one_test
 @pytest.mark.parametrize("separation", [1, 2, 3, 4, 9])
 @pytest.mark.parametrize("warm_up", [0, 1, 3])
 @pytest.mark.parametrize(("steps", "held"), [(1, 3), (6, 2), (8, 1), (4, 3)])

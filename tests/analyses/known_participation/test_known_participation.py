@@ -15,6 +15,7 @@ from hockeystick.analyses.known_participation.pair import RevealedCounts
 from hockeystick.schemes import Attribution, ConjecturedUserMinSep, MinSep, UserMinSep
 from hockeystick.schemes.capabilities import Participant
 from hockeystick.schemes.user_min_sep.participation import binomial_weights
+from in_one_test import in_one_test
 from references.participation_patterns import min_sep_patterns, user_patterns
 
 EPSILONS = (0.0, 0.3, 1.0, 4.0)
@@ -62,6 +63,7 @@ def test_delta_is_the_mean(warm, noise):
     assert guarantee.delta(guarantee.epsilon(1e-7)) <= 1e-7 * (1 + 1e-9)
 
 
+@in_one_test
 @pytest.mark.parametrize("separation", [2, 3, 5])
 @pytest.mark.parametrize("warm_up", [0, 2, 3])
 def test_numbers_of_resting_users(separation, warm_up):
@@ -122,6 +124,7 @@ def test_long_runs_gain_in_both_directions(scheme):
     assert known(plan, 2.0).kind == "proven"
 
 
+@in_one_test
 @pytest.mark.parametrize("delta", [1e-2, 1e-6, 1e-40])
 @pytest.mark.parametrize("rate", [0.01, 0.9, 1.0])
 def test_never_above_the_worst_pattern(rate, delta):

@@ -20,6 +20,7 @@ from hockeystick.analyses.poisson_reduction.independent_sampling import (
 )
 from hockeystick.schemes import ConjecturedUserMinSep, MinSep, UserMinSep
 from hockeystick.schemes.pairs import several_sampled
+from in_one_test import in_one_test
 from references.participation_patterns import likelihood_ratio, min_sep_patterns, user_patterns
 
 STEPS, RATE, DRAWS = 6, 0.25, 100_000
@@ -59,6 +60,7 @@ def simulated_losses(patterns, matrix, *, present, seed):
     return np.log(likelihood_ratio(patterns, matrix, outputs))
 
 
+@in_one_test
 @pytest.mark.slow
 @pytest.mark.parametrize("direction", ["remove", "add"])
 @pytest.mark.parametrize("name", CASES)

@@ -11,6 +11,7 @@ from scipy import integrate
 import hockeystick as hs
 from hockeystick._numerics.law import Resolution, Side
 from hockeystick.analyses.poisson_reduction.allocation import _cumulant, excess_at_failure
+from in_one_test import in_one_test
 
 RESOLUTION = Resolution(0.01, 1e-25, 8.0)
 
@@ -20,6 +21,7 @@ def law(profile):
     return profile.expression.law(Side.UPPER, RESOLUTION)
 
 
+@in_one_test
 @pytest.mark.parametrize("noise", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize("s", [1e-3, 0.1, 1.0, 20.0, 400.0])
 def test_cumulant_of_the_gaussian(noise, s):

@@ -12,6 +12,7 @@ from hockeystick import strategies
 from hockeystick._numerics.law import Resolution
 from hockeystick.analyses.renyi import ring
 from hockeystick.analyses.renyi.bins import BinMoments, reversed_moments
+from in_one_test import in_one_test
 from references.ring import add_divergence, enumerated_moment
 
 RESOLUTION = Resolution(0.02, 1e-20, 24.0)
@@ -106,6 +107,7 @@ def kernels():
         yield strategies.bisr(steps, bands=4).gram(spacing=40) / 4.0
 
 
+@in_one_test
 @pytest.mark.parametrize("kernel", list(kernels()), ids=lambda kernel: f"{len(kernel)} bins")
 def test_never_above_uniform_weights(kernel):
     """Lemma 3.4 is where the search begins."""
@@ -123,6 +125,7 @@ def test_better_than_uniform_weights_where_bins_differ():
     assert found[8] < 0.9 * 7 * add_divergence(kernel, 8)
 
 
+@in_one_test
 @pytest.mark.parametrize(
     "kernel",
     # Where any privacy is left; beyond, the search stops early, up to a tenth above the best.

@@ -14,6 +14,7 @@ from hockeystick.analyses.renyi.bound import (
     epsilon_from_moments,
     larger_orders_may_help,
 )
+from in_one_test import in_one_test
 
 
 def gaussian_moments(mu, largest=200, apart=0.0):
@@ -29,6 +30,7 @@ def best_of_a_grid(mu, epsilon):
     return math.exp(log.min())
 
 
+@in_one_test
 @pytest.mark.parametrize("mu", [0.1, 0.5, 1.0, 3.0])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_a_bound_on_the_gaussian_mechanism(mu, epsilon):
@@ -39,6 +41,7 @@ def test_a_bound_on_the_gaussian_mechanism(mu, epsilon):
     assert 1 <= found.order <= 200
 
 
+@in_one_test
 @pytest.mark.parametrize("mu", [0.05, 0.5, 2.0])
 @pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.1])
 def test_epsilon_and_delta_are_inverse(mu, delta):

@@ -11,6 +11,7 @@ from hockeystick import strategies
 from hockeystick._numerics.moments import PowerMoments
 from hockeystick.analyses.renyi import mixture_moments as bounds
 from hockeystick.analyses.renyi import ring
+from in_one_test import in_one_test
 from references.ring import dictionary_moment, enumerated_moment, weakened
 
 BUDGETS = (0.0, 1e2, 1e4, 1e6, 1e8)
@@ -50,6 +51,7 @@ def assert_not_below(found, truth):
     assert np.all(found >= truth - BELOW * (1 + np.abs(truth)))
 
 
+@in_one_test
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("case", DENSE)
 def test_dense_matrices_are_bounded_from_above(case, budget):
@@ -66,6 +68,7 @@ def test_dense_matrices_are_bounded_from_above(case, budget):
     assert exact[3] or len(kernel) ** 3 > bounds.SEARCH.triples * budget
 
 
+@in_one_test
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("case", BANDED)
 def test_banded_matrices_are_bounded_from_above(case, budget):
@@ -87,6 +90,7 @@ def test_enough_budget_makes_every_order_exact(case):
     assert all(poor) if bands == 1 else not any(poor[4:])
 
 
+@in_one_test
 @pytest.mark.parametrize("case", [*DENSE, *BANDED])
 def test_more_budget_never_hurts(case):
     """Bounds fall with the budget, up to rounding."""

@@ -12,6 +12,7 @@ from hockeystick import strategies
 from hockeystick._numerics.moments import PowerMoments, allocated_moments
 from hockeystick.analyses.renyi import ring
 from hypothesis_strategies import thinned
+from in_one_test import in_one_test
 from references.ring import dictionary_moment, enumerated_moment
 
 # Logs of moments: how far below and above the truth a reference in floating point may be.
@@ -56,6 +57,7 @@ def of_dictionaries(kernel, bands, largest):
     return np.array([dictionary_moment(kernel, bands, a) for a in range(largest + 1)])
 
 
+@in_one_test
 @pytest.mark.parametrize("scale", [0.01, 1.0, 20.0])
 @pytest.mark.parametrize("bands", [1, 2, 3])
 @pytest.mark.parametrize("bins", [1, 2, 3, 4, 5, 6])
@@ -74,6 +76,7 @@ def test_exact_moments_at_the_largest_enumerated_size():
         assert_equal_from_above(ring.exact_moments(kernel, bands, 5).log, enumerated(kernel, 5))
 
 
+@in_one_test
 @pytest.mark.parametrize("strategy", ["toeplitz", "full"])
 @pytest.mark.parametrize("steps", [4, 5, 6, 10, 11, 13, 15])
 @pytest.mark.parametrize("bands", [1, 2, 3])
@@ -128,6 +131,7 @@ def test_independent_noise_is_random_allocation(bands, epochs):
     assert np.all(mixed[2:] > wanted[2:])
 
 
+@in_one_test
 @pytest.mark.parametrize("scale", [0.1, 2.0])
 @pytest.mark.parametrize(("bins", "bands"), [(2, 2), (7, 2), (13, 2), (9, 3), (14, 3), (13, 4)])
 def test_clusters_on_a_ring_equal_the_exact_programme(bins, bands, scale):

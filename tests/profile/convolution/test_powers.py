@@ -17,6 +17,7 @@ from hockeystick.profile.convolution.products import (
     rounding_levels,
 )
 from hypothesis_strategies import law_of, pairs, quick
+from in_one_test import in_one_test
 from references import outcomes as plain
 from references.laws import measure
 from references.sandwich import assert_between, assert_same_profile
@@ -80,6 +81,7 @@ def test_averages_of_copies(pair, copies):
     assert_between(exact, lower=bounds[1], upper=bounds[0])
 
 
+@in_one_test
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 8, 1000, 1023, 1_000_000])
 def test_rounding_levels(count):
     """Squarings and extra factors, counted along the binary expansion."""

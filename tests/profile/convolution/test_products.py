@@ -15,6 +15,7 @@ from hockeystick.profile.convolution.products import average, compress, product
 from hockeystick.profile.expressions.discrete import randomized_response
 from hockeystick.profile.expressions.mechanisms import GaussianPair
 from hypothesis_strategies import law_of, narrow_pairs, pairs, quick, thorough, wild_pairs
+from in_one_test import in_one_test
 from references import outcomes as plain
 from references.laws import measure
 from references.sandwich import assert_between, assert_same_profile
@@ -179,6 +180,7 @@ def test_tiny_losses_keep_their_digits(scale, step):
     assert_between(plain.average(exact, exact, 0.5), *means, shift=0.0)
 
 
+@in_one_test
 @pytest.mark.parametrize("loss", [450.0, 600.0, 800.0, 3000.0, 1e6])
 @pytest.mark.parametrize("side_of_one", ["below", "above"])
 def test_averages_of_losses_that_overflow(loss, side_of_one):

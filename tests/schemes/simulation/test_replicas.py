@@ -18,6 +18,7 @@ from hockeystick.schemes.simulation.replicas import (
     number_of_states,
 )
 from hockeystick.schemes.simulation.tuples import Replicas
+from in_one_test import in_one_test
 
 NOISE = 1.3
 
@@ -95,6 +96,7 @@ def test_tuples_have_their_weights(case):
     assert abs(weights.mean() - total) <= 5 * error + 1e-4 * total
 
 
+@in_one_test
 @pytest.mark.parametrize("warm", [True, False])
 @pytest.mark.parametrize("separation", [1, 2, 5])
 @pytest.mark.parametrize("steps", [3, 40, 400])

@@ -84,7 +84,9 @@ def restarting_counts(
             _sums_to_the_end(before, none, tails)
             recent[:] = 0.0
         drawn = block[i]
-        drawn[:] = some * (recent + none**i * tails[i])
+        missed = none**i
+        for k in range(most + 1):
+            drawn[k] = some * (recent[k] + missed * tails[i, k])
         _add_draws(eligible, copies, drawn)
         eligible *= none
         eligible += none**exclusion * before[i]
@@ -100,6 +102,9 @@ def restarting_counts(
 def _sums_to_the_end(block: FloatArray, none: float, tails: FloatArray) -> None:
     """Row i: the sum over j >= i of none^(last - j) times row j of the block."""
     last = block.shape[0] - 1
-    tails[last] = block[last]
+    for k in range(block.shape[1]):
+        tails[last, k] = block[last, k]
     for i in range(last - 1, -1, -1):
-        tails[i] = none ** (last - i) * block[i] + tails[i + 1]
+        missed = none ** (last - i)
+        for k in range(block.shape[1]):
+            tails[i, k] = missed * block[i, k] + tails[i + 1, k]

@@ -32,7 +32,9 @@ __all__ = [
     "Converted",
     "MomentBound",
     "MomentsOfRun",
+    "OrderGrowth",
     "RunMoments",
+    "bound_rises",
     "delta_from_moments",
     "epsilon_from_moments",
     "larger_orders_may_help",
@@ -82,6 +84,18 @@ def larger_orders_may_help(moments: PowerMoments, epsilon: float) -> bool:
     return bool(moments.log[largest] < (largest - 1) * epsilon)
 
 
+def bound_rises(moments: PowerMoments, epsilon: float) -> bool:
+    """Whether the last order bounds delta worse than the one before it.
+
+    log E_Q[LR^a] is convex in a, and so is (a - 1) log(a - 1) - a log a: if the bound rises once,
+    larger orders are worse. So it is for exact moments.
+    """
+    order = moments.log.size - 1
+    before, last = moments.log[order - 1], moments.log[order]
+    concave = [(a - 1) * math.log(a - 1) - a * math.log(a) for a in (order - 1, order)]
+    return bool(last - before - epsilon + concave[1] - concave[0] > 0)
+
+
 def _log_delta(log: FloatArray, epsilon: float) -> tuple[float, float]:
     """The minimum over a of the log of the bound, and where it is.
 
@@ -118,10 +132,15 @@ TAILS = (1e-20, 1e-60, 1e-280)
 
 
 class RunMoments(NamedTuple):
-    """Moments of a run by order, and how the one of an integer order was found."""
+    """Moments of a run by order, and how the one of an integer order was found.
+
+    `exact` says that none of them is a bound alone, so that larger orders are not needed once a
+    bound on delta rises.
+    """
 
     power: PowerMoments
     details: Callable[[int], Mapping[str, object]] = lambda order: {}
+    exact: bool = False
 
 
 class MomentsOfRun(Protocol):
@@ -148,11 +167,21 @@ class _Best(NamedTuple):
     details: Mapping[str, object]
 
 
+class OrderGrowth(NamedTuple):
+    """How many orders are computed at first, and how many times as many if they do not suffice."""
+
+    first: int = FIRST_ORDERS
+    more: float = MORE_ORDERS
+
+
+USUAL_GROWTH = OrderGrowth()
+
+
 class MomentBound(Bound):
     """Bounds on one run from the moments of its likelihood ratio, in both directions."""
 
-    def __init__(self, moments: MomentsOfRun) -> None:
-        self._of_run = moments
+    def __init__(self, moments: MomentsOfRun, growth: OrderGrowth = USUAL_GROWTH) -> None:
+        self._of_run, self._growth = moments, growth
         self._known: dict[tuple[Direction, float, int], RunMoments] = {}
 
     def epsilon(
@@ -177,9 +206,7 @@ class MomentBound(Bound):
             direction,
             tail_below(delta),
             convert=lambda moments: epsilon_from_moments(moments, delta),
-            settled=lambda moments, best: (
-                best.value <= enough or not larger_orders_may_help(moments, best.value)
-            ),
+            settled=lambda moments, best: best.value <= enough or _settled(moments, best.value),
         )
 
     def _delta(self, epsilon: float, direction: Direction, *, enough: float = 0.0) -> _Best:
@@ -189,9 +216,7 @@ class MomentBound(Bound):
                 direction,
                 tail,
                 convert=lambda moments: delta_from_moments(moments, epsilon),
-                settled=lambda moments, best: (
-                    best.value <= enough or not larger_orders_may_help(moments, epsilon)
-                ),
+                settled=lambda moments, best: best.value <= enough or _settled(moments, epsilon),
             )
             if best.value <= enough or tail <= 1e-5 * best.value:
                 break
@@ -203,17 +228,17 @@ class MomentBound(Bound):
         tail: float,
         *,
         convert: Callable[[PowerMoments], Converted],
-        settled: Callable[[PowerMoments, Converted], bool],
+        settled: Callable[[RunMoments, Converted], bool],
     ) -> _Best:
         """Convert with more and more orders while they may help."""
-        orders = FIRST_ORDERS
+        orders = self._growth.first
         while True:
             moments = self._moments(direction, tail, orders)
             best = convert(moments.power)
-            if orders >= MOST_ORDERS or settled(moments.power, best):
+            if orders >= MOST_ORDERS or settled(moments, best):
                 known = math.isfinite(best.order)
                 return _Best(*best, moments.details(math.ceil(best.order)) if known else {})
-            orders *= MORE_ORDERS
+            orders = min(math.ceil(orders * self._growth.more), MOST_ORDERS)
 
     def _moments(self, direction: Direction, tail: float, orders: int) -> RunMoments:
         key = (direction, tail, orders)
@@ -225,10 +250,17 @@ class MomentBound(Bound):
 
     def _delta_curve(self, direction: Direction) -> DeltaCurve:
         """Bounds on delta at losses from 0 to where it is negligible, or all mass at infinity."""
-        apart = self._moments(direction, tail_below(SMALLEST_DELTA), FIRST_ORDERS).power.apart
+        apart = self._moments(direction, tail_below(SMALLEST_DELTA), self._growth.first).power.apart
         end = self._epsilon(min(SMALLEST_DELTA + 1.001 * apart, 0.999), direction).value
         loss = np.linspace(0.0, max(end, 1e-3) if math.isfinite(end) else 1.0, CORNERS)
         return loss, np.array([self._delta(epsilon, direction).value for epsilon in loss])
+
+
+def _settled(moments: RunMoments, epsilon: float) -> bool:
+    """Whether larger orders are of no use."""
+    if not larger_orders_may_help(moments.power, epsilon):
+        return True
+    return moments.exact and bound_rises(moments.power, epsilon)
 
 
 def _worst(

@@ -25,7 +25,7 @@ from hockeystick.analyses import gaussian
 from hockeystick.analyses.method import Method, Request
 from hockeystick.analyses.poisson_reduction.independent_sampling import independent_bound
 from hockeystick.analyses.renyi.bins import BinMoments
-from hockeystick.analyses.renyi.bound import MomentBound, moments_of
+from hockeystick.analyses.renyi.bound import MomentBound, OrderGrowth, moments_of
 from hockeystick.analyses.renyi.replicas import ReplicaMoments, missing_replicas
 from hockeystick.bounds.directions import RemoveDecides, RemoveForAdd
 from hockeystick.bounds.subsampled import subsampled
@@ -36,6 +36,9 @@ from hockeystick.schemes.capabilities import offered, reason_of
 from hockeystick.schemes.pairs import dominating_pair, missing_pair
 
 __all__ = ["METHOD"]
+
+# Every order of replicas costs more than all before it together: few more at a time.
+REPLICA_ORDERS = OrderGrowth(first=6, more=1.25)
 
 
 def _condition(plan: Plan) -> str | None:
@@ -69,7 +72,8 @@ def _of_replicas(request: Request, renewal: Renewal) -> Analysis:
     """Moments of the remove direction, and what is known about adding alone without them."""
     assert request.noise_multiplier is not None
     moments = MomentBound(
-        ReplicaMoments(request.plan.strategy, renewal, request.noise_multiplier, request.budget)
+        ReplicaMoments(request.plan.strategy, renewal, request.noise_multiplier, request.budget),
+        REPLICA_ORDERS,
     )
     known = gaussian.METHOD.analyse(request).bound
     sampled = independent_bound(request.plan, request.noise_multiplier)

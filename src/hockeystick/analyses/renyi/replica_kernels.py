@@ -43,7 +43,8 @@ def enumerate_states(most: int, ages: int, ways: IntArray) -> tuple[IntArray, In
             number += ways[left + i, i] - ways[left - moved + i, i]
             left -= moved
         following[s] = number
-        counts[s] = n
+        for i in range(ages):
+            counts[s, i] = n[i]
         eligible = left - n[ages - 1]
         starts[s + 1] = starts[s] + eligible + 1
         i = 0

@@ -21,8 +21,9 @@ over replicas; but adding never leaks more than removing (bounds/directions.py).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,13 @@ from hockeystick.schemes.simulation.replicas import (
 )
 from hockeystick.strategies import Strategy
 
-__all__ = ["MinSepWalk", "ReplicaMoments", "missing_replicas", "replica_moments"]
+__all__ = [
+    "MinSepWalk",
+    "ReplicaMoments",
+    "missing_replicas",
+    "moments_by_order",
+    "replica_moments",
+]
 
 # Products of weights for each one that the budget counts: here they lie side by side in memory.
 PRODUCTS = 8.0
@@ -78,16 +85,25 @@ class MinSepWalk:
         From a cold start nobody joined before the run began, so it does not matter what such a
         participation would attract.
         """
-        pulls = self.pulls.copy()
-        for d in range(1, min(self.separation, pulls.shape[0])):
-            if not self.warm:
-                pulls[:d, d] = pulls[d, d]
+        pulls = self._alike()
         starts = _starts_of_runs(pulls)
         if starts.size > MOST_BLOCKS:
             starts = np.linspace(0, pulls.shape[0], MOST_BLOCKS, endpoint=False).astype(np.int64)
         largest = np.maximum.reduceat(pulls, starts, axis=0)
         lengths = np.diff(starts, append=pulls.shape[0])
         return list(zip(largest[::-1], lengths[::-1].tolist(), strict=True))
+
+    @property
+    def kinds(self) -> int:
+        """How many runs of steps that are alike there are."""
+        return int(_starts_of_runs(self._alike()).size)
+
+    def _alike(self) -> FloatArray:
+        pulls = self.pulls.copy()
+        for d in range(1, min(self.separation, pulls.shape[0])):
+            if not self.warm:
+                pulls[:d, d] = pulls[d, d]
+        return pulls
 
 
 def replica_moments(walk: MinSepWalk, largest: int, budget: float) -> PowerMoments:
@@ -97,21 +113,28 @@ def replica_moments(walk: MinSepWalk, largest: int, budget: float) -> PowerMomen
     """
     log = np.full(largest + 1, np.inf)
     log[:2] = 0.0
+    for order, found in zip(range(2, largest + 1), moments_by_order(walk, budget), strict=False):
+        log[order] = found
+    return PowerMoments(rounded_up(log))
+
+
+def moments_by_order(walk: MinSepWalk, budget: float) -> Iterator[float]:
+    """log E_Q[LR^a] for a = 2, 3, ..., until the budget is spent or floating point ends."""
     blocks = walk.blocks()
     left = PRODUCTS * budget
     steps = float(min(walk.pulls.shape[0], SETTLES_AFTER * walk.separation))
-    for order in range(2, largest + 1):
+    for order in count(2):
         products = math.comb(order + walk.separation, order)
         counts = math.comb(order + walk.separation - 1, order) * walk.separation
         if products * steps > left or counts > MOST_COUNTS:
-            break
-        log[order], made = _moment(walk, blocks, order)
+            return
+        found, made = _moment(walk, blocks, order)
         # Fresh weights take about as long as ten steps with them.
         steps = made + 10.0 * len(blocks)
         left -= products * steps
-        if not math.isfinite(log[order]):
-            break
-    return PowerMoments(rounded_up(log))
+        if not math.isfinite(found):
+            return
+        yield found
 
 
 def _moment(
@@ -213,25 +236,48 @@ class ReplicaMoments:
     def __init__(
         self, strategy: Strategy, renewal: Renewal, noise_multiplier: float, budget: float
     ) -> None:
-        self._strategy = strategy
-        self._renewal = renewal
+        self._source = ReplicaSource(strategy, renewal)
         self._noise = noise_multiplier
         self._budget = budget
+        self._known: Iterator[float] | None = None
+        self._exact: list[float] = [0.0, 0.0]
+        self._further: list[float] = []
+        self._complete = True
 
     def __call__(self, largest: int, *, reverse: bool, resolution: Resolution) -> RunMoments:
         """Of the remove direction; nothing is known about the other."""
         log = np.full(largest + 1, np.inf)
         log[:2] = 0.0
         if not reverse:
-            known = self._log[: largest + 1]
+            self._compute(min(largest, LARGEST_REPLICAS))
+            exact = rounded_up(np.array(self._exact[: largest + 1]))
+            known = np.concatenate((exact, self._further))[: largest + 1]
             log[: known.size] = known
-        return RunMoments(PowerMoments(log))
+        return RunMoments(PowerMoments(log), exact=self._complete and np.isfinite(log).all())
 
-    @cached_property
-    def _log(self) -> FloatArray:
+    def _compute(self, largest: int) -> None:
+        """Orders in turn: as far as the budget goes, then some that follow fewer replicas."""
+        if self._known is None:
+            walk = self._walk()
+            self._complete = walk.kinds <= MOST_BLOCKS
+            self._known = moments_by_order(walk, self._budget)
+        while len(self._exact) <= largest:
+            found = next(self._known, None)
+            if found is None:
+                break
+            self._exact.append(found)
+        first = len(self._exact)
+        last = min(largest, first + FURTHER_ORDERS - 1)
+        while first + len(self._further) <= last and math.inf not in self._further:
+            self._complete = False
+            order = first + len(self._further)
+            replicas = Replicas(order, self._followed(order), self._noise)
+            self._further.append(self._source.log_largest(replicas))
+
+    def _walk(self) -> MinSepWalk:
+        strategy, renewal = self._source.strategy, self._source.renewal
         with np.errstate(all="ignore"):
-            products = column_products(self._strategy, self._renewal.separation)
-            pulls = products / self._noise / self._noise
+            pulls = column_products(strategy, renewal.separation) / self._noise / self._noise
         if not np.isfinite(pulls).all():
             raise PrecisionError(
                 f"Noise multiplier {self._noise:g} is too small beside the strategy for "
@@ -239,19 +285,11 @@ class ReplicaMoments:
                 lower=0.0,
                 upper=math.inf,
             )
-        walk = MinSepWalk(self._renewal.rate, pulls, self._renewal.warm_start)
-        log = replica_moments(walk, LARGEST_REPLICAS, self._budget).log
-        source = ReplicaSource(self._strategy, self._renewal)
-        first = int(np.flatnonzero(np.isinf(log))[0]) if np.isinf(log).any() else log.size
-        for order in range(first, min(first + FURTHER_ORDERS, log.size)):
-            log[order] = source.log_largest(Replicas(order, self._followed(order), self._noise))
-            if math.isinf(log[order]):
-                break
-        return log
+        return MinSepWalk(renewal.rate, pulls, renewal.warm_start)
 
     def _followed(self, order: int) -> int:
         """As many replicas as the states allow."""
-        separation = self._renewal.separation
+        separation = self._source.renewal.separation
         fitting = (
             number
             for number in range(order, 0, -1)

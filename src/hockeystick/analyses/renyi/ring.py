@@ -152,11 +152,13 @@ def _lines(
     largest = int(left.max())
     parts = min(PARTS, left.size)
     result = np.empty((left.size, largest + 1))
+    # Copies: arrays of one kind, so that the kernel is compiled once.
+    own = diagonal.copy()
 
     def compute(part: int) -> None:
         rows = slice(part, None, parts)
         result[rows] = _kernels().line_weights(
-            diagonal, pulls, fields[rows], left[rows], ways, largest
+            own, pulls, fields[rows].copy(), left[rows].copy(), ways, largest
         )
 
     in_threads(partial(compute, part) for part in range(parts))

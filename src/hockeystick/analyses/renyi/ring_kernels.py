@@ -143,7 +143,9 @@ def line_weights(
     """
     result = np.full((left.size, most + 1), -np.inf)
     for i in range(left.size):
-        result[i, : left[i] + 1] = _line(diagonal, pulls, fields[i], ways, left[i])
+        sums = _line(diagonal, pulls, fields[i], ways, left[i])
+        for m in range(sums.size):
+            result[i, m] = sums[m]
     return result
 
 

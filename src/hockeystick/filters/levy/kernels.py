@@ -41,7 +41,8 @@ def panjer(sizes: NDArray[np.int64], rates: FloatArray, count: int) -> tuple[Flo
                 total += sizes[j] * rates[j] * mass[k - sizes[j]]
         mass[k] = total / k
         if mass[k] > LARGE:
-            mass[: k + 1] *= SCALE
+            for i in range(k + 1):
+                mass[i] *= SCALE
             scaled += 1
     return mass, scaled
 

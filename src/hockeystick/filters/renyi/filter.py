@@ -3,41 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from hockeystick import _validate as check
-from hockeystick.errors import InvalidParameter
+from hockeystick.errors import BudgetExceeded, InvalidParameter
 from hockeystick.fdp.schedule import EqualSteps
 from hockeystick.filters.base import Filter
 from hockeystick.filters.charging import SMALLEST_CHARGE, SMALLEST_SCALE
 from hockeystick.filters.renyi.conversion import OneOrder, budget_at_order
 from hockeystick.filters.renyi.divergence import (
-    LARGEST_FRACTIONAL,
     LARGEST_ORDER,
     divergence_of_profile,
     divergence_of_schedule,
     sampled_divergences,
 )
-from hockeystick.filters.request import Expected, GaussianStep, checked_expected
+from hockeystick.filters.renyi.search import order_of_smallest
+from hockeystick.filters.request import Expected, GaussianStep, StepRequest, checked_expected
 from hockeystick.guarantee import Analysis, Guarantee
 from hockeystick.ledger.keyed import Where
 from hockeystick.profile import Profile
 
-__all__ = ["Renyi", "best_order", "checked_order", "order_of_smallest", "usable_order"]
+__all__ = ["Renyi", "best_order", "checked_order", "largest_scale_for", "usable_order"]
 
 # Accuracy of the logarithm of the last clip scale: the charge is then off by about as much.
 SCALE_ACCURACY = 1e-13
 # What the logarithm of an infinite charge counts as in the search for the clip scale.
 LARGE = 700.0
-# Orders that are tried first: integers, then steps of about 1.5 %; 1.5 stands for what lies below
-# 2. The best of them allows within 0.1 % of the steps that the best order does.
-COARSE: tuple[float, ...] = (
-    1.5,
-    *(float(order) for order in range(2, 64)),
-    *sorted({float(round(64 * 1.015**k)) for k in range(187)}),
-)
 
 
 class Renyi(Filter):
@@ -101,6 +94,7 @@ class Renyi(Filter):
             order, epsilon=epsilon, delta=delta, expected=checked_expected(expected)
         )
         self.epsilon, self.delta = epsilon, delta
+        self._expected = not (order is None and expected is None)
         super().__init__(
             budget=budget_at_order(self.order, epsilon, delta),
             description={"epsilon": epsilon, "delta": delta, "order": self.order},
@@ -128,22 +122,57 @@ class Renyi(Filter):
         return divergence_of_profile(self.order, profile)
 
     def _largest_scale(self, step: GaussianStep, left: float) -> float:
-        from scipy.optimize import brentq
+        return largest_scale_for(self._charge_of_step, step, left)
 
-        def excess(log_scale: float) -> float:
-            charge = self._charge_of_step(step.clipped(math.exp(log_scale)))
-            return min(math.log(max(charge, SMALLEST_CHARGE)), LARGE) - math.log(left)
+    def _decide(
+        self, request: StepRequest, charge: float, spent: float
+    ) -> tuple[float, Mapping[str, object]]:
+        """As every filter; where nothing was expected, the refusal says what would have lasted."""
+        try:
+            return super()._decide(request, charge, spent)
+        except BudgetExceeded as refusal:
+            if self._expected or request.step is None:
+                raise
+            raise BudgetExceeded(
+                f"{str(refusal).partition(' See ')[0]} {self._would_last(request.step)}",
+                page="docs/adaptive.md#which-filter",
+            ) from None
 
-        shortest = math.log(SMALLEST_SCALE)
-        if excess(shortest) > 0:
-            return 0.0
-        if excess(0.0) <= 0:
-            return 1.0
-        root = float(brentq(excess, shortest, 0.0, xtol=SCALE_ACCURACY))
-        # The root may lie a little on the wrong side.
-        while excess(root) > 0:
-            root -= 2 * SCALE_ACCURACY
-        return math.exp(root)
+    def _would_last(self, step: GaussianStep) -> str:
+        """What steps like this one took at an order for full batches, and at their own order."""
+        one = EqualSteps(step.rate, step.noise_multiplier / step.sensitivity, 1)
+        order = best_order(epsilon=self.epsilon, delta=self.delta, expected=(one,))
+        here = self._charge_of_step(step) / self.budget
+        charge = divergence_of_schedule(order, (one,))
+        steps = math.floor(budget_at_order(order, self.epsilon, self.delta) / charge)
+        return (
+            f"Nothing was expected, so the order {self.order:g} was chosen for full batches, at "
+            f"which such a step takes {here:.2%} of the budget; with "
+            f"expected=[({one.rate:g}, {one.noise_multiplier:g}, 1)] the order is {order:g} and "
+            f"{steps:,} such steps fit."
+        )
+
+
+def largest_scale_for(
+    charge_of: Callable[[GaussianStep], float], step: GaussianStep, left: float
+) -> float:
+    """The largest clip scale, up to rounding, at which one step costs at most `left`."""
+    from scipy.optimize import brentq
+
+    def excess(log_scale: float) -> float:
+        charge = charge_of(step.clipped(math.exp(log_scale)))
+        return min(math.log(max(charge, SMALLEST_CHARGE)), LARGE) - math.log(left)
+
+    shortest = math.log(SMALLEST_SCALE)
+    if excess(shortest) > 0:
+        return 0.0
+    if excess(0.0) <= 0:
+        return 1.0
+    root = float(brentq(excess, shortest, 0.0, xtol=SCALE_ACCURACY))
+    # The root may lie a little on the wrong side.
+    while excess(root) > 0:
+        root -= 2 * SCALE_ACCURACY
+    return math.exp(root)
 
 
 def checked_order(
@@ -166,16 +195,6 @@ def usable_order(order: float) -> float:
     if not 1 < number <= LARGEST_ORDER:
         raise InvalidParameter("order", allowed, order)
     return number
-
-
-def order_of_smallest(cost: Callable[[float], float]) -> float:
-    """The order at which a cost is smallest: the best coarse one, refined to tenths below 10.
-
-    Any order is valid; only tightness depends on the search.
-    """
-    best = min(COARSE, key=cost)
-    tenths = [round(best + tenth / 10, 1) for tenth in range(-9, 10)]
-    return min([best, *(a for a in tenths if 1 < a < LARGEST_FRACTIONAL)], key=cost)
 
 
 def best_order(*, epsilon: float, delta: float, expected: Sequence[EqualSteps]) -> float:

@@ -31,14 +31,15 @@ from hockeystick.schemes.capabilities import (
 )
 from hockeystick.schemes.mixtures import MixtureBlocks, UniformMixture
 from hockeystick.schemes.pairs import counted_lengths
-from hockeystick.strategies import band_mf
+from hockeystick.strategies import band_mf, bsr
 
 __all__ = ["BallsInBins"]
 
 # A Gram matrix of this many bins takes half a gigabyte.
 MOST_BINS = 8_000
-# Numbers of bands that `compare` tries: few, because each takes an analysis of seconds.
-BANDS = (16, 64)
+# Numbers of bands that `compare` tries: few, because each takes an analysis of seconds; and those
+# that are tried where draws may verify them.
+BANDS, DRAWN_BANDS = (16, 64), (8, 16, 32)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,3 +169,7 @@ class BallsInBins(Sampling):
         for bands in BANDS:
             if bands <= min(steps, sampling.bins):
                 yield Candidate(sampling, band_mf, {"bands": bands}, seconds=20 + bands / 2)
+        for bands in DRAWN_BANDS:
+            if 2 * bands <= sampling.bins + 1 and sampling.bins <= steps:
+                parameters = {"bands": bands}
+                yield Candidate(sampling, bsr, parameters, seconds=10 + bands, by_draws=True)

@@ -17,6 +17,7 @@ from typing import Self
 import numpy as np
 
 from hockeystick._numerics.law import FloatArray
+from hockeystick.schemes.balls_in_bins.tuples import BinTupleSource
 from hockeystick.schemes.mixtures import UniformMixture
 from hockeystick.schemes.simulation.columns import DenseColumns, Trajectories
 from hockeystick.schemes.simulation.participation_run import ParticipationRun
@@ -35,7 +36,10 @@ class BinColumns(DenseColumns):
         super().__init__(root, gram)
 
     def signal(self, trajectories: Trajectories, out: FloatArray) -> None:
-        """The row of the bin that was joined, or nothing."""
+        """The row of the bin that was joined, or nothing; the sum over all balls of a tuple."""
+        if trajectories.where.shape[1] > 1:
+            super().signal(trajectories, out)
+            return
         np.take(self._gram, trajectories.where[:, 0], axis=0, out=out)
         out[trajectories.number == 0] = 0.0
 
@@ -93,8 +97,13 @@ class OneBin:
 
 
 def bin_run(run: Simulation, strategy: Strategy, bins: int) -> ParticipationRun:
-    """log LR, O(bins^2) for each draw and O(bins) for each noise level."""
-    return ParticipationRun(run, *_ingredients(strategy, bins))
+    """log LR, O(bins^2) for each draw and O(bins) for each noise level.
+
+    Tuples of replicas where every bin takes part.
+    """
+    whole = run.present and run.plan.steps >= bins > 1
+    tuples = BinTupleSource(strategy, bins) if whole else None
+    return ParticipationRun(run, *_ingredients(strategy, bins), tuples=tuples)
 
 
 @lru_cache(maxsize=4)

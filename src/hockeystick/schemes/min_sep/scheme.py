@@ -35,12 +35,13 @@ from hockeystick.schemes.capabilities import (
 from hockeystick.schemes.cyclic_poisson.scheme import CyclicPoisson
 from hockeystick.schemes.marks import Marks, Participations
 from hockeystick.schemes.poisson import Poisson
-from hockeystick.strategies import band_mf
+from hockeystick.strategies import band_mf, bsr
 
 __all__ = ["MinSep"]
 
-# Numbers of bands that `compare` tries: few, because the proven bounds lose more for more bands.
-BANDS = (4, 16)
+# Numbers of bands that `compare` tries, and those with proven bounds: few, because they take longer
+# than draws and lose more for more bands.
+BANDS, PROVEN_BANDS = (2, 4, 8, 16, 32, 64), (4, 16)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,9 +253,12 @@ class MinSep(Sampling):
 
     @classmethod
     def candidates(cls, *, batch_size: float, examples: int, steps: int) -> Iterator[Candidate]:
-        """An exclusion period of as many steps as there are bands; the bound is a proven one."""
+        """An exclusion period of as many steps as there are bands; most are for draws alone."""
         for bands in BANDS:
             if bands * batch_size >= examples or bands > steps:
                 return
             sampling = cls.for_batch_size(batch_size, examples=examples, separation=bands)
-            yield Candidate(sampling, band_mf, {"bands": bands}, seconds=8.0)
+            for made in (band_mf, bsr):
+                drawn = bands not in PROVEN_BANDS or made is bsr
+                seconds = 8.0 + (bands / 4 if drawn else 0.0)
+                yield Candidate(sampling, made, {"bands": bands}, seconds=seconds, by_draws=drawn)

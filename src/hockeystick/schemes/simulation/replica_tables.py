@@ -121,7 +121,8 @@ def fill_moves(
         for k in range(eligible + 1):
             charge = 0.0
             if ages > 0:
-                following[1:] = n[:-1]
+                for i in range(1, ages):
+                    following[i] = n[i - 1]
                 following[0] = k
                 over = following.sum() - most
                 if over > 0:
@@ -173,7 +174,8 @@ def values_by_steps_left(
     for j in range(1, tables.shape[0]):
         _step_back(starts, weights, targets, tables[j - 1], tables[j])
         scale = tables[j, 0]
-        tables[j] /= scale
+        for s in range(tables.shape[1]):
+            tables[j, s] /= scale
         log += math.log(scale)
     return log
 
@@ -203,7 +205,8 @@ def first_values(
                 total += factor * weights[move] * value[targets[move]]
             new[s] = total
         scale = new[0]
-        new /= scale
+        for s in range(new.size):
+            new[s] /= scale
         log += math.log(scale)
     return log
 
@@ -227,7 +230,8 @@ def settled_values(
         low, high = _step_back(starts, weights, targets, value, new)
         if not (low > 0 and high < np.inf) or math.log(high) - math.log(low) <= tolerance:
             break
-        value[:] = new / new[0]
+        for s in range(value.size):
+            value[s] = new[s] / new[0]
     return value, math.log(low) if low > 0 else -np.inf, math.log(high)
 
 

@@ -17,6 +17,7 @@ from hockeystick.analyses.gram.law.gaussian_lattice import (
     merged,
     rounded,
 )
+from in_one_test import in_one_test
 
 WIDE = 40.0  # so many standard deviations that nothing lies beyond
 MEANS = np.array([-0.7, 0.0, 0.31, 2.0])
@@ -28,6 +29,7 @@ def lattice(step, *, variance=1.0, shift=0.123):
     return shift * step + step * np.arange(-math.ceil(reach / step), math.ceil(reach / step) + 1)
 
 
+@in_one_test
 @pytest.mark.parametrize("variance", [1e-6, 0.04, 1.0, 9.0])
 @pytest.mark.parametrize("step", [0.05, 0.5, 3.0])
 def test_rows_keep_mass_and_mean(variance, step):
@@ -40,6 +42,7 @@ def test_rows_keep_mass_and_mean(variance, step):
     np.testing.assert_allclose((rows @ nodes - MEANS) / scale, 0.0, atol=1e-12)
 
 
+@in_one_test
 @pytest.mark.parametrize("variance", [1e-6, 0.04, 1.0, 9.0])
 @pytest.mark.parametrize("step", [0.05, 0.5, 3.0])
 @pytest.mark.parametrize("exponent", [1.0, 0.3])
@@ -89,6 +92,7 @@ def test_merged_cells_sit_at_their_barycentres(exponent):
             assert math.exp(exponent * at) == pytest.approx(grown, rel=1e-7)
 
 
+@in_one_test
 @pytest.mark.parametrize("exponent", [None, 1.0, 0.4])
 @pytest.mark.parametrize("edge", [-30.0, -12.0, -5.0, 4.0, 11.0, 29.0])
 @pytest.mark.parametrize("width", [0.02, 0.9])
@@ -113,6 +117,7 @@ def test_far_cells_keep_their_relative_accuracy(exponent, edge, width):
     assert up[0, 0] == pytest.approx(float(share), rel=1e-7)
 
 
+@in_one_test
 @pytest.mark.parametrize("variance", [1e-4, 1.0, 20.0])
 @pytest.mark.parametrize("high", [-1.0, 0.5, 9.0])
 def test_excess_growth_against_fifty_digits(variance, high):
@@ -144,6 +149,7 @@ def lognormal_calls(variance, strikes):
     return math.exp(variance / 2) * ndtr(d + sd) - strikes * ndtr(d)
 
 
+@in_one_test
 @pytest.mark.parametrize("step", [0.2, 0.9, 1.5])
 @pytest.mark.parametrize("shift", [0.0, 0.25, 0.5])
 def test_rounding_encloses_the_normal_in_convex_order(step, shift):
@@ -157,6 +163,7 @@ def test_rounding_encloses_the_normal_in_convex_order(step, shift):
     assert np.all(calls(nodes, lower, strikes) <= exact * (1 + 1e-9))
 
 
+@in_one_test
 @pytest.mark.parametrize("step", [0.2, 0.9, 1.5])
 @pytest.mark.parametrize("shift", [0.0, 0.25, 0.5])
 def test_rounding_encloses_the_lognormal_in_convex_order(step, shift):

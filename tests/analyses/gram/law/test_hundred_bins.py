@@ -48,7 +48,7 @@ def test_hundred_bins_removing():
     np.testing.assert_allclose(values / limits[:, None], 1.0, rtol=0.04)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_hundred_bins_adding():
     """The same; at epsilon 1 also against draws made here."""
     limits = np.array([3.379e-2, 5.397e-3, 1.481e-5])

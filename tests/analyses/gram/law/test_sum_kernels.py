@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hockeystick.analyses.gram.law.sum_kernels import product, spread
+from in_one_test import in_one_test
 
 
 def spread_slowly(table, sums, increments, weights, nodes, *, moves):
@@ -38,6 +39,7 @@ def random_sums(rng, nodes):
     return table, sums, increments, weights, grid
 
 
+@in_one_test
 @pytest.mark.parametrize("moves", [False, True])
 @pytest.mark.parametrize("nodes", [1, 2, 3, 40])
 def test_spread_splits_every_mass(nodes, moves):
@@ -70,6 +72,7 @@ def test_spread_adds_to_what_is_there():
     np.testing.assert_allclose(result, [[3.75, 3.25]])
 
 
+@in_one_test
 @pytest.mark.parametrize("rows", [1, 3, 4, 9])
 @pytest.mark.parametrize("states", [1, 4, 6, 17])
 @pytest.mark.parametrize("sums", [1, 7, 600, 1300])

@@ -13,6 +13,7 @@ from hockeystick.analyses.gram.order.blocks import block_shifts, highest_block
 from hockeystick.analyses.gram.order.blocks import separated_blocks as separated
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.mechanisms import random_shift
+from in_one_test import in_one_test
 from references.gram_certificate import least_form, random_columns
 from references.sum_law import band, ratios
 
@@ -29,6 +30,7 @@ def diagonal_of(blocks):
     return whole
 
 
+@in_one_test
 @pytest.mark.parametrize("seed", range(12))
 def test_separated_blocks_dominate(seed):
     """No non-negative vector sees less than before, also with a block that is cut off."""
@@ -57,6 +59,7 @@ def test_blocks_far_apart_are_compensated_by_their_largest_entry():
     assert sum(block.sum() for block in blocks) < 2 * gram.sum()
 
 
+@in_one_test
 @pytest.mark.parametrize("seed", range(8))
 def test_the_highest_block_is_a_gram_matrix_above_all(seed):
     """Entry by entry, and positive semidefinite."""
@@ -82,6 +85,7 @@ def blocks_of(kernel, length):
     return [kernel[i : i + length, i : i + length] for i in range(0, len(kernel), length)]
 
 
+@in_one_test
 @pytest.mark.parametrize("length", [1, 2, 3, 5, 8, 24])
 @pytest.mark.parametrize("seed", range(3))
 def test_shifts_are_below_every_block_that_is_kept(length, seed):
@@ -128,6 +132,7 @@ def test_blocks_without_signal_have_no_shift():
     assert shifts.tolist() == [0.0, 0.0]
 
 
+@in_one_test
 @pytest.mark.parametrize("remove", [True, False])
 @pytest.mark.parametrize("length", [1, 3, 6, 12])
 def test_simulated_mixtures_leak_more(length, remove):

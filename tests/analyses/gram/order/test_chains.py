@@ -14,6 +14,7 @@ from hockeystick.analyses.gram.order.chains import (
     pinned_ring,
     ring_kernel,
 )
+from in_one_test import in_one_test
 
 RHOS = [0.0, 1e-9, 0.1, 0.597, 0.95, 0.9999]
 
@@ -47,6 +48,7 @@ def laplacian_kernel(rho, edges, bins):
     return np.linalg.inv(kappa * np.eye(bins) + laplacian) * (1 - rho**2) / rho
 
 
+@in_one_test
 @pytest.mark.parametrize("rho", RHOS)
 @pytest.mark.parametrize("bins", [1, 2, 7, 60])
 def test_line_has_geometric_correlations(rho, bins):
@@ -55,6 +57,7 @@ def test_line_has_geometric_correlations(rho, bins):
     np.testing.assert_allclose(recursion_covariance(line(rho, bins)), expected, rtol=1e-12)
 
 
+@in_one_test
 @pytest.mark.parametrize("rho", RHOS)
 @pytest.mark.parametrize("bins", [2, 3, 7, 60])
 def test_pinned_ring_with_its_start_is_the_periodic_chain(rho, bins):
@@ -68,6 +71,7 @@ def test_pinned_ring_with_its_start_is_the_periodic_chain(rho, bins):
     assert 0.0 <= chain.pull.min() <= chain.pull.max() <= 1.0
 
 
+@in_one_test
 @pytest.mark.parametrize("rho", [0.1, 0.597, 0.95])
 @pytest.mark.parametrize("bins", [3, 8, 25])
 def test_rings_and_paths_are_inverses_of_laplacians(rho, bins):
@@ -81,6 +85,7 @@ def test_rings_and_paths_are_inverses_of_laplacians(rho, bins):
     assert above.max() < 3 * FAR_FROM_MIRRORS * ring.max()
 
 
+@in_one_test
 @pytest.mark.parametrize("rho", [0.1, 0.597, 0.95])
 @pytest.mark.parametrize(("bins", "cuts"), [(12, 1), (12, 3), (24, 2), (24, 8)])
 def test_cuts_dominate_the_ring_for_nothing(rho, bins, cuts):
@@ -103,6 +108,7 @@ def test_fewer_bins_on_a_ring_share_more(rho):
         assert np.all(whole[np.ix_(chosen, chosen)] <= smaller * (1 + 1e-14))
 
 
+@in_one_test
 @pytest.mark.parametrize("rho", [*RHOS, 1 - 1e-6])
 @pytest.mark.parametrize("bins", [1, 2, 7, 60])
 @pytest.mark.parametrize("beside", [0, 1, 5])

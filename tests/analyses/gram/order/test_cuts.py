@@ -8,6 +8,7 @@ import pytest
 from hockeystick.analyses.gram.order.cuts import Cut, cut_ring, thinned_line, whole_line
 from hockeystick.analyses.gram.order.domination import ChainFit, LagFamily
 from hockeystick.analyses.gram.order.lag_bounds import by_distance, cover, ring_cover
+from in_one_test import in_one_test
 from references.gram_certificate import least_form, matrix_of, random_columns
 
 CUTS = [
@@ -94,6 +95,7 @@ def test_groups_without_mirrors_would_not_dominate():
     assert np.kron(np.eye(2), one.gram()).sum() >= ring.sum() * (1 - 0.05)
 
 
+@in_one_test
 @pytest.mark.parametrize("spacing", [2, 3])
 @pytest.mark.parametrize("seed", range(8))
 def test_thinned_lines_cover_every_class_without_any_one_bin(seed, spacing):

@@ -13,6 +13,7 @@ from hockeystick.analyses.gram.order.domination import (
     independent_above,
 )
 from hockeystick.analyses.gram.order.lag_bounds import LagBounds
+from in_one_test import in_one_test
 from references.gram_certificate import KINDS, matrix_of, random_target
 
 TOLERANCE = 1e-9
@@ -51,6 +52,7 @@ def fitted(target, rho, amplitudes):
     return common + matrix_of(target, row)
 
 
+@in_one_test
 @pytest.mark.parametrize("ring", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_proposal_is_raised_above_the_target(kind, ring):
@@ -67,6 +69,7 @@ def test_any_proposal_is_raised_above_the_target(kind, ring):
         assert_dominates(larger, smaller, entries(target, extra) + kept)
 
 
+@in_one_test
 @pytest.mark.parametrize("ring", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_endless_certificate_holds_for_any_number_of_bins(kind, ring):

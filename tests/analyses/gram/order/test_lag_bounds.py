@@ -14,6 +14,7 @@ from hockeystick.analyses.gram.order.lag_bounds import (
     floor,
     ring_cover,
 )
+from in_one_test import in_one_test
 from references.gram_certificate import least_form, matrix_of, random_columns
 
 
@@ -27,6 +28,7 @@ def random_gram(rng):
     return factor @ factor.T
 
 
+@in_one_test
 @pytest.mark.parametrize("seed", range(20))
 def test_bounds_by_distance(seed):
     """`cover` and `ring_cover` are nowhere below the matrix, `floor` is nowhere above it."""
@@ -42,6 +44,7 @@ def test_bounds_by_distance(seed):
         assert np.all(np.diff(bound.amplitudes) <= 0)
 
 
+@in_one_test
 @pytest.mark.parametrize("seed", range(12))
 def test_compensated_covers_dominate(seed):
     """Bounds by distance, whose diagonal compensates for entries that they lower."""

@@ -11,6 +11,7 @@ from hockeystick.analyses.gram.order.moving_average import (
     few_bands_below,
     two_bands,
 )
+from in_one_test import in_one_test
 
 
 def banded(rng, *, ring):
@@ -22,6 +23,7 @@ def banded(rng, *, ring):
     return MovingAverage(0.0, np.column_stack((here, ahead)), ring).gram()
 
 
+@in_one_test
 @pytest.mark.parametrize("ring", [False, True])
 @pytest.mark.parametrize("seed", range(8))
 def test_factors_enclose_the_matrix(seed, ring):
@@ -57,6 +59,7 @@ def triangular(rng, bins, bands):
     return factors @ factors.T
 
 
+@in_one_test
 @pytest.mark.parametrize("bands", [1, 2, 3, 4])
 @pytest.mark.parametrize("seed", range(4))
 def test_few_bands_enclose_the_matrix(seed, bands):

@@ -15,6 +15,7 @@ from hockeystick.analyses.gram.search.candidates import Majorants
 from hockeystick.analyses.gram.search.evaluation import LawCache
 from hockeystick.schemes.mixtures import MixtureBlocks
 from hypothesis_strategies import thinned
+from in_one_test import in_one_test
 from references.sum_law import band, ratios
 
 BANDS = {
@@ -62,11 +63,14 @@ def test_few_bands_against_simulated_runs(name, budget):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "width", "majorant"),
-    [
-        ("line", 0.012, "two bands"),
-        ("ring", 0.06, "two bands"),
-        ("three bands", 0.03, "3 bands"),
-    ],
+    thinned(
+        [
+            ("three bands", 0.03, "3 bands"),
+            ("line", 0.012, "two bands"),
+            ("ring", 0.06, "two bands"),
+        ],
+        normal=1,
+    ),
 )
 def test_the_interval_closes(name, width, majorant):
     """With few bands nothing is enlarged: both bounds go to the same number as budgets grow."""
@@ -151,6 +155,7 @@ def test_long_rings_are_certified_for_any_number_of_bins():
     assert fits[0].chain == pytest.approx(fits[1].chain, rel=1e-12)
 
 
+@in_one_test
 @pytest.mark.parametrize("bands", [1, 4, 12, 40])
 @pytest.mark.parametrize("steps", [12, 36, 40])
 def test_bounds_by_distance_cover_the_matrix(bands, steps):

@@ -8,6 +8,7 @@ import pytest
 from hockeystick.analyses.gram.order.chains import ring_kernel
 from hockeystick.analyses.gram.order.lag_bounds import LagBounds
 from hockeystick.analyses.gram.search.programmes import best_majorant, best_minorant
+from in_one_test import in_one_test
 from references.gram_certificate import (
     KINDS,
     TOLERANCE,
@@ -61,6 +62,7 @@ SHAPES = [
 ]
 
 
+@in_one_test
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("check", "ring", "falling"), SHAPES)
 def test_certified(check, ring, falling, kind):
@@ -102,6 +104,7 @@ def test_one_lag_that_the_chosen_ones_leave_out():
     assert best_minorant(target, 1.0).gram().sum() <= target.total
 
 
+@in_one_test
 @pytest.mark.parametrize("variance", [1e-4, 1e4])
 @pytest.mark.parametrize("tilt", [0.0, 0.8, 100.0])
 @pytest.mark.parametrize("check", CHECKS)

@@ -65,8 +65,7 @@ def spread(
     """
     excess = 0.0
     last = np.uint64(nodes.size - 1)
-    # A single node is the end of an empty cell.
-    inverse = 1.0 / np.diff(np.append(nodes, np.inf))
+    inverse = _inverse_lengths(nodes)
     for x in range(table.shape[0]):
         begin, end = _occupied(table[x])
         row, stop = table[x], np.uint64(end)
@@ -104,6 +103,16 @@ def spread(
                 excess += mass * (sums[j] + step - nodes[last])
                 j += ONE
     return excess
+
+
+@njit(cache=True, nogil=True)
+def _inverse_lengths(nodes: FloatArray) -> FloatArray:
+    """One over the length of each cell; nothing is shared out beyond the last node."""
+    result = np.zeros(nodes.size)
+    for k in range(nodes.size - 1):
+        length = nodes[k + 1] - nodes[k]
+        result[k] = 1.0 / length if length > 0 else np.inf
+    return result
 
 
 @njit(cache=True, nogil=True)
@@ -196,9 +205,13 @@ def product(weights: FloatArray, first: IntArray, last: IntArray, table: FloatAr
     """
     rows, states = weights.shape
     whole = np.zeros((rows + -rows % 4, states + -states % 4))
-    whole[:rows, :states] = weights
+    for x in range(rows):
+        for y in range(states):
+            whole[x, y] = weights[x, y]
     source = np.zeros((whole.shape[1], table.shape[1]))
-    source[:states] = table
+    for y in range(states):
+        for j in range(table.shape[1]):
+            source[y, j] = table[y, j]
     result = np.zeros((whole.shape[0], table.shape[1]))
     begin, end = _columns(table)
     for start in range(begin, end, COLUMNS):

@@ -1,0 +1,1 @@
+"""The residual filter: a composition that is fixed in advance, given away in any order."""

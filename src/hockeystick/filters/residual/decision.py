@@ -1,0 +1,168 @@
+"""What a request takes from each menu, which menus end with it, and what is exchanged for it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hockeystick.filters.residual.composition import StepClass
+from hockeystick.filters.residual.menus import MenuState, Payment, paid, taken_back
+from hockeystick.filters.residual.search.exchange import (
+    exchange_for_less,
+    exchange_for_mechanism,
+    exchange_for_more,
+)
+from hockeystick.filters.residual.search.settings import SETTINGS
+from hockeystick.profile.expressions.base import Expression
+
+__all__ = ["Changes", "Menus", "applied"]
+
+
+@dataclass
+class Changes:
+    """What a request changes in the menus, by their numbers."""
+
+    taken: dict[int, Payment] = field(default_factory=dict)
+    given: dict[int, Payment] = field(default_factory=dict)
+    got: dict[int, Payment] = field(default_factory=dict)
+    ended: list[int] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, object]:
+        """As the entry of the ledger keeps it."""
+        values: dict[str, object] = {}
+        for name in ("taken", "given", "got"):
+            payments: dict[int, Payment] = getattr(self, name)
+            if payments:
+                values[name] = {
+                    str(k): [[*one, count] for one, count in payment.items()]
+                    for k, payment in payments.items()
+                }
+        if self.ended:
+            values["ended"] = self.ended
+        return values
+
+
+def applied(states: Sequence[MenuState], request: Mapping[str, Any], *, cancelled: bool) -> None:
+    """Change the menus by what an entry says.
+
+    An exchange stays when its request is cancelled, and so does the end of a menu: both only make
+    the residual smaller.
+    """
+    for k in request.get("ended", ()):
+        states[int(k)].ended = True
+    for k, rows in request.get("given", {}).items():
+        states[int(k)].change(taken_back(rows), -1)
+        for state in states:
+            state.exchanges -= 1
+    for k, rows in request.get("got", {}).items():
+        states[int(k)].change(taken_back(rows), +1)
+    if not cancelled:
+        for k, rows in request.get("taken", {}).items():
+            states[int(k)].change(taken_back(rows), -1)
+
+
+class Menus:
+    """The decisions for one filter; `slack` is what one exchange may add to delta.
+
+    What it remembers only decides which exchanges are tried.
+    """
+
+    def __init__(self, *, slack: float) -> None:
+        self._slack = slack
+        # Exchanges that were not to be had: the variance that the menu had then.
+        self._failed: dict[tuple[int, StepClass], float] = {}
+        # Exchanges so far for each kind of steps; equal requests one after the other.
+        self._done: dict[tuple[int, StepClass], int] = {}
+        self._latest: tuple[StepClass | None, int] = (None, 0)
+
+    def for_steps(
+        self, states: Sequence[MenuState], wanted: StepClass, steps: int
+    ) -> Changes | None:
+        """What the steps take; None if no menu can pay for them.
+
+        Every menu that is left pays. The first of them exchanges where it has no steps like these;
+        the others only for requests that come again and again, or if nobody could pay otherwise.
+        Menus that cannot pay end.
+        """
+        kind, times = self._latest
+        self._latest = (wanted, times + 1 if kind == wanted else 1)
+        alive = [k for k, state in enumerate(states) if not state.ended]
+        changes = Changes()
+        for k in alive:
+            payment = paid(states[k], wanted, steps)
+            if payment is not None:
+                changes.taken[k] = payment
+        for k in alive:
+            if changes.given:
+                # One at a time: the number of exchanges is that of all menus together.
+                break
+            first = k == alive[0] or self._latest[1] >= SETTINGS.streak
+            if (first and self._is_wasteful(k, wanted, steps, changes)) or not changes.taken:
+                self._exchange(states[k], k, wanted, steps, changes)
+        changes.ended = [k for k in alive if k not in changes.taken]
+        return changes if changes.taken else None
+
+    def for_mechanism(
+        self, states: Sequence[MenuState], mechanism: Expression, steps: int
+    ) -> Changes | None:
+        """What runs of another mechanism take; the first menu that can pays, the others end."""
+        alive = [k for k, state in enumerate(states) if not state.ended]
+        for k in alive:
+            if states[k].exchanges <= 0:
+                continue
+            given = exchange_for_mechanism(states[k].counts, mechanism, steps, slack=self._slack)
+            if given is not None:
+                # Taken, so that a cancellation gives it back; the exchange is counted by `given`.
+                return Changes(
+                    taken={k: given}, given={k: {}}, ended=[one for one in alive if one != k]
+                )
+        return None
+
+    def _is_wasteful(self, k: int, wanted: StepClass, steps: int, changes: Changes) -> bool:
+        """Whether the menu pays much more than the steps are worth, or cannot pay at all.
+
+        A menu for steps of one other kind, which cannot pay, is left to end.
+        """
+        payment = changes.taken.get(k)
+        if payment is None:
+            return k == 0
+        spent = sum(one.variance * count for one, count in payment.items())
+        return spent > SETTINGS.waste * wanted.variance * steps
+
+    def _exchange(
+        self, state: MenuState, k: int, wanted: StepClass, steps: int, changes: Changes
+    ) -> None:
+        """Exchange a part of the menu for steps of the wanted kind, if that can be had.
+
+        More of it when the same is wanted again.
+        """
+        kind, variance = StepClass.of(*wanted), state.variance
+        retry_below = (1 - SETTINGS.retry) * self._failed.get((k, kind), math.inf)
+        if state.exchanges <= 0 or variance > retry_below:
+            return
+        done = self._done.get((k, kind), 0)
+        missing = max(steps - state.counts.get(kind, 0), 1)
+        if k in changes.taken:
+            part = min(SETTINGS.first_part * 2**done, 1.0)
+            found = exchange_for_less(state.counts, kind, missing, slack=self._slack, part=part)
+        else:
+            several = math.ceil(SETTINGS.at_once * sum(state.counts.values()))
+            number = max(missing * 2**done, several)
+            found = exchange_for_more(
+                state.counts, kind, number, slack=self._slack, most=SETTINGS.waste
+            )
+            if found is None:
+                found = exchange_for_more(state.counts, kind, missing, slack=self._slack)
+        after = MenuState(state.counts, 0)
+        if found is not None:
+            after.change(found[0], -1)
+            after.change({kind: found[1]}, +1)
+        payment = None if found is None else paid(after, wanted, steps)
+        if found is None or payment is None:
+            self._failed[k, kind] = variance
+            return
+        self._done[k, kind] = done + 1
+        changes.given[k], changes.got[k] = found[0], {kind: found[1]}
+        changes.taken[k] = payment

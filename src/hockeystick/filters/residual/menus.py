@@ -1,0 +1,170 @@
+"""Menus: what a residual filter may still give away, and what a request takes from it.
+
+A menu is a composition of classes, so many steps of each. It pays for a step with one step of a
+class that dominates it. Several menus share delta: each pays for every step until it cannot, and
+the filter ends with the last of them (docs/residual.md, Several menus).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from hockeystick import _validate as check
+from hockeystick._text import strict_json
+from hockeystick.errors import InvalidParameter
+from hockeystick.filters.residual.composition import StepClass
+
+__all__ = ["Menu", "MenuDesign", "MenuState", "Payment", "paid", "taken_back"]
+
+Payment = dict[StepClass, int]
+
+
+class Menu(NamedTuple):
+    """A composition: classes of steps (rate, noise multiplier), and how many of each.
+
+    Attributes
+    ----------
+    counts : tuple of (rate, noise_multiplier, steps)
+        In any order.
+    """
+
+    counts: tuple[tuple[float, float, int], ...]
+
+    def start(self) -> Payment:
+        """The same as a mapping."""
+        found: Payment = {}
+        for rate, noise, steps in self.counts:
+            one = StepClass(rate, noise)
+            found[one] = found.get(one, 0) + steps
+        return found
+
+    @classmethod
+    def of(cls, counts: Mapping[StepClass, int]) -> Menu:
+        """The menu of these counts."""
+        return cls(tuple((one.rate, one.noise, n) for one, n in counts.items() if n))
+
+
+@dataclass(frozen=True)
+class MenuDesign:
+    """What a `Residual` filter starts with; that of one filter can be given to another.
+
+    Parameters
+    ----------
+    menus
+        The first one is for what is expected, the others for what is not.
+    exchanges
+        How many exchanges there may be, of all menus together.
+    slack
+        What each of them may add to delta.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> hs.filters.MenuDesign(menus=[[(0.01, 1.0, 500)]]).steps
+    500
+    """
+
+    menus: tuple[Menu, ...]
+    exchanges: int = 0
+    slack: float = 0.0
+
+    def __post_init__(self) -> None:
+        try:
+            menus = tuple(Menu(tuple(map(_checked_class, menu_rows(one)))) for one in self.menus)
+        except (TypeError, ValueError) as error:
+            if isinstance(error, InvalidParameter):
+                raise
+            allowed = "lists of (rate, noise_multiplier, steps), one for each menu"
+            raise InvalidParameter("menus", allowed, self.menus) from None
+        if not menus or not all(menu.counts for menu in menus):
+            raise InvalidParameter("menus", "one or more, none of them empty", self.menus)
+        object.__setattr__(self, "menus", menus)
+        if self.exchanges:
+            check.positive_integer("exchanges", self.exchanges)
+        check.at_least("slack", self.slack, 0.0)
+
+    @property
+    def steps(self) -> int:
+        """Of the first menu."""
+        return sum(steps for _, _, steps in self.menus[0].counts)
+
+    def as_json(self) -> Mapping[str, object]:
+        """The design as the ledger keeps it."""
+        menus = [[list(row) for row in menu.counts] for menu in self.menus]
+        return {"menus": menus, "exchanges": self.exchanges, "slack": self.slack}
+
+    def as_text(self) -> str:
+        """The same in one line, for `from_text`."""
+        return json.dumps(self.as_json(), sort_keys=True)
+
+    @classmethod
+    def from_text(cls, text: str) -> MenuDesign:
+        """The design that `as_text` wrote, to the last digit."""
+        try:
+            return cls(**dict(strict_json(text)))
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, InvalidParameter):
+                raise
+            raise InvalidParameter("text", "what `as_text` wrote", text) from error
+
+
+def menu_rows(menu: Any) -> Sequence[Any]:
+    """The rows of a menu, or of a list that stands for one."""
+    return menu.counts if isinstance(menu, Menu) else menu
+
+
+def _checked_class(row: Any) -> tuple[float, float, int]:
+    rate, noise, steps = row
+    return (
+        check.sampling_rate("rate in menus", rate),
+        check.noise_scale("noise_multiplier in menus", noise),
+        check.positive_integer("steps in menus", steps),
+    )
+
+
+class MenuState:
+    """What is left of a menu; its classes from the weakest to the strongest."""
+
+    def __init__(self, counts: Mapping[StepClass, int], exchanges: int) -> None:
+        self.counts: Payment = {}
+        self.exchanges, self.ended, self.variance = exchanges, False, 0.0
+        self.change(counts, +1)
+
+    def change(self, payment: Mapping[StepClass, int], sign: int) -> None:
+        """Add counts, or take them away; what is not there cannot be taken."""
+        for one, count in payment.items():
+            if one not in self.counts:
+                everything = {**self.counts, one: 0}
+                ordered = sorted(everything, key=lambda kind: kind.variance)
+                self.counts = {kind: everything[kind] for kind in ordered}
+            left = self.counts[one] + sign * count
+            if left < 0:
+                raise InvalidParameter("counts of a menu", ">= 0 after every request", payment)
+            self.counts[one] = left
+        self.variance = math.fsum(one.variance * n for one, n in self.counts.items() if n)
+
+
+def paid(state: MenuState, wanted: StepClass, steps: int) -> Payment | None:
+    """What the menu pays for the steps, one by one with steps that dominate them; None if it can't.
+
+    The weakest classes that serve a step are taken first: what is left then serves the most.
+    """
+    payment: Payment = {}
+    missing = steps
+    for one, there in state.counts.items():
+        if there and one.serves(*wanted):
+            here = min(there, missing)
+            payment[one] = here
+            missing -= here
+            if not missing:
+                return payment
+    return None
+
+
+def taken_back(rows: Any) -> Payment:
+    """A payment from the rows (rate, noise, steps) that an entry of the ledger has."""
+    return {StepClass(float(rate), float(noise)): int(steps) for rate, noise, steps in rows}
