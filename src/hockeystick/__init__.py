@@ -14,6 +14,7 @@ from hockeystick._version import __version__
 from hockeystick.accounting import baselines
 from hockeystick.accounting.account import account, methods
 from hockeystick.accounting.calibrate import Calibration, calibrate
+from hockeystick.accounting.prefixes import account_prefixes
 from hockeystick.guarantee import Guarantee
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
@@ -89,6 +90,7 @@ __all__ = [
     "UserMinSep",
     "__version__",
     "account",
+    "account_prefixes",
     "baselines",
     "bound_contributions",
     "calibrate",

@@ -12,6 +12,8 @@ __all__ = ["OwnProcess", "SetOnce", "SingleUse", "Uncopied", "refuse_setting"]
 
 # 128 random bits: two processes never have the same.
 TOKEN_BYTES = 16
+# What `run.set` of a run with a filter takes.
+CHANGEABLE = ("noise_multiplier", "rate", "max_grad_norm")
 
 
 class _Here:
@@ -87,10 +89,14 @@ def refuse_setting(run: object, name: str, value: object) -> NoReturn:
     """`PlanMismatch` for an assignment to something that belongs to a private run."""
     if not hasattr(run, name):
         raise PlanMismatch(f"A private run has no setting {name}; nothing in it can be set.")
+    instead, page = "the next phase is another run", "docs/stopping.md#two-phases"
+    if name.lstrip("_") in CHANGEABLE:
+        instead += f", and with a filter run.set({name.lstrip('_')}=...) changes it between steps"
+        page = "docs/adapting.md"
     raise PlanMismatch(
         f"{name.lstrip('_')} cannot change during a run: what was accounted is "
-        f"{shown(getattr(run, name))}, got {shown(value)}; the next phase is another run.",
-        page="docs/stopping.md#two-phases",
+        f"{shown(getattr(run, name))}, got {shown(value)}; {instead}.",
+        page=page,
     )
 
 

@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hockeystick._validate import with_known_names
-from hockeystick.errors import InvalidParameter
+from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.profile import Profile
 from hockeystick.randomness import Key, RandomSource
-from hockeystick.schemes import Attribution, Indices, Sampling
+from hockeystick.schemes import Attribution, Indices, Missing, Sampling
 from hockeystick.schemes.base import check_scheme
 from hockeystick.strategies import NoiseStream, Strategy, identity
+from hockeystick.strategies.leading_blocks import leading_block
 from hockeystick.strategies.pieces import Coordinates
 
 __all__ = ["Accountable", "Part", "Plan", "require_accountable", "require_plan"]
@@ -180,6 +181,46 @@ class Plan(Accountable):
             arithmetic=arithmetic,
             resolution=resolution,
         )
+
+    def prefix(self, steps: int) -> Plan:
+        """The plan of the first steps: for a model that is released after them.
+
+        Account it for a checkpoint whose number of steps was fixed before the run. What it
+        releases is what the first rows of the run release: the leading block of C correlates their
+        noise, and the scheme draws their batches (docs/stopping.md#checkpoints).
+
+        Parameters
+        ----------
+        steps
+            How many, at most those of the plan.
+
+        Returns
+        -------
+        Plan
+            With the leading block of the strategy, which is not optimised again.
+
+        Raises
+        ------
+        UnsupportedPlan
+            For schemes that do not say what their first steps are.
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> plan = hs.Plan(sampling=hs.RandomAllocation(picks=1, out_of=10), steps=100)
+        >>> plan.prefix(25).sampling
+        RandomAllocation(picks=1, out_of=10, truncate=True)
+        """
+        strategy = leading_block(self.strategy, steps)
+        if strategy.steps == self.steps:
+            return self
+        sampling = self.sampling.first_steps(strategy.steps)
+        if isinstance(sampling, Missing):
+            raise UnsupportedPlan(
+                f"There is no plan of the first steps: {sampling.reason}.",
+                page="docs/stopping.md#checkpoints",
+            )
+        return replace(self, sampling=sampling, steps=strategy.steps, strategy=strategy)
 
     def exact(self) -> Plan:
         """The plan that exact arithmetic runs: entries of C are multiples of 2^-20.

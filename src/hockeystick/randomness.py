@@ -153,6 +153,15 @@ class Key:
         whole = np.array(self.words, dtype="<u8").tobytes()
         return hashlib.blake2b(whole, digest_size=_SEED_BITS // 8, person=purpose).digest()
 
+    def after(self, change: str) -> Key:
+        """The key after a change: another for every text, and none says anything about another."""
+        whole = np.array(self.words, dtype="<u8").tobytes()
+        made = hashlib.blake2b(
+            change.encode(), key=whole, digest_size=_SEED_BITS // 8, person=b"after a change"
+        )
+        words = np.frombuffer(made.digest(), dtype="<u8").astype(np.uint64)
+        return Key(_four(words), self.cryptographic, self.seeded)
+
     @classmethod
     def restored(cls, words: Any, *, like: Key) -> Key:
         """A key of the same kind with saved words; `InvalidParameter` for anything but four."""

@@ -232,6 +232,35 @@ def continued_charges(ledger, folder, wrapping):
     return {**found, "spent": budget.spent if rank() == 0 else None, "epsilon": epsilon(run)}
 
 
+def adapted(wrapping, clipping, arithmetic):
+    """Weights and history of a run whose settings change twice and whose clip norm is adapted."""
+    run, model = made(
+        wrapping,
+        "0.4",
+        clipping=clipping,
+        arithmetic=arithmetic,
+        filter=hs.filters.Gaussian(mu=4.0),
+        max_grad_norm=hs.training.AdaptiveClipping(start=0.2),
+    )
+
+    def each():
+        if run.taken_steps == 3:
+            run.set(rate=1.0, noise_multiplier=2.0)
+        if run.taken_steps == 5:
+            run.set(noise_multiplier=1.5)
+
+    train(run, each=each)
+    return {"weights": weights(model), "history": [tuple(part) for part in run.history]}
+
+
+def other_change():
+    """Refused on all ranks if they do not agree; the run goes on as it was."""
+    run, _ = made("plain", "0.4", filter=hs.filters.Gaussian(mu=4.0))
+    found = outcome(lambda: run.set(noise_multiplier=2.0 + rank()))
+    train(run, until=1)
+    return {**found, "history": [tuple(part) for part in run.history]}
+
+
 def other_noise():
     """The ranks do not agree."""
     return made(noise_multiplier=1.0 + rank())[0].taken_steps

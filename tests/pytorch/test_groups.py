@@ -45,6 +45,11 @@ EXACT = {
     2: [("plain", "bsr", "per-sample"), ("sharded", "bsr", "ghost")],
     3: [("plain", "0.05", "ghost"), ("sharded", "bsr", "per-sample")],
 }
+# Wrapping, clipping and arithmetic of runs whose settings change.
+ADAPTED = {
+    2: [("plain", "ghost", "exact"), ("sharded", "per-sample", "float")],
+    3: [("plain", "per-sample", "float")],
+}
 # What is refused, and what the first and the last rank say.
 REFUSED = {
     ("other_noise",): ("noise_multiplier is not the same", "noise_multiplier is not the same"),
@@ -78,6 +83,8 @@ def found(tmp_path_factory):
             *(["drawn_by_torch", *case] for case in ON_DEVICES),
             *(["exact_updates", *case] for case in EXACT[2]),
             *(list(case) for case in REFUSED),
+            *(["adapted", *case] for case in ADAPTED[2]),
+            ["other_change"],
             ["noise_rows", "plain"],
             ["noise_rows", "sharded"],
             ["charged", str(base / "two.db"), "plain", 2, str(base / "charged")],
@@ -87,6 +94,7 @@ def found(tmp_path_factory):
         3: [
             *(["updates", *case] for case in UPDATES[3]),
             *(["exact_updates", *case] for case in EXACT[3]),
+            *(["adapted", *case] for case in ADAPTED[3]),
             ["continued_charges", str(base / "two.db"), str(base / "charged"), "sharded"],
             ["saved", names["three"], "plain", "bsr", 3, True],
             ["continued", names["two"], "ddp"],
@@ -262,3 +270,23 @@ def test_the_script_of_the_page_by_torchrun(tmp_path):
     done = run_torchrun(2, [tmp_path / "train.py"], folder=tmp_path)
     assert re.search(STATED, done.stdout)
     assert (tmp_path / "after-one-epoch" / ".metadata").exists()
+
+
+@pytest.mark.parametrize(("ranks", "case"), [(n, c) for n, some in ADAPTED.items() for c in some])
+def test_settings_that_change(found, ranks, case):
+    """All ranks have the batches, the noise, the clip norms and the charges of a single process."""
+    alone = program.adapted("plain", *case[1:])
+    for of_rank in found(ranks, "adapted", *case):
+        value = of_rank["value"]
+        assert torch.allclose(value["weights"], alone["weights"], rtol=1e-4, atol=1e-5)
+        for mine, theirs in zip(value["history"], alone["history"], strict=True):
+            assert np.allclose(mine, theirs, rtol=1e-12)
+    noise = [part[1] for part in alone["history"]]
+    assert noise == [1.0] * 3 + [2.0] * 2 + [1.5] * 3
+
+
+def test_ranks_that_do_not_agree_on_a_change(found):
+    """One sentence on each of them, and nothing has changed."""
+    for of_rank in found(2, "other_change"):
+        assert "All ranks change the same settings" in of_rank["value"]["refused"]
+        assert of_rank["value"]["history"] == [(1, 1.0, 1.0, 0.4, None)]

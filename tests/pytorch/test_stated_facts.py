@@ -66,7 +66,7 @@ def test_a_continued_run_is_the_same_run(runs):
     assert other.record().run_id == run.record().run_id
     assert other.record().taken_schedule == [[6, runs.NOISE, runs.CLIP]]
     third = runs.private(runs.independent())
-    state["optimizer"]["hockeystick"]["run"]["schedule"] = [[3, runs.NOISE, runs.CLIP]]
+    state["optimizer"]["hockeystick"]["run"]["schedule"] = f"[[3, {runs.NOISE}, {runs.CLIP}]]"
     with pytest.raises(PlanMismatch, match="schedule"):
         third.load_state_dict(state)
 

@@ -51,7 +51,7 @@ def test_a_setting_cannot_change(name, value):
     assert run.statement(delta=1e-5).noise_multiplier == 1.5
 
 
-@pytest.mark.parametrize("name", ["noise_multipler", "clip", "rate", "filter", "rng"])
+@pytest.mark.parametrize("name", ["noise_multipler", "clip", "filter", "rng"])
 def test_a_setting_that_does_not_exist(name):
     """A misspelled name is not taken either."""
     with pytest.raises(PlanMismatch, match=f"^A private run has no setting {name}"):

@@ -133,6 +133,17 @@ class Sampling(ABC):
         steps = self.check_steps(steps)
         return Batches(self._draw(count, steps, generator(rng)), steps)
 
+    def at_rate(self, rate: float) -> Sampling | Missing:
+        """The same scheme with another rate, where a run may change it between two steps."""
+        return Missing(f"the rate of {self.name} sampling cannot change while it runs", always=True)
+
+    def first_steps(self, steps: int) -> Sampling | Missing:
+        """The scheme whose batches have the law of the first `steps` batches of a longer run.
+
+        For `Plan.prefix`. Usually the scheme itself; it has to say so.
+        """
+        return Missing(f"{self.name} does not say what its first {steps} steps are", always=True)
+
     def describe(self) -> dict[str, object]:
         """The scheme's name and parameters, ready for JSON; what is None does not apply."""
         parameters = {field.name: getattr(self, field.name) for field in fields(self)}

@@ -51,6 +51,10 @@ class FullBatch(Sampling):
         """Every example joins every step."""
         return True
 
+    def first_steps(self, steps: int) -> FullBatch:
+        """The scheme itself."""
+        return self
+
     def _draw(self, examples: int, steps: int, rng: np.random.Generator) -> Iterator[Indices]:
         for _ in range(steps):
             yield np.arange(examples, dtype=np.int64)

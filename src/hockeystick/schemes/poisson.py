@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -88,6 +88,16 @@ class Poisson(Sampling):
     def most_participations(self, steps: int) -> int:
         """Every step, or `max_participations`."""
         return participations_within(self.check_steps(steps), gap=1, most=self.max_participations)
+
+    def first_steps(self, steps: int) -> Poisson:
+        """The scheme itself: each step is drawn on its own, and stopping looks back only."""
+        return self
+
+    def at_rate(self, rate: float) -> Poisson | Missing:
+        """Steps are independent of each other, unless somebody stops."""
+        if self.max_participations is not None:
+            return Missing("examples that stop after max_participations depend on earlier steps")
+        return replace(self, rate=rate)
 
     def _draw(self, examples: int, steps: int, rng: np.random.Generator) -> Iterator[Indices]:
         drawn = (independent_subset(examples, rate=self.rate, rng=rng) for _ in range(steps))

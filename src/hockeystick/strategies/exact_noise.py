@@ -113,6 +113,10 @@ class ExactNoiseStream(NoiseStream):
             raise InvalidParameter("scale", "in [2^-400, 2^400] for exact arithmetic", scale)
         return np.dtype(dtype), scale
 
+    def _rescale(self, scale: float) -> None:
+        super()._rescale(scale)
+        vars(self)["lattice"] = scale * 2.0**-self.resolution
+
     def _memory_type(self) -> npt.DTypeLike:
         return self._bounds.memory_type
 

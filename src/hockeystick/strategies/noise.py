@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -14,10 +13,8 @@ import numpy.typing as npt
 from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.threads import in_threads
-from hockeystick._process import SetOnce, SingleUse
-from hockeystick._states import MALFORMED, check_digest, state_digest
 from hockeystick._validate import positive_integer
-from hockeystick.errors import HockeystickError, InvalidParameter
+from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import Key, RandomSource
 from hockeystick.strategies.noise_parts import Cipher, NoiseRow
 from hockeystick.strategies.noise_range import (
@@ -26,6 +23,7 @@ from hockeystick.strategies.noise_range import (
     check_scale,
     checked_dtype,
 )
+from hockeystick.strategies.noise_states import NoiseStates
 from hockeystick.strategies.pieces import Coordinates, checked_coordinates
 from hockeystick.strategies.recurrence import Recurrence, fingerprint
 from hockeystick.strategies.stretches import shares
@@ -35,7 +33,7 @@ __all__ = ["NoiseStream"]
 NOISE_MEMORIES = ("rows", "replay")
 
 
-class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
+class NoiseStream(NoiseStates, Iterator[npt.NDArray[Any]]):
     """An iterator over the rows of C^-1 Z, with independent entries of Z drawn as they are needed.
 
     Made by `Strategy.noise` or `Plan.noise`. It ends after the strategy's number of steps. Each row
@@ -119,16 +117,6 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
     def _memory_type(self) -> npt.DTypeLike:
         return WORKING_TYPES[self.dtype.name]
 
-    @property
-    def step(self) -> int:
-        """How many rows were drawn."""
-        return self._step
-
-    @property
-    def seeded(self) -> bool:
-        """Whether noise came from a seed of the caller, here or before a state was saved."""
-        return self._seeded
-
     def __iter__(self) -> NoiseStream:
         return self
 
@@ -176,13 +164,6 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
         inverse = self._recurrence.inverse_diagonal
         return self.scale * float(inverse[self.step % inverse.size])
 
-    def _check_intact(self) -> None:
-        if not self._intact:
-            raise HockeystickError(
-                f"Row {self.step} of the noise was interrupted and the stream is not what was "
-                "accounted any more; restore a saved state."
-            )
-
     @property
     def memory(self) -> npt.NDArray[Any]:
         """What is remembered of the held coordinates, one column for each, in their order.
@@ -193,86 +174,6 @@ class NoiseStream(SetOnce, SingleUse, Iterator[npt.NDArray[Any]]):
         self.check_here()
         self._check_intact()
         return self._memory
-
-    def head(self) -> dict[str, Any]:
-        """The state without what depends on the coordinates: with `memory` it is complete."""
-        self.check_here()
-        self._check_intact()
-        content = {
-            "step": self.step,
-            "seeded": self.seeded,
-            **self._description(),
-            "key": np.array(self._key.words, dtype=np.uint64),
-        }
-        return {**content, "digest": state_digest(content)}
-
-    def state(self) -> dict[str, Any]:
-        """Everything needed to continue from here: plain numbers, text and arrays."""
-        content = {**self.head(), "coordinates": self._edges(), "memory": self._saved_memory()}
-        return {**content, "digest": state_digest(content)}
-
-    def restore(self, state: Mapping[str, Any], memory: Any = None) -> None:
-        """Continue from a saved state; it has to come from a stream of the same description.
-
-        Parameters
-        ----------
-        state
-            What `state()` returned, here or in another process; or what `head()` returned.
-        memory
-            With a head: the memory of the coordinates that this stream holds. They may have been
-            shared out in another way when it was saved.
-
-        Raises
-        ------
-        InvalidParameter
-            If the state is of another stream, was changed, or has no key in it. The stream is not
-            changed then.
-        """
-        self.prepared(state, memory)()
-
-    def prepared(self, state: Mapping[str, Any], memory: Any = None) -> Callable[[], None]:
-        """`restore` in two parts: everything is checked now, and changed when the result is called.
-
-        Callers that restore several things at once check all of them first.
-        """
-        self.check_here()
-        try:
-            step, key, rows = self._read(state, memory)
-            check_digest(state)
-            seeded = bool(state["seeded"])
-        except InvalidParameter:
-            raise
-        except MALFORMED as error:
-            raise InvalidParameter("state", "what `state()` returned", type(state)) from error
-
-        def change() -> None:
-            self._step, self._key, self._intact = step, key, True
-            self._memory = self._own(rows)
-            self._seeded = self._seeded or seeded
-
-        return change
-
-    def _read(self, state: Mapping[str, Any], memory: Any) -> tuple[int, Key, npt.NDArray[Any]]:
-        whole = memory is None
-        wanted = self._description() | ({"coordinates": self._edges()} if whole else {})
-        for name, value in wanted.items():
-            theirs = state[name]
-            if theirs != value:
-                raise InvalidParameter("state", f"of a stream with {name} {value}", theirs)
-        step = operator.index(state["step"])
-        if not 0 <= step <= self.steps:
-            raise InvalidParameter("state", f"at a step in [0, {self.steps}]", step)
-        rows = np.array(state["memory"] if whole else memory, order="C")
-        shape, dtype = tuple(self._memory.shape), np.dtype(self._memory_type())
-        if not ((rows.shape, rows.dtype) == (shape, dtype) and np.isfinite(rows).all()):
-            allowed = f"with memory of shape {shape} and type {dtype}"
-            raise InvalidParameter("state", allowed, (rows.shape, rows.dtype))
-        if step and rows.size and not rows[: min(step, len(rows))].any(axis=1).all():
-            raise InvalidParameter("state", f"with the noise of {step} steps", "zeros")
-        return step, Key.restored(state["key"], like=self._key), rows
-
-    def _edges(self) -> tuple[int, ...]:
-        return tuple(edge for one in self.coordinates for edge in one)
 
     def _description(self) -> dict[str, Any]:
         """What two streams must have in common to exchange states."""

@@ -14,6 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 from hockeystick.errors import PlanMismatch
 from hockeystick.filters import Filter, Individual
 from hockeystick.randomness import Key, RandomSource
+from hockeystick.torch.adapting import Adapting
 from hockeystick.torch.batch_sampler import BatchSampler
 from hockeystick.torch.budgets import DatasetNorms, GroupBudget, Loss
 from hockeystick.torch.checkpoint import RunCheckpoint
@@ -31,8 +32,11 @@ from hockeystick.torch.run import TorchRun
 from hockeystick.torch.run_group import RunGroup
 from hockeystick.torch.run_settings import budget_of
 from hockeystick.torch.sharded_layout import is_sharded
+from hockeystick.training.adaptive_clipping import AdaptiveClipping
 from hockeystick.training.clip_rules import ClipParts
 from hockeystick.training.filtered import describe_filter
+from hockeystick.training.norm_counts import NormCount
+from hockeystick.training.schedules import StepSettings
 from hockeystick.training.sum_lattice import SumLattice
 
 __all__ = ["RandomParts", "RunInputs", "assembled"]
@@ -65,6 +69,7 @@ class RunInputs:
     data: Any
     loss: Loss | None
     privacy_filter: Filter | Individual | None
+    policy: AdaptiveClipping | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,9 +99,11 @@ def assembled(
         key, settings, described = _shared(
             layout.group, inputs, settings, random, key=key, described=described
         )
-    lattice = _lattice(settings, inputs.parameters)
+    now = _settings_now(settings, inputs.policy, charges)
+    lattice = _lattice(settings, now, inputs.parameters)
     noise = _noise(
         settings,
+        now,
         inputs.parameters,
         layout,
         key=key,
@@ -109,7 +116,8 @@ def assembled(
     budget = _budget(inputs, clip, settings, charges=charges, most=most, options=options)
     if layout.group is not None and described is not None:
         budget = GroupBudget(budget, layout.group)
-    progress = Progress(settings, budget, passes=form.passes, lattice=lattice)
+    progress = Progress(settings, budget, now=now, passes=form.passes, lattice=lattice)
+    adapting = _adapting(inputs, progress, noise, random.batches, layout)
     claim = GroupClaim() if layout.group is None else _nothing
     gradients = GradientSums(clip, inputs.parameters, progress, claim, layout)
     wrapped = PlanOptimizer(
@@ -117,9 +125,10 @@ def assembled(
         progress=progress,
         gradients=gradients,
         noise=noise,
-        saved=RunCheckpoint(progress, random.batches, layout),
+        saved=RunCheckpoint(progress, random.batches, layout, adapting),
         layout=layout,
         in_parts=most is not None,
+        adapting=adapting,
     )
     clip.model.owner = ref(wrapped)
     _refuse_calls(inputs.wrapper, clip)
@@ -141,6 +150,7 @@ def assembled(
         filter_description=described,
         form=form,
         layout=layout,
+        adapting=adapting,
     )
 
 
@@ -173,12 +183,44 @@ def _shared(
     return key, replace(settings, seeded=seeded, run_id=run_id), described
 
 
-def _lattice(settings: RunSettings, parameters: list[torch.Tensor]) -> SumLattice | None:
+def _settings_now(
+    settings: RunSettings, policy: AdaptiveClipping | None, charges: dict[str, float]
+) -> StepSettings:
+    """Those of the first step."""
+    noise, count_noise = settings.noise_multiplier, None
+    if policy is not None:
+        size = settings.expected_batch_size
+        count_noise = policy.noise_of_count(expected_batch_size=size, noise_multiplier=noise)
+    return StepSettings(noise, settings.max_grad_norm, charges.get("rate"), count_noise)
+
+
+def _adapting(
+    inputs: RunInputs,
+    progress: Progress,
+    noise: TorchNoiseStream,
+    batches: BatchSampler,
+    layout: Layout,
+) -> Adapting:
+    """How settings change, with the count of norms if the clip norm is adapted."""
+    counts, now, lattice = None, progress.now, progress.lattice
+    if now.count_noise is not None:
+        counts = NormCount(
+            progress.settings.plan,
+            dimension=sum(p.numel() for p in inputs.parameters),
+            count_noise=now.count_noise,
+            resolution=None if lattice is None else lattice.resolution,
+        )
+    return Adapting(progress, noise, batches, layout.group, policy=inputs.policy, counts=counts)
+
+
+def _lattice(
+    settings: RunSettings, now: StepSettings, parameters: list[torch.Tensor]
+) -> SumLattice | None:
     """Where sums are with exact arithmetic."""
     if settings.arithmetic == "float":
         return None
     return SumLattice.of(
-        noise_multiplier=settings.noise_multiplier,
+        noise_multiplier=now.gradient_noise,
         max_grad_norm=settings.max_grad_norm,
         dimension=sum(p.numel() for p in parameters),
         examples=settings.examples,
@@ -187,6 +229,7 @@ def _lattice(settings: RunSettings, parameters: list[torch.Tensor]) -> SumLattic
 
 def _noise(
     settings: RunSettings,
+    now: StepSettings,
     parameters: list[torch.Tensor],
     layout: Layout,
     *,
@@ -198,7 +241,7 @@ def _noise(
     return TorchNoiseStream(
         settings.plan,
         layout.like(),
-        noise_multiplier=settings.noise_multiplier,
+        noise_multiplier=now.gradient_noise,
         max_grad_norm=settings.max_grad_norm,
         rng=key,
         noise_memory=noise_memory,

@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 from torch.utils.data import Sampler
 
+from hockeystick import _validate as check
 from hockeystick._process import SingleUse
 from hockeystick._states import MALFORMED, check_digest, restored_generator, state_digest
-from hockeystick.errors import InvalidParameter
+from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.plan import Plan
-from hockeystick.randomness import RandomSource, generator, is_secret
+from hockeystick.randomness import Key, RandomSource, generator, is_secret
 from hockeystick.schemes import Attribution, Indices
 from hockeystick.torch.state_dicts import as_arrays, as_tensors
+from hockeystick.training.filtered import rate_for_filters, scheme_at
 
 __all__ = ["BatchSampler"]
 
@@ -66,6 +68,8 @@ class BatchSampler(SingleUse, Sampler[list[int]]):
         self._seeded = not is_secret(rng)
         self._source = _own_generator(rng).bit_generator
         self._start = deepcopy(self._source.state)
+        # Since when batches are drawn from this start, and at which rate if it has changed.
+        self._since, self._rate = 0, rate_of(plan)
         self._position = 0
         self._latest: Indices | None = None
         self._live = self._from_start()
@@ -101,13 +105,40 @@ class BatchSampler(SingleUse, Sampler[list[int]]):
         step = _step_within(step, self._plan.steps - 1)
         if step == self._position - 1 and self._latest is not None:
             return self._latest.copy()
+        if step < self._since:
+            raise InvalidParameter("step", f"at least {self._since}, the last change", step)
         if step < self._position:
-            self._live, self._position = self._from_start(), 0
+            self._live, self._position = self._from_start(), self._since
         for _ in range(step - self._position):
             next(self._live)
         self._latest = next(self._live)
         self._position = step + 1
         return self._latest.copy()
+
+    def change(self, *, step: int, rate: float | None, reason: str) -> None:
+        """From this step on batches follow from another generator, at another rate.
+
+        The generator follows from the present one and the text. Batches that were drawn ahead are
+        not the run's any more: the next iteration draws them again.
+
+        Parameters
+        ----------
+        step
+            The first one that changes, counted from 0.
+        rate
+            Its sampling rate; None for that of the plan.
+        reason
+            What changes, as a text.
+        """
+        self.check_here()
+        scheme = None if rate is None else scheme_at(self._plan, rate)
+        digest = hashlib.sha256(f"{reason} {state_digest({'start': self._start})}".encode())
+        words = np.frombuffer(digest.digest(), dtype=np.uint64)
+        a, b, c, d = (int(word) for word in words)
+        key = Key((a, b, c, d), cryptographic=type(self._source).__name__ == "ChaCha")
+        self._start = deepcopy(key.generator(step).bit_generator.state)
+        self._since, self._rate = step, self._rate if scheme is None else rate
+        self._live, self._position, self._latest = self._from_start(), step, None
 
     def state_dict(self, *, position: int | None = None) -> dict[str, Any]:
         """Everything needed to continue from here, or from another position.
@@ -121,6 +152,8 @@ class BatchSampler(SingleUse, Sampler[list[int]]):
         here = self._position if position is None else _step_within(position, self._plan.steps)
         content = {
             "position": here,
+            "since": self._since,
+            "rate": self._rate,
             "seeded": self.seeded,
             "generator": deepcopy(self._start),
             **self._description(),
@@ -155,6 +188,9 @@ class BatchSampler(SingleUse, Sampler[list[int]]):
                         "state", f"of a sampler with {name} {value}", saved[name]
                     )
             position = _step_within(saved["position"], self._plan.steps)
+            since, rate = _step_within(saved["since"], position), saved["rate"]
+            if rate != self._rate:
+                scheme_at(self._plan, check.sampling_rate("rate", rate))
             start = restored_generator(self._source, saved["generator"]).bit_generator.state
             check_digest(saved)
             seeded = bool(saved["seeded"])
@@ -165,8 +201,9 @@ class BatchSampler(SingleUse, Sampler[list[int]]):
 
         def change() -> None:
             self._start, self._seeded = start, self._seeded or seeded
-            self._live, self._position, self._latest = self._from_start(), 0, None
-            for _ in range(position):
+            self._since, self._rate = since, rate
+            self._live, self._position, self._latest = self._from_start(), since, None
+            for _ in range(position - since):
                 next(self._live)
             self._position = position
 
@@ -175,7 +212,13 @@ class BatchSampler(SingleUse, Sampler[list[int]]):
     def _from_start(self) -> Iterator[Indices]:
         source = type(self._source)()
         source.state = deepcopy(self._start)
-        return self._plan.batches(examples=self._graph, rng=np.random.Generator(source))
+        rng, plan = np.random.Generator(source), self._plan
+        if self._since == 0 and self._rate == rate_of(plan):
+            return plan.batches(examples=self._graph, rng=rng)
+        scheme = plan.sampling if self._rate is None else scheme_at(plan, self._rate)
+        if self._since == plan.steps:
+            return iter(())
+        return scheme.batches(examples=self._graph, steps=plan.steps - self._since, rng=rng)
 
     def _description(self) -> dict[str, Any]:
         """What two samplers must have in common to exchange states."""
@@ -185,6 +228,14 @@ class BatchSampler(SingleUse, Sampler[list[int]]):
             "steps": self._plan.steps,
             "examples": _digest(graph) if isinstance(graph, Attribution) else int(graph),
         }
+
+
+def rate_of(plan: Plan) -> float | None:
+    """The rate of a plan whose rate may change in a run with a filter; None for others."""
+    try:
+        return rate_for_filters(plan)
+    except UnsupportedPlan:
+        return None
 
 
 def _own_generator(rng: RandomSource) -> np.random.Generator:

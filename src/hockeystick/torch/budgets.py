@@ -22,6 +22,7 @@ from hockeystick.torch.progress import Budget, ClipLimit
 from hockeystick.torch.run_group import RunGroup
 from hockeystick.torch.sums import per_example_norms
 from hockeystick.training.filtered import describe_filter
+from hockeystick.training.schedules import StepSettings
 
 __all__ = [
     "DatasetNorms",
@@ -42,6 +43,10 @@ class PlanBudget:
 
     def __init__(self, clip: float) -> None:
         self._limit = ClipLimit(clip)
+
+    def use(self, now: StepSettings) -> None:
+        """The clip norm may follow released counts."""
+        self._limit = ClipLimit(now.max_grad_norm)
 
     def permit(self, step: int) -> ClipLimit:
         """The clip norm, always."""
@@ -70,6 +75,12 @@ class FilterBudget:
         self._rate, self._noise_multiplier, self._clip = rate, noise_multiplier, clip
         # A batch that comes again after an interrupted pass has its permit already.
         self._held: tuple[int, Permit] | None = None
+
+    def use(self, now: StepSettings) -> None:
+        """What the next permits are requested for."""
+        assert now.rate is not None
+        self._rate, self._noise_multiplier = now.rate, now.noise_multiplier
+        self._clip = now.max_grad_norm
 
     def permit(self, step: int) -> ClipLimit:
         """The clip norm, scaled down where the budget does not suffice for the whole step."""
@@ -102,6 +113,10 @@ class GroupBudget:
 
     def __init__(self, own: Budget, group: RunGroup) -> None:
         self._own, self._group = own, group
+
+    def use(self, now: StepSettings) -> None:
+        """All ranks know the settings."""
+        self._own.use(now)
 
     def permit(self, step: int) -> ClipLimit:
         """What the first rank is permitted."""
@@ -158,6 +173,12 @@ class IndividualBudget:
         self._filter, self._norms = privacy_filter, norms
         self._rate, self._noise_multiplier, self._clip = rate, noise_multiplier, clip
         self._held: tuple[int, ClipLimit] | None = None
+
+    def use(self, now: StepSettings) -> None:
+        """What the next steps are charged for."""
+        assert now.rate is not None
+        self._rate, self._noise_multiplier = now.rate, now.noise_multiplier
+        self._clip = now.max_grad_norm
 
     def permit(self, step: int) -> ClipLimit:
         """A length for each example: its clipped norm, or what its budget still allows."""

@@ -12,12 +12,14 @@ import torch
 
 from hockeystick._states import MALFORMED, state_digest
 from hockeystick.errors import InvalidParameter, PlanMismatch, shown
+from hockeystick.torch.adapting import Adapting
 from hockeystick.torch.batch_sampler import BatchSampler
 from hockeystick.torch.layouts import Layout
 from hockeystick.torch.noise_stream import TorchNoiseStream
 from hockeystick.torch.progress import Progress, RunSettings
 from hockeystick.torch.remembered_noise import memory_checksum, memory_of, memory_pieces
 from hockeystick.torch.run_group import agreed
+from hockeystick.training.schedules import as_lists, from_lists
 from hockeystick.training.statement_fields import checked_run_id, checked_schedule
 
 __all__ = ["RunCheckpoint"]
@@ -26,7 +28,18 @@ __all__ = ["RunCheckpoint"]
 Prepared = tuple[Callable[[], None], torch.Tensor]
 CHANGED = "The state of the run was changed after it was saved."
 
-PARTS = ("settings", "run", "taken", "noise", "memory", "checksum", "batches", "budget", "digest")
+PARTS = (
+    "settings",
+    "now",
+    "run",
+    "taken",
+    "noise",
+    "memory",
+    "checksum",
+    "batches",
+    "budget",
+    "digest",
+)
 
 
 class RunCheckpoint:
@@ -36,17 +49,21 @@ class RunCheckpoint:
     in pieces that know their place, so that another number of ranks can continue.
     """
 
-    def __init__(self, progress: Progress, batches: BatchSampler, layout: Layout) -> None:
+    def __init__(
+        self, progress: Progress, batches: BatchSampler, layout: Layout, adapting: Adapting
+    ) -> None:
         self._progress, self._batches, self._layout = progress, batches, layout
+        self._adapting = adapting
 
     def state(self, noise: TorchNoiseStream) -> dict[str, Any]:
         """Numbers, text and tensors."""
         taken, layout = self._progress.taken, self._layout
         content = {
             "settings": _described(self._progress.settings),
+            "now": self._adapting.state(),
             "run": {
                 "id": self._progress.settings.run_id,
-                "schedule": [list(part) for part in self._progress.schedule],
+                "schedule": json.dumps(as_lists(self._progress.schedule)),
             },
             "taken": taken,
             "noise": noise.head(),
@@ -107,19 +124,23 @@ class RunCheckpoint:
             )
         self._progress.budget.check(dict(state["budget"]))
         run_id = checked_run_id("run id", state["run"]["id"])
-        schedule = checked_schedule("schedule", state["run"]["schedule"])
-        if sum(steps for steps, *_ in schedule) != taken:
+        schedule = from_lists(checked_schedule("schedule", json.loads(state["run"]["schedule"])))
+        if sum(part.steps for part in schedule) != taken:
             raise PlanMismatch("The saved schedule is not of the same step.")
         memory = memory_of(state["memory"], self._layout.ranges, like=noise.memory)
+        now, change_settings = self._adapting.prepared(state["now"])
+        if now.rate is not None and state["batches"]["rate"] != now.rate:
+            raise PlanMismatch("The saved batches are not of the same rate.")
         change_batches = self._batches.prepared(state["batches"])
-        change_noise = noise.prepared(state["noise"], memory=memory)
+        change_noise = noise.prepared(state["noise"], memory=memory, scale=now.scale)
         if state["digest"] != _digest(state):
             raise PlanMismatch(CHANGED)
 
         def change() -> None:
             change_batches()
             change_noise()
-            self._progress.continue_from(taken, tuple((n, z, c) for n, z, c in schedule))
+            change_settings()
+            self._progress.continue_from(taken, schedule)
             # A seed that was known stays known, wherever the run continues.
             seeded = self._progress.settings.seeded or noise.seeded or self._batches.seeded
             self._progress.settings = replace(self._progress.settings, seeded=seeded, run_id=run_id)

@@ -10,7 +10,7 @@ from torch import nn
 from hockeystick.torch.progress import ClipLimit, PhysicalBatch
 from hockeystick.training.clip_rules import ClipParts
 
-__all__ = ["clip_factors", "layers_of", "summed_squares"]
+__all__ = ["clip_factors", "excess_within", "layers_of", "summed_squares"]
 
 
 def clip_factors(
@@ -46,6 +46,15 @@ def summed_squares(
         if own is not None:
             totals[group] += own.to(device)
     return totals
+
+
+def excess_within(squares: torch.Tensor, limit: ClipLimit, batch: PhysicalBatch) -> int:
+    """How many more gradients are within the clip norm than not; each counts for +1 or -1.
+
+    `squares` is that of `clip_factors`.
+    """
+    norms = squares.sum(dim=0)[: batch.counted].sqrt()
+    return 2 * int((norms <= limit.clip).sum()) - batch.counted
 
 
 def layers_of(model: nn.Module, parameters: Sequence[torch.Tensor]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, Protocol
 import torch
 
 from hockeystick.errors import HockeystickError, PlanMismatch
-from hockeystick.torch.clip_factors import clip_factors
+from hockeystick.torch.clip_factors import clip_factors, excess_within
 from hockeystick.torch.per_sample_module import PerSampleModule, forget_gradients
 from hockeystick.torch.progress import ClipLimit, PhysicalBatch
 from hockeystick.torch.sums import grouped_squares, weighted_sum
@@ -33,11 +33,13 @@ class Contribution:
     """What a physical batch adds to the sum, flat and in double precision for each parameter.
 
     With exact arithmetic in units of the lattice: integers.
-    `rows` are the gradients of the examples to `keep`.
+    `rows` are the gradients of the examples to `keep`, `excess` how many more gradients were within
+    the clip norm than not.
     """
 
     sums: list[torch.Tensor]
     rows: list[torch.Tensor]
+    excess: int
 
 
 # As `warnings` keeps it: action, message, category, module, line.
@@ -89,6 +91,7 @@ class PerSampleClipping:
             refuse_counts(counts, physical_batch)
         squares = grouped_squares(rows, self._parts.groups)
         factors, finite = clip_factors(squares, self._parts, limit, physical_batch)
+        excess = excess_within(squares, limit, physical_batch)
         kept = [g[list(keep)].clone() for g in rows] if keep else []
         if finite is not None:
             # Zero times infinity is not zero.
@@ -97,7 +100,7 @@ class PerSampleClipping:
             weighted_sum(g, factors[group], spacing=self._spacing)
             for g, group in zip(rows, self._parts.groups, strict=True)
         ]
-        return Contribution(sums, kept)
+        return Contribution(sums, kept, excess)
 
     def gradients(self, losses: torch.Tensor, parameters: list[torch.Tensor]) -> list[torch.Tensor]:
         """The gradient of each example."""

@@ -9,7 +9,7 @@ import torch
 from opacus.grad_sample.functorch import ft_compute_per_sample_gradient
 
 from hockeystick.errors import PlanMismatch
-from hockeystick.torch.clip_factors import clip_factors, summed_squares
+from hockeystick.torch.clip_factors import clip_factors, excess_within, summed_squares
 from hockeystick.torch.clipping import Contribution, backward, refuse_counts
 from hockeystick.torch.layer_gradients import (
     MOST_EXAMPLES,
@@ -143,7 +143,8 @@ class GhostClipping:
         layer_of = {p: layer for layer, some in zip(layers, own, strict=True) for p in some}
         sums = self._sums(parameters, layer_of, factors)
         self.model.layer_calls = kept
-        return Contribution(sums, self.model.take_rows(parameters) if keep else [])
+        rows = self.model.take_rows(parameters) if keep else []
+        return Contribution(sums, rows, excess_within(totals, limit, physical_batch))
 
     def _sums(
         self,

@@ -24,8 +24,7 @@ from hockeystick.torch.replay import LossReplay, ProbeExamples, RecollatedBatch
 
 __all__ = ["GradientSums"]
 
-# The probe runs again when 8, 64, ... times as many steps are taken: a model may change what it
-# does, and the cost stays a vanishing share of the run.
+# A model may change what it does: the probe runs again after 8, 64, ... times as many steps.
 PROBE_FACTOR = 8
 
 
@@ -55,9 +54,9 @@ class GradientSums:
         self._probed: ProbeExamples | None = None
         self._called = False
         self._nothing: Any = EmptyOutput()
-        self._ready: tuple[PhysicalBatch, list[torch.Tensor]] | None = None
+        self._ready: tuple[PhysicalBatch, list[torch.Tensor], int] | None = None
         self._released: list[Any] = [None] * len(parameters)
-        self._next_probe = 1
+        self._next_probe, self.excess = 1, 0
         self._refusal: PlanMismatch | None = None
         self._report: ProbeReport | None = None
         self._probe_rows: list[torch.Tensor] = []
@@ -167,7 +166,7 @@ class GradientSums:
                 losses, self._parameters, physical_batch, limit, keep=rows
             )
         forget_activations(self._clipping.model)
-        self._ready, self._probe_rows = (physical_batch, found.sums), found.rows
+        self._ready, self._probe_rows = (physical_batch, found.sums, found.excess), found.rows
         return probed
 
     def _run_probe(self, probed: ProbeExamples, *, batch: PassResult | None) -> ProbeReport:
@@ -236,11 +235,11 @@ class GradientSums:
             group.lost(error)
 
     def take(self, physical_batch: PhysicalBatch) -> list[torch.Tensor]:
-        """The sums of the batch, for the optimizer's step."""
+        """The sums of the batch, for the optimizer's step; `excess` is then that of the batch."""
         self._check_refused()
         self._change_detector.check()
         self._refuse_other_gradients()
-        ready, self._ready = self._ready, None
+        ready, self._ready, self.excess = self._ready, None, 0
         if physical_batch.size == 0:
             return self._layout.zeros()
         if ready is None or ready[0] is not physical_batch:
@@ -248,6 +247,7 @@ class GradientSums:
                 "There is no clipped gradient of this batch; compute the loss with "
                 "criterion = run.loss(...), and call loss.backward() once for every batch."
             )
+        self.excess = ready[2]
         return ready[1]
 
     def released(self) -> None:

@@ -141,11 +141,9 @@ class PlanLoader(DataLoader[Any]):
 
     def _pass(self, iteration: int) -> Iterator[Any]:
         self._progress.check_pass(iteration)
-        batches = super().__iter__()
         physical_batches: Any = self.batch_sampler
-        waiting = physical_batches.waiting
-        for batch in self._of_latest(iteration, batches):
-            physical_batch = waiting.popleft()
+        for batch in self._of_latest(iteration):
+            physical_batch = physical_batches.waiting.popleft()
             if not self._progress.announce(physical_batch):
                 self._optimizer.close()
                 return
@@ -154,16 +152,23 @@ class PlanLoader(DataLoader[Any]):
             self._progress.loaded(partial(RecollatedBatch, batch, size, example, collate))
             yield batch
 
-    def _of_latest(self, iteration: int, batches: Iterator[Any]) -> Iterator[Any]:
+    def _of_latest(self, iteration: int) -> Iterator[Any]:
         """The batches, as long as no other pass has begun.
+
+        When settings change, what workers have loaded ahead is dropped, and the batches that are
+        left are drawn again: none of them was announced or shown.
 
         Checked before a batch is taken out as well: persistent workers have one queue, and what an
         abandoned pass takes out of it the next one would miss.
         """
+        progress = self._progress
+        batches, drawn = super().__iter__(), progress.redrawn
         while (batch := next(batches, self)) is not self:
-            self._progress.check_pass(iteration)
+            progress.check_pass(iteration)
             yield batch
-            self._progress.check_pass(iteration)
+            progress.check_pass(iteration)
+            if drawn != progress.redrawn and progress.taken < progress.end_of_pass:
+                batches, drawn = super().__iter__(), progress.redrawn
 
 
 def _example(dataset: Any, physical_batch: PhysicalBatch, row: int) -> Any:

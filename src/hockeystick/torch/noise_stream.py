@@ -223,15 +223,36 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
         """
         self.prepared(state, memory=memory)()
 
+    def change(self, *, scale: float, reason: str | None = None) -> None:
+        """Another standard deviation from the next row on; see `NoiseStream.change`.
+
+        Parameters
+        ----------
+        scale
+            The standard deviation.
+        reason
+            What changes, as a text; noise then follows from another key.
+        """
+        self._rows.change(scale=scale, reason=reason)
+
+    @property
+    def key(self) -> Key:
+        """What the next rows follow from: as secret as the data."""
+        return self._rows._key
+
     def prepared(
-        self, state: Mapping[str, Any], *, memory: torch.Tensor | None = None
+        self,
+        state: Mapping[str, Any],
+        *,
+        memory: torch.Tensor | None = None,
+        scale: float | None = None,
     ) -> Callable[[], None]:
         """`load_state_dict` in two parts: everything is checked now, and changed by the result."""
         try:
             saved, rows = as_arrays(dict(state)), as_arrays(memory)
         except MALFORMED as error:
             raise InvalidParameter("state", "what `state_dict()` returned", type(state)) from error
-        return self._rows.prepared(saved, rows)
+        return self._rows.prepared(saved, rows, scale=scale)
 
 
 def drawing_device(devices: list[torch.device]) -> torch.device | None:

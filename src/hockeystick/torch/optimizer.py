@@ -10,6 +10,7 @@ import torch
 
 from hockeystick._process import SingleUse, refuse_setting
 from hockeystick.errors import PlanMismatch
+from hockeystick.torch.adapting import Adapting
 from hockeystick.torch.checkpoint import RunCheckpoint
 from hockeystick.torch.gradient_sums import GradientSums
 from hockeystick.torch.layouts import Layout
@@ -40,7 +41,7 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
     param_groups, state, defaults
         Those of the original optimizer; learning rates may change.
     noise_multiplier, max_grad_norm, expected_batch_size
-        What was accounted; it cannot change.
+        What is accounted; `run.set` changes it in a run with a filter.
     """
 
     what = "The optimizer of a private run"
@@ -56,6 +57,7 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
         saved: RunCheckpoint,
         layout: Layout,
         in_parts: bool,
+        adapting: Adapting,
     ) -> None:
         # The base class is not set up: groups and state are those of the original.
         self._original = original
@@ -65,8 +67,9 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
             noise,
             saved,
         )
-        self._layout = layout
+        self._layout, self._adapting = layout, adapting
         self._dtypes = [held.dtype for held in layout.like()]
+        self._excess = 0
         self._parameters = trained_parameters(original)
         self._sums: list[torch.Tensor] | None = None
         self._guard = StepGuard(original)
@@ -108,8 +111,9 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
         self._group_settings.check()
         sums = self._gradients.take(physical_batch)
         if physical_batch.first or self._sums is None:
-            self._sums = sums
+            self._sums, self._excess = sums, self._gradients.excess
         else:
+            self._excess += self._gradients.excess
             for total, part in zip(self._sums, sums, strict=True):
                 total.add_(part)
         self._progress.physical_batch_done()
@@ -125,9 +129,12 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
         self._sums = None
         held = self._layout.held(sums)
         noise = next(self._noise)
-        self._progress.step_done()
         unit = 1.0 if self._noise.lattice is None else self._noise.lattice
-        size = self.expected_batch_size
+        size, shortened = self.expected_batch_size, self._adapting.shortened
+        self._progress.step_done()
+        if not shortened:
+            # A step that the filter has shortened releases no count.
+            self._adapting.after_step(self._excess)
         released = [
             with_noise(total, own, unit=unit, size=size, dtype=dtype)
             for total, own, dtype in zip(held, noise, self._dtypes, strict=True)
@@ -230,17 +237,17 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
     @property
     def noise_multiplier(self) -> float:
         """Standard deviation of Z over the clip norm."""
-        return self._progress.settings.noise_multiplier
+        return self._progress.now.noise_multiplier
 
     @property
     def max_grad_norm(self) -> float:
         """The clip norm."""
-        return self._progress.settings.max_grad_norm
+        return self._progress.now.max_grad_norm
 
     @property
     def expected_batch_size(self) -> float:
         """What sums are divided by: the plan's, not the size of the batch."""
-        return self._progress.settings.expected_batch_size
+        return self._progress.expected_batch_size
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in SETTINGS or (name in self.__dict__ and name == "_original"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Collection, Mapping
 from functools import partial
@@ -35,7 +34,8 @@ from hockeystick.torch.run_group import RunGroup, in_group, told_to_other_ranks
 from hockeystick.torch.run_settings import checked_charges, settled, sources
 from hockeystick.torch.sharded_layout import layout_of
 from hockeystick.torch.streamed import indexed
-from hockeystick.training.clip_rules import ClipRule, clip_rule
+from hockeystick.training.adaptive_clipping import AdaptiveClipping, clipping_policy
+from hockeystick.training.clip_rules import ClipRule
 
 __all__ = ["make_private"]
 
@@ -48,7 +48,7 @@ def make_private(
     plan: Plan | None = None,
     *,
     noise_multiplier: float | None = None,
-    max_grad_norm: float | None = None,
+    max_grad_norm: float | AdaptiveClipping | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
     epochs: int | None = None,
@@ -99,7 +99,8 @@ def make_private(
     noise_multiplier
         The standard deviation of Z over the clip norm.
     max_grad_norm
-        The clip norm of each example's gradient; left out if every layer has its own norm.
+        The clip norm of each example's gradient, or `hs.training.AdaptiveClipping`; left out if
+        every layer has its own norm.
     epsilon, delta
         The guarantee for which plan and noise are chosen; the statement never exceeds it. `delta`
         beside a plan is that of `run.statement()`.
@@ -184,7 +185,7 @@ def make_private(
     check_options(options := dict(loader_options or {}))
     group = RunGroup() if in_group() else None
     with told_to_other_ranks(group):
-        rule = clip_rule(clipping)
+        rule, clip, policy = clipping_policy(max_grad_norm, clipping, filter)
         exact = check.choice("arithmetic", arithmetic, ARITHMETICS) == "exact"
         most = None
         if physical_batch_size is not None:
@@ -194,7 +195,7 @@ def make_private(
         wrapper, model = model, free_module(unwrapped(model))
         parameters = checked_parameters(model, optimizer)
         sizes = [p.numel() for p in parameters]
-        parts = rule.parts(layers_of(model, parameters), sizes, max_grad_norm=max_grad_norm)
+        parts = rule.parts(layers_of(model, parameters), sizes, max_grad_norm=clip)
         settle = partial(
             settled_form,
             optimizer,
@@ -219,9 +220,9 @@ def make_private(
             data,
             attribution,
             noise_multiplier=form.noise_multiplier,
-            max_grad_norm=parts.max_grad_norm,
+            parts=parts,
+            policy=policy,
             clipping=rule.computed,
-            clip_rule=json.dumps(parts.described),
             arithmetic=arithmetic,
             rng=rng,
         )
@@ -229,7 +230,7 @@ def make_private(
         layout = layout_of(model, parameters, group)
         check_several_ranks(model, layout, filter)
     run = assembled(
-        RunInputs(model, wrapper, optimizer, parameters, parts, data, loss, filter),
+        RunInputs(model, wrapper, optimizer, parameters, parts, data, loss, filter, policy),
         layout,
         form=form,
         settings=settings,

@@ -9,20 +9,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
-import torch
-
 from hockeystick.errors import BudgetExceeded, PlanMismatch
 from hockeystick.plan import Plan
+from hockeystick.torch.clip_limits import ClipLimit, PhysicalBatch
 from hockeystick.torch.epochs import EpochSplit
 from hockeystick.torch.replay import RecollatedBatch
-from hockeystick.training.schedules import Schedule, with_step
+from hockeystick.training.schedules import Schedule, StepSettings, with_step
 from hockeystick.training.statement_fields import RUN_DIGITS
 from hockeystick.training.sum_lattice import SumLattice
 
 __all__ = ["Budget", "ClipLimit", "PhysicalBatch", "Progress", "RunSettings"]
-
-# Keeps the quotient finite for gradients that vanish; the same number as in Opacus.
-SMALLEST_NORM = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +35,8 @@ class RunSettings:
     # The rule as JSON: what a saved run and all ranks have in common.
     clip_rule: str = '{"clipping": "flat"}'
     arithmetic: str = "float"
+    # How the clip norm is adapted, as a text; empty if it is not.
+    policy: str = ""
     run_id: str = field(default_factory=partial(secrets.token_hex, RUN_DIGITS // 2))
 
     @property
@@ -48,72 +46,11 @@ class RunSettings:
         return facts
 
 
-@dataclass(frozen=True, eq=False)
-class PhysicalBatch:
-    """A physical batch: all examples of a step, or some of them.
-
-    Examples beyond the first `counted` are there for a rank that has too few of its own: models are
-    called for them, and they contribute nothing.
-    """
-
-    step: int
-    indices: torch.Tensor
-    first: bool
-    last: bool
-    counted: int
-
-    @property
-    def size(self) -> int:
-        """The number of examples."""
-        return self.indices.numel()
-
-
-@dataclass(frozen=True, eq=False)
-class ClipLimit:
-    """The clip norm of every example, or a length for each of them."""
-
-    clip: float
-    lengths: torch.Tensor | None = None
-
-    def before_rounding(self, lattice: SumLattice | None) -> ClipLimit:
-        """The limit for gradients that are rounded to the lattice afterwards."""
-        if lattice is None:
-            return self
-        lengths = self.lengths
-        if lengths is not None:
-            lengths = torch.from_numpy(lattice.shortened(lengths.numpy()))
-        return ClipLimit(float(lattice.shortened(self.clip)), lengths)
-
-    def factors(
-        self,
-        norms: torch.Tensor,
-        batch: PhysicalBatch,
-        *,
-        share: float = 1.0,
-        gamma: float | None = None,
-    ) -> torch.Tensor:
-        """What gradients of these norms are multiplied by: min(1, length / norm).
-
-        Of a length only a `share`, where the norms are those of a layer. With a `gamma` the factor
-        is length / (norm + gamma), by which nothing gets as long as the length. A gradient that is
-        not finite, or of an example that does not count, contributes nothing.
-        """
-        longest: float | torch.Tensor = self.clip * share
-        if self.lengths is not None:
-            lengths = self.lengths[batch.indices].to(device=norms.device, dtype=norms.dtype)
-            longest = lengths * share
-        if gamma is None:
-            factors = (longest / (norms + SMALLEST_NORM)).clamp(max=1.0)
-        else:
-            factors = longest / (norms + gamma)
-        if batch.counted < len(factors):
-            factors[batch.counted :] = 0.0
-        # Lengths are finite: only a norm that is not a number makes such a factor.
-        return factors.nan_to_num_(nan=0.0)
-
-
 class Budget(Protocol):
     """What permits a step: `permit` before its batch is loaded, `done` after its noise is added."""
+
+    def use(self, now: StepSettings) -> None:
+        """Other settings from the next step on."""
 
     def permit(self, step: int) -> ClipLimit:
         """What examples may contribute to the step; `BudgetExceeded` if it may not run."""
@@ -140,12 +77,16 @@ class Progress:
         settings: RunSettings,
         budget: Budget,
         *,
+        now: StepSettings,
         passes: EpochSplit | None = None,
         lattice: SumLattice | None = None,
     ) -> None:
         self.settings = settings
         self.budget = budget
-        self.lattice = lattice
+        self.now, self.start, self.expected_batch_size = now, now, settings.expected_batch_size
+        # How often batches that were drawn ahead became useless.
+        self.redrawn = 0
+        self.lattice = self._first_lattice = lattice
         self.passes = EpochSplit(settings.plan.steps, 1) if passes is None else passes
         self.taken = 0
         self.schedule: Schedule = ()
@@ -161,6 +102,11 @@ class Progress:
     def finished(self) -> bool:
         """Whether no step may follow."""
         return self.exhausted or self.closed or self.taken >= self.settings.plan.steps
+
+    @property
+    def permitted(self) -> ClipLimit | None:
+        """What the filter permitted for the step whose batch is out, if there is one."""
+        return self._limit
 
     @property
     def current_batch(self) -> PhysicalBatch | None:
@@ -183,7 +129,7 @@ class Progress:
                 "(`for epoch in run.epochs():` ends there by itself)."
             )
         if self.finished:
-            raise PlanMismatch(self._no_more())
+            raise PlanMismatch(self.no_more())
         if end <= self.taken:
             raise PlanMismatch("The steps of this epoch are taken; the next one follows it.")
         self._iteration += 1
@@ -216,7 +162,10 @@ class Progress:
         if physical_batch.first:
             try:
                 self._limit = self.budget.permit(physical_batch.step)
-                self._before_rounding = self._limit.before_rounding(self.lattice)
+                unit = 1.0
+                if self.lattice is not None and self._first_lattice is not None:
+                    unit = self._first_lattice.spacing / self.lattice.spacing
+                self._before_rounding = self._limit.before_rounding(self.lattice, unit)
             except BudgetExceeded:
                 self.exhausted = True
                 return False
@@ -232,7 +181,7 @@ class Progress:
         """The current batch, and what its examples may contribute."""
         if self._current is None or self._limit is None:
             if self.finished:
-                raise PlanMismatch(self._no_more())
+                raise PlanMismatch(self.no_more())
             raise PlanMismatch(
                 "The gradients do not come from a batch of the run's loader; iterate over the "
                 "loader that make_private returned, and take one step for every batch."
@@ -246,8 +195,7 @@ class Progress:
     def step_done(self) -> None:
         """Noise was added: the step counts from now on, whatever becomes of the update."""
         assert self._limit is not None
-        noise = self.settings.noise_multiplier
-        self.schedule = with_step(self.schedule, noise, self._limit.clip)
+        self.schedule = with_step(self.schedule, self.now, self._limit.clip)
         self._current = self._limit = None
         self.taken += 1
         self.budget.done()
@@ -266,7 +214,8 @@ class Progress:
             self._iteration += 1
             self._current = self._limit = None
 
-    def _no_more(self) -> str:
+    def no_more(self) -> str:
+        """Why no step may follow."""
         if self.closed:
             return f"The run was closed after {self.taken} steps; make_private begins another one."
         if self.passes.count > 1:

@@ -8,9 +8,9 @@ from typing import Any
 
 from torch import nn
 
-from hockeystick._process import SingleUse, refuse_setting
+from hockeystick._process import refuse_setting
 from hockeystick.errors import InvalidParameter, PlanMismatch
-from hockeystick.plan import Plan
+from hockeystick.torch.adapting import Adapting
 from hockeystick.torch.clipping import Clipping
 from hockeystick.torch.epochs import Epoch, EpochSplit
 from hockeystick.torch.fingerprints import fingerprint
@@ -22,16 +22,18 @@ from hockeystick.torch.losses import PrivateCriterion
 from hockeystick.torch.optimizer import PlanOptimizer
 from hockeystick.torch.probe_outcomes import ProbeReport
 from hockeystick.torch.progress import Progress
+from hockeystick.torch.run_facts import RunFacts
 from hockeystick.torch.run_group import agreed
 from hockeystick.torch.saved_folders import load_folder, save_folder
 from hockeystick.torch.state_dicts import check_model_state
 from hockeystick.training.record import RunRecord, statement, versions_of
+from hockeystick.training.schedules import as_lists
 from hockeystick.training.statements import Statement
 
 __all__ = ["TorchRun"]
 
 
-class TorchRun(SingleUse):
+class TorchRun(RunFacts):
     """A private run, made by `make_private`; the model's `_module` is the one that was given.
 
     Attributes
@@ -60,8 +62,9 @@ class TorchRun(SingleUse):
         filter_description: dict[str, object] | None,
         form: Form,
         layout: Layout,
+        adapting: Adapting,
     ) -> None:
-        self._form, self._layout = form, layout
+        self._form, self._layout, self._adapting = form, layout, adapting
         self._clipping, self._optimizer, self._loader = clipping, optimizer, loader
         self._gradients, self._progress, self._filter = gradients, progress, filter_description
 
@@ -120,6 +123,36 @@ class TorchRun(SingleUse):
         """
         self._optimizer.close()
 
+    def set(
+        self,
+        *,
+        noise_multiplier: float | None = None,
+        rate: float | None = None,
+        max_grad_norm: float | None = None,
+    ) -> None:
+        """Other settings from the next step on, in a run with a filter; all ranks call it.
+
+        Call it after a step and before the next batch. That batch is drawn at the new rate and
+        divided by its expected size, its noise has the standard deviation noise_multiplier *
+        max_grad_norm, and the filter is charged for that. What workers have loaded ahead is loaded
+        again. Base the values on what was released, never on the size or the loss of a batch.
+
+        Parameters
+        ----------
+        noise_multiplier, rate, max_grad_norm
+            Those that change.
+
+        Raises
+        ------
+        PlanMismatch
+            Without a filter, while the step of a batch is not taken, and if ranks differ.
+        UnsupportedPlan
+            For the rate of full batches.
+        """
+        self.check_here()
+        given = {"noise_multiplier": noise_multiplier, "rate": rate, "max_grad_norm": max_grad_norm}
+        self._adapting.set(self._filter is not None, **given)
+
     def loss(self, criterion: Any) -> PrivateCriterion:
         """The criterion to use in the loop, with one loss for each example of the batch.
 
@@ -155,60 +188,6 @@ class TorchRun(SingleUse):
         """
         return self._gradients.probe_again()
 
-    @property
-    def taken_steps(self) -> int:
-        """How many steps have been taken."""
-        return self._progress.taken
-
-    @property
-    def finished(self) -> bool:
-        """Whether the plan's steps are taken or the filter permits no other."""
-        return self._progress.finished
-
-    @property
-    def stopped_by(self) -> str | None:
-        """What ended the run: "plan", "filter", "close", or None while steps may follow."""
-        if self._progress.exhausted:
-            return "filter"
-        if self._progress.closed:
-            return "close"
-        return "plan" if self._progress.finished else None
-
-    @property
-    def plan(self) -> Plan:
-        """What draws the batches and the noise."""
-        return self._progress.settings.plan
-
-    @property
-    def noise_multiplier(self) -> float:
-        """Standard deviation of Z over the clip norm."""
-        return self._progress.settings.noise_multiplier
-
-    @property
-    def max_grad_norm(self) -> float:
-        """The clip norm."""
-        return self._progress.settings.max_grad_norm
-
-    @property
-    def arithmetic(self) -> str:
-        """What was given to make_private: "float" or "exact"."""
-        return self._progress.settings.arithmetic
-
-    @property
-    def delta(self) -> float | None:
-        """The delta for which plan and noise were chosen; None if they were given."""
-        return self._form.delta
-
-    @property
-    def choice(self) -> str | None:
-        """What was chosen and why, in one line; None if the plan was given."""
-        return self._form.choice
-
-    @property
-    def expected_batch_size(self) -> float:
-        """What sums of gradients are divided by."""
-        return self._progress.settings.expected_batch_size
-
     def record(self) -> RunRecord:
         """What happened so far."""
         settings = self._progress.settings
@@ -225,7 +204,7 @@ class TorchRun(SingleUse):
             versions=versions_of("torch", "opacus"),
             examples=settings.examples,
             run_id=settings.run_id,
-            taken_schedule=self._progress.schedule,
+            taken_schedule=as_lists(self._progress.schedule),
         )
 
     def statement(self, *, delta: float | None = None, **options: Any) -> Statement:

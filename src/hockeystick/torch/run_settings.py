@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from hockeystick.schemes import Attribution
 from hockeystick.torch.budgets import DatasetNorms, FilterBudget, IndividualBudget, Loss, PlanBudget
 from hockeystick.torch.loader import examples_of
 from hockeystick.torch.progress import Budget, RunSettings
+from hockeystick.training.adaptive_clipping import AdaptiveClipping, check_adaptive
+from hockeystick.training.clip_rules import ClipParts
 from hockeystick.training.filtered import describe_filter, rate_for_filters
 from hockeystick.training.plan_object import require_gaussian
 
@@ -43,9 +46,9 @@ def settled(
     attribution: Attribution | None,
     *,
     noise_multiplier: float,
-    max_grad_norm: float,
+    parts: ClipParts,
+    policy: AdaptiveClipping | None,
     clipping: str,
-    clip_rule: str,
     arithmetic: str,
     rng: RandomSource,
 ) -> tuple[RunSettings, int | Attribution]:
@@ -53,19 +56,21 @@ def settled(
     if not isinstance(plan, Plan):
         raise InvalidParameter("plan", "a Plan", plan)
     require_gaussian(plan)
+    check_adaptive(policy, plan)
     examples = examples_of(data)
     graph = _graph(plan, examples, attribution)
     size: Any = plan.sampling.expected_batch_size(graph)  # type: ignore[arg-type]
     settings = RunSettings(
         plan=plan,
         noise_multiplier=check.positive("noise_multiplier", noise_multiplier),
-        max_grad_norm=check.positive("max_grad_norm", max_grad_norm),
+        max_grad_norm=check.positive("max_grad_norm", parts.max_grad_norm),
         expected_batch_size=float(size),
         examples=examples,
         clipping=clipping,
-        clip_rule=clip_rule,
+        clip_rule=json.dumps(parts.described),
         seeded=not (rng is None or isinstance(rng, str)),
         arithmetic=arithmetic,
+        policy="" if policy is None else repr(policy),
     )
     return settings, graph
 

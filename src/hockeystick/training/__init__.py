@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hockeystick.training import policies as policies
+from hockeystick.training.adaptive_clipping import AdaptiveClipping
 from hockeystick.training.clip_rules import Automatic, Flat, PerLayer
 from hockeystick.training.coverage import Coverage
 from hockeystick.training.filtered import describe_filter, rate_for_filters
@@ -13,10 +15,12 @@ from hockeystick.training.linear_models import LinearRegression, LogisticRegress
 from hockeystick.training.recheck import Recheck, check_statement
 from hockeystick.training.record import RunRecord, statement, versions_of
 from hockeystick.training.run import PrivateRun
+from hockeystick.training.schedules import TakenSteps
 from hockeystick.training.signatures import new_key_files
 from hockeystick.training.statements import Statement
 
 __all__ = [
+    "AdaptiveClipping",
     "Automatic",
     "Coverage",
     "Fitted",
@@ -30,6 +34,7 @@ __all__ = [
     "Recheck",
     "RunRecord",
     "Statement",
+    "TakenSteps",
     "check_statement",
     "describe_filter",
     "fingerprint",

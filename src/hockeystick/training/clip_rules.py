@@ -227,7 +227,7 @@ def clip_rule(clipping: Any) -> ClipRule:
     raise InvalidParameter("clipping", allowed, clipping)
 
 
-def rule_of_vectors(clipping: Any, *, dimension: int, max_grad_norm: float) -> ClipParts:
+def rule_of_vectors(clipping: Any, *, dimension: int, max_grad_norm: float | None) -> ClipParts:
     """The rule for gradients that are vectors without layers, as in NumPy."""
     rule = clip_rule(clipping)
     if isinstance(rule, PerLayer) or rule.computed != "per-sample":

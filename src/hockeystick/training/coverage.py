@@ -19,7 +19,15 @@ RUN = ("priced_for", "scheme", "strategy", "noise_multiplier", "planned_steps", 
 # The number of a filter does not depend on these.
 NOT_OF_A_FILTER = ("scheme", "strategy", "noise_multiplier", "planned_steps")
 # These must fit each other.
-FITTING = ("max_grad_norm", "taken_steps", "taken_schedule", "probe", "arithmetic", "clipping")
+FITTING = (
+    "max_grad_norm",
+    "taken_steps",
+    "taken_schedule",
+    "probe",
+    "arithmetic",
+    "clipping",
+    "whole_steps",
+)
 
 # The attributes of `Coverage` for fields, from what is known best to what is not known.
 GROUPS = ("recomputed", "expected", "consistent", "unchecked")

@@ -9,9 +9,16 @@ from hockeystick import filters
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.guarantee import Guarantee
 from hockeystick.plan import Plan
-from hockeystick.schemes import Missing
+from hockeystick.schemes import Missing, Sampling
 
-__all__ = ["describe_filter", "filter_guarantee", "rate_for_filters"]
+__all__ = ["WITHOUT_FILTER", "describe_filter", "filter_guarantee", "rate_for_filters", "scheme_at"]
+
+# Why a run without a filter cannot change its settings.
+WITHOUT_FILTER = (
+    "Settings change between steps only in a run with a filter, which accounts for every step as "
+    "it is taken; without one what was accounted is fixed: give filter= to the run, or plan the "
+    "phases beforehand."
+)
 
 AnyFilter = filters.Filter | filters.Individual
 
@@ -83,3 +90,41 @@ def rate_for_filters(plan: Plan) -> float:
             page="docs/stopping.md#change-settings-while-it-runs",
         )
     return rate
+
+
+def scheme_at(plan: Plan, rate: float) -> Sampling:
+    """The plan's scheme with another rate, for the steps of a run whose rate changes.
+
+    Parameters
+    ----------
+    plan
+        The plan of a run with a filter.
+    rate
+        The probability that an example takes part in a step.
+
+    Returns
+    -------
+    Sampling
+        A scheme whose steps are independent of those before.
+
+    Raises
+    ------
+    UnsupportedPlan
+        For schemes whose rate cannot change.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> plan = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=5)
+    >>> hs.training.filtered.scheme_at(plan, 0.2).rate
+    0.2
+    """
+    if rate == rate_for_filters(plan):
+        return plan.sampling
+    found = plan.sampling.at_rate(rate)
+    if isinstance(found, Missing):
+        raise UnsupportedPlan(
+            f"The rate stays as it is: {found.reason}. A plan with Poisson sampling can change it.",
+            page="docs/adapting.md",
+        )
+    return found

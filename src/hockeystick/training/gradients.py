@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial, singledispatch
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.filters import Filter, Individual
-from hockeystick.plan import Plan
 from hockeystick.schemes import Indices
-from hockeystick.training.filtered import describe_filter, rate_for_filters
+from hockeystick.training.filtered import describe_filter
+from hockeystick.training.schedules import StepSettings
 from hockeystick.training.sum_lattice import SumLattice
 
 __all__ = [
+    "BatchSum",
     "ClippingRule",
     "Gradients",
     "checked_rows",
@@ -33,7 +34,7 @@ __all__ = [
 ]
 
 Gradients = Callable[[Indices], FloatArray]
-Summing = Callable[[Indices, Gradients], FloatArray]
+Summing = Callable[[Indices, Gradients], "BatchSum"]
 
 # Examples of a batch that are compared: with four, two ways to halve them separate every two.
 PROBED = 4
@@ -44,6 +45,13 @@ TOLERANCE = 1e-4
 NEGLIGIBLE = 1e-3
 
 
+class BatchSum(NamedTuple):
+    """The sum of clipped gradients, and by how many more of them were within the clip norm."""
+
+    total: FloatArray
+    excess: int
+
+
 class ClippingRule(Protocol):
     """How long a gradient may be in each step."""
 
@@ -51,25 +59,24 @@ class ClippingRule(Protocol):
     def filter_description(self) -> dict[str, object] | None:
         """The filter as plain values, if there is one."""
 
-    def permit(self) -> tuple[Summing, float]:
+    def permit(self, now: StepSettings, lattice: SumLattice | None) -> tuple[Summing, float]:
         """How to sum the next batch, and its clip norm, which may be stated.
 
-        `BudgetExceeded`, with nothing drawn, if it may not run.
+        With a lattice, sums are integers in units of it. `BudgetExceeded`, with nothing drawn, if
+        the step may not run.
         """
 
 
 @dataclass(frozen=True)
 class _FixedClipping:
-    """Every gradient is clipped to the same norm, in every step."""
+    """Every gradient is clipped to the same norm."""
 
-    clip: float
-    lattice: SumLattice | None
     gamma: float | None
     filter_description: dict[str, object] | None = None
 
-    def permit(self) -> tuple[Summing, float]:
-        summing = partial(_sum_of_batch, clip=self.clip, lattice=self.lattice, gamma=self.gamma)
-        return summing, self.clip
+    def permit(self, now: StepSettings, lattice: SumLattice | None) -> tuple[Summing, float]:
+        clip = now.max_grad_norm
+        return partial(_sum_of_batch, clip=clip, lattice=lattice, gamma=self.gamma), clip
 
 
 @dataclass(frozen=True)
@@ -77,19 +84,15 @@ class _FilteredClipping:
     """A filter's permit is requested before each step; it may shorten the clip norm."""
 
     filter: Filter
-    clip: float
-    rate: float
-    noise_multiplier: float
-    lattice: SumLattice | None
     gamma: float | None
     filter_description: dict[str, object] | None
 
-    def permit(self) -> tuple[Summing, float]:
-        permit = self.filter.request(rate=self.rate, noise_multiplier=self.noise_multiplier)
+    def permit(self, now: StepSettings, lattice: SumLattice | None) -> tuple[Summing, float]:
+        assert now.rate is not None
+        permit = self.filter.request(rate=now.rate, noise_multiplier=now.noise_multiplier)
         permit.commit()
-        clip = self.clip * permit.clip_scale
-        summing = partial(_sum_of_batch, clip=clip, lattice=self.lattice, gamma=self.gamma)
-        return summing, clip
+        clip = now.max_grad_norm * permit.clip_scale
+        return partial(_sum_of_batch, clip=clip, lattice=lattice, gamma=self.gamma), clip
 
 
 @dataclass(frozen=True)
@@ -101,10 +104,6 @@ class _IndividualClipping:
     """
 
     budgets: Individual
-    clip: float
-    rate: float
-    noise_multiplier: float
-    lattice: SumLattice | None
     gamma: float | None
     filter_description: dict[str, object] | None
 
@@ -112,45 +111,39 @@ class _IndividualClipping:
         if self.gamma is not None:
             raise InvalidParameter("clipping", "flat for individual budgets", "automatic")
 
-    def permit(self) -> tuple[Summing, float]:
-        return self._sum, self.clip
+    def permit(self, now: StepSettings, lattice: SumLattice | None) -> tuple[Summing, float]:
+        return partial(self._sum, now=now, lattice=lattice), now.max_grad_norm
 
-    def _sum(self, batch: Indices, gradients: Gradients) -> FloatArray:
+    def _sum(
+        self, batch: Indices, gradients: Gradients, *, now: StepSettings, lattice: SumLattice | None
+    ) -> BatchSum:
         rows = gradients(np.arange(self.budgets.examples))
         found = lengths(rows)
+        assert now.rate is not None
         step = self.budgets.step(
             found,
-            rate=self.rate,
-            noise_multiplier=self.noise_multiplier,
-            clip_norm=self.clip,
+            rate=now.rate,
+            noise_multiplier=now.noise_multiplier,
+            clip_norm=now.max_grad_norm,
         )
         factors, found, rows = step.factors[batch], found[batch], rows[batch]
-        if self.lattice is not None:
-            weights = self.lattice.weights(found, factors * found)
-            return self.lattice.sum(rows, weights)
-        total: FloatArray = factors @ rows
-        return total
+        if lattice is not None:
+            weights = lattice.weights(found, factors * found)
+            return BatchSum(lattice.sum(rows, weights), 0)
+        return BatchSum(factors @ rows, 0)
 
 
 def clipping_rule(
-    privacy_filter: Filter | Individual | None,
-    plan: Plan,
-    *,
-    examples: int,
-    noise_multiplier: float,
-    max_grad_norm: float,
-    lattice: SumLattice | None = None,
-    gamma: float | None = None,
+    privacy_filter: Filter | Individual | None, *, examples: int, gamma: float | None = None
 ) -> ClippingRule:
-    """The rule of a filter, of individual budgets, or of a fixed clip norm.
+    """The rule of a filter, of individual budgets, or of the run's clip norm alone.
 
-    With a lattice, sums are integers in units of it. With a gamma clipping is automatic.
+    With a gamma clipping is automatic.
     """
     if privacy_filter is None:
-        return _FixedClipping(max_grad_norm, lattice, gamma)
+        return _FixedClipping(gamma)
     rule = _rule_for(privacy_filter, examples)
-    described, rate = describe_filter(privacy_filter), rate_for_filters(plan)
-    return rule(privacy_filter, max_grad_norm, rate, noise_multiplier, lattice, gamma, described)
+    return rule(privacy_filter, gamma, describe_filter(privacy_filter))
 
 
 @singledispatch
@@ -222,9 +215,12 @@ def _sum_of_batch(
     *,
     clip: float,
     lattice: SumLattice | None,
-    gamma: float | None,
-) -> FloatArray:
-    return clipped_sum(gradients(batch), clip, lattice, gamma=gamma)
+    gamma: float | None = None,
+) -> BatchSum:
+    rows = gradients(batch)
+    # Each example counts for +1 or -1, whatever its gradient is.
+    within = int(np.count_nonzero(lengths(rows) <= clip))
+    return BatchSum(clipped_sum(rows, clip, lattice, gamma=gamma), 2 * within - len(rows))
 
 
 def probe_gradients(

@@ -10,6 +10,7 @@ from hockeystick.guarantee import Kind
 from hockeystick.training.exact_claims import added_delta
 from hockeystick.training.joint import JointStatement
 from hockeystick.training.plan_object import label_of
+from hockeystick.training.schedules import from_lists
 from hockeystick.training.statements import Statement
 
 __all__ = ["joint_paragraph", "paragraph"]
@@ -96,8 +97,8 @@ def _distance(statement: Statement | JointStatement) -> Iterator[str]:
 
 def _course(statement: Statement) -> str:
     """What was run, what was probed and how it ended."""
-    parts = (_run(statement), _independence(statement), _end(statement), *_facts(statement))
-    return " ".join(parts)
+    parts = (_run(statement), *_changes(statement), _independence(statement), _end(statement))
+    return " ".join((*parts, *_facts(statement)))
 
 
 def _facts(statement: Statement) -> Iterator[str]:
@@ -126,10 +127,35 @@ def _run(statement: Statement) -> str:
     drawn = f"Batches were drawn by {_named(statement.scheme, ' sampling')}"
     if statement.filter is None:
         return f"{drawn}, {done}."
-    return (
-        f"At the start of the run b{drawn[1:]}, {done}; later steps may have had other settings, "
-        "for which the filter accounted."
+    later = (
+        ""
+        if statement.taken_schedule is not None
+        else ("; later steps may have had other settings, for which the filter accounted")
     )
+    return f"At the start of the run b{drawn[1:]}, {done}{later}."
+
+
+def _changes(statement: Statement) -> Iterator[str]:
+    """How often settings changed, and between which values."""
+    schedule = from_lists(statement.taken_schedule or ())
+    if len(schedule) > 1:
+        named = {
+            "noise multipliers": [part.noise_multiplier for part in schedule],
+            "clip norms": [part.clip_norm for part in schedule],
+            "rates": [part.rate for part in schedule if part.rate is not None],
+        }
+        ranges = (
+            f"{name} from {min(values):g} to {max(values):g}"
+            for name, values in named.items()
+            if len(set(values)) > 1
+        )
+        times = "once" if len(schedule) == 2 else f"{len(schedule) - 1:,} times"
+        yield f"The settings changed {times}: {', '.join(ranges)}."
+    if any(part.count_noise is not None for part in schedule):
+        yield (
+            "Steps also released a noisy count of the gradients within the clip norm, which is "
+            "accounted for together with their sum."
+        )
 
 
 def _clipped(statement: Statement) -> str:
@@ -160,6 +186,11 @@ def _end(statement: Statement) -> str:
         return (
             f"A privacy filter ({_named(statement.filter)}) limited the run and could stop it: "
             f"{counted}, and epsilon is that of the filter's whole budget."
+        )
+    if statement.whole_steps is not None:
+        return (
+            f"It is about the model after {taken:,} of {statement.whole_steps:,} planned steps: a "
+            "number that was fixed before the run, of which nothing later may be released."
         )
     if taken == planned:
         return f"All {planned:,} planned steps were taken." if planned > 1 else ONE_STEP

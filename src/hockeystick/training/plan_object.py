@@ -13,6 +13,7 @@ from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.plan import Plan
 from hockeystick.schemes import SCHEMES, Sampling
 from hockeystick.strategies import FACTORIZATIONS, Strategy, from_coefficients, from_matrix
+from hockeystick.strategies.leading_blocks import CLOSED_FORM
 
 __all__ = [
     "digest_of",
@@ -28,7 +29,7 @@ __all__ = [
 VALUES = ("coefficients", "diagonals", "sha256")
 # Factorizations in closed form, whose numbers do not depend on an optimiser, and how far two
 # machines may differ in them, relatively.
-CLOSED_FORM, ROUNDING = ("identity", "bsr", "bisr", "lambda-cgd"), 1e-12
+ROUNDING = 1e-12
 # Strategies that are named after the bandwidth of C.
 WITH_BANDS = ("band-mf", "coefficients", "matrix")
 NAMES = (*FACTORIZATIONS, "coefficients", "matrix")

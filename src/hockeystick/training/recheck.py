@@ -18,6 +18,7 @@ from hockeystick.training.exact_claims import answer_of
 from hockeystick.training.joint import JointStatement, joint_guarantee
 from hockeystick.training.plan_object import digest_of, mislabelled
 from hockeystick.training.record import RunRecord, guarantee_of
+from hockeystick.training.schedule_checks import impossible_schedule
 from hockeystick.training.statements import FILTER, PLAN, Statement
 
 __all__ = ["Recheck", "check_statement"]
@@ -215,22 +216,12 @@ def _contradictions(statement: Statement) -> Iterator[str]:
     if not math.hypot(*norms) <= statement.max_grad_norm * (1.0 + ROUNDING_OF_NORMS):
         yield "the norms of the layers are together more than max_grad_norm"
     yield from _impossible_probe(statement)
-    yield from _impossible_schedule(statement)
-
-
-def _impossible_schedule(statement: Statement) -> Iterator[str]:
-    """Steps that were not taken, and other settings than the plan's without a filter."""
-    if statement.taken_schedule is None:
-        return
-    taken = sum(int(steps) for steps, *_ in statement.taken_schedule)
-    if taken != statement.taken_steps:
-        yield f"taken_schedule has {taken} steps, but {statement.taken_steps} are taken"
-    planned = (statement.noise_multiplier, statement.max_grad_norm)
-    for _, noise, clip in statement.taken_schedule:
-        if noise != planned[0] or not clip <= planned[1]:
-            yield f"steps with noise multiplier {noise:g} and clip norm {clip:g} were not planned"
-        elif statement.filter is None and clip != planned[1]:
-            yield f"steps with the clip norm {clip:g} need a filter that permits them"
+    yield from impossible_schedule(statement)
+    whole, planned = statement.whole_steps, statement.planned_steps
+    if whole is not None and not (statement.taken_steps == planned <= whole):
+        yield f"a checkpoint after {planned} of {whole} steps has {statement.taken_steps} taken"
+    if whole is not None and statement.filter is not None:
+        yield "the claim of a run with a filter is its budget, at a checkpoint too"
 
 
 def _impossible_probe(statement: Statement) -> Iterator[str]:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hockeystick import _validate as check
-from hockeystick._version import __version__
 from hockeystick.accounting.account import account
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Guarantee
@@ -23,36 +21,9 @@ from hockeystick.training.fingerprints import fingerprint
 from hockeystick.training.plan_object import require_gaussian, sampling_object, strategy_object
 from hockeystick.training.statement_fields import FIELDS, checked_text, plain
 from hockeystick.training.statements import FILTER, PLAN, Statement
+from hockeystick.training.versions import versions_of
 
 __all__ = ["RunRecord", "claim_of", "guarantee_of", "statement", "versions_of"]
-
-
-def versions_of(*packages: str) -> dict[str, str]:
-    """The versions of hockeystick, NumPy and the named packages, as far as they are installed.
-
-    Parameters
-    ----------
-    packages
-        Names of distributions.
-
-    Returns
-    -------
-    dict
-        A version for each name that is installed.
-
-    Examples
-    --------
-    >>> import hockeystick as hs
-    >>> list(hs.training.versions_of("no such package"))
-    ['hockeystick', 'numpy']
-    """
-    found = {"hockeystick": __version__}
-    for package in ("numpy", *packages):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +56,8 @@ class RunRecord:
         The steps that were taken: [steps, noise multiplier, clip norm] in their order, or None.
     arithmetic
         "float", or "exact" for noise and sums in integers (docs/exact.md).
+    whole_steps
+        Of a checkpoint the steps of the whole run, of which `plan` has the first; else None.
     clipping
         The rule as plain values: {"clipping": "flat"}, "automatic" with its "gamma", or "per-layer"
         with the "norms" of the layers.
@@ -112,6 +85,7 @@ class RunRecord:
     run_id: str | None = None
     taken_schedule: Sequence[Sequence[float]] | None = None
     arithmetic: str = "float"
+    whole_steps: int | None = None
     clipping: Mapping[str, Any] = field(default_factory=lambda: {"clipping": "flat"})
 
     def __post_init__(self) -> None:
@@ -121,7 +95,8 @@ class RunRecord:
             object.__setattr__(self, name, check.positive(name, getattr(self, name)))
         object.__setattr__(self, "taken_steps", _steps_within(self.taken_steps, self.plan.steps))
         object.__setattr__(self, "seeded", check.boolean("seeded", self.seeded))
-        for name in ("examples", "run_id", "taken_schedule", "arithmetic", "clipping"):
+        names = ("examples", "run_id", "taken_schedule", "arithmetic", "whole_steps", "clipping")
+        for name in names:
             object.__setattr__(self, name, FIELDS[name](name, getattr(self, name)))
 
     @property
@@ -151,6 +126,7 @@ def statement(
     guarantee: Guarantee | None = None,
     parameters: Any = None,
     dataset: str | None = None,
+    checkpoint: int | None = None,
 ) -> Statement:
     """What the run guarantees at `delta`, with everything from which it can be recomputed.
 
@@ -173,6 +149,9 @@ def statement(
         The final parameters, of which the statement has the `fingerprint`; or that fingerprint.
     dataset
         A fingerprint of the data set of your choice, such as that of its file.
+    checkpoint
+        The steps that are taken, if their number was fixed before the run, and nothing of the run
+        is released but the model after them: epsilon is then that of the first steps.
 
     Returns
     -------
@@ -199,6 +178,8 @@ def statement(
     if not isinstance(record, RunRecord):
         raise InvalidParameter("record", "a RunRecord", record)
     delta = check.small_probability("delta", delta)
+    if checkpoint is not None:
+        record = at_checkpoint(record, checkpoint)
     if guarantee is None:
         guarantee = guarantee_of(record, method=method, accuracy=accuracy)
     else:
@@ -222,8 +203,21 @@ def statement(
         dataset=None if dataset is None else checked_text("dataset", dataset),
         taken_schedule=None if record.taken_schedule is None else plain(record.taken_schedule),
         arithmetic=record.arithmetic,
+        whole_steps=record.whole_steps,
         clipping=plain(dict(record.clipping)),
     )
+
+
+def at_checkpoint(record: RunRecord, steps: int) -> RunRecord:
+    """The record of a run whose plan is the first steps of this one's."""
+    if record.filter is not None:
+        allowed = "left out for a run with a filter: its budget is the claim, wherever it stops"
+        raise InvalidParameter("checkpoint", allowed, steps)
+    if steps != record.taken_steps or not record.taken_steps:
+        allowed = f"the steps that are taken, {record.taken_steps}: state a checkpoint when it is"
+        raise InvalidParameter("checkpoint", allowed, steps)
+    first = record.plan.prefix(steps)
+    return replace(record, plan=first, whole_steps=record.whole_steps or record.plan.steps)
 
 
 def claim_of(guarantee: Guarantee, *, delta: float, exact_runs: int = 0) -> dict[str, Any]:

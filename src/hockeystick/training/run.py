@@ -6,11 +6,9 @@ import secrets
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray
-from hockeystick._process import SingleUse, refuse_setting
+from hockeystick._process import refuse_setting
 from hockeystick.accounting.account import account, methods
 from hockeystick.errors import BudgetExceeded, InvalidParameter, PlanMismatch
 from hockeystick.filters import Filter, Individual
@@ -18,35 +16,41 @@ from hockeystick.plan import Plan
 from hockeystick.randomness import (
     RandomSource,
     cryptographic_if_secret,
-    generators,
     is_secret,
 )
 from hockeystick.schemes import Attribution
 from hockeystick.strategies.dyadic import ARITHMETICS
+from hockeystick.training.adaptive_clipping import (
+    AdaptiveClipping,
+    check_adaptive,
+    clipping_policy,
+)
+from hockeystick.training.changing import ChangingRun
 from hockeystick.training.clip_rules import ClipRule, rule_of_vectors
+from hockeystick.training.filtered import rate_for_filters
 from hockeystick.training.gradients import Gradients, checked_rows, clipping_rule, probe_gradients
 from hockeystick.training.plan_object import require_gaussian
 from hockeystick.training.record import RunRecord, statement
-from hockeystick.training.schedules import Schedule, with_step
+from hockeystick.training.run_sources import RunSources
+from hockeystick.training.schedules import Schedule, StepSettings, as_lists, with_step
 from hockeystick.training.statement_fields import RUN_DIGITS
 from hockeystick.training.statements import Statement
-from hockeystick.training.sum_lattice import SumLattice
 
 __all__ = ["PrivateRun"]
 
 # The attributes that change from step to step.
-COUNTERS = ("_taken", "_intact", "_probe", "_schedule")
+COUNTERS = ("_taken", "_intact", "_probe", "_schedule", "_now")
 
 
-class PrivateRun(SingleUse):
+class PrivateRun(ChangingRun):
     """The plan's batches and noise, combined into one private gradient for each step.
 
     A step clips the gradient of every example in the batch to `max_grad_norm`, sums them, adds the
     plan's noise of standard deviation noise_multiplier * max_grad_norm, and divides by the
     *expected* batch size, which does not depend on who was drawn; an empty batch is noise alone.
     After the planned steps it refuses another one. Batches and noise have generators of their own,
-    both from `rng`. Settings cannot change during the run (`PlanMismatch`), and it works only in
-    the process that made it.
+    both from `rng`. Settings cannot be assigned to; with a filter `set` changes them between steps.
+    The run works only in the process that made it.
 
     A filter gives a permit before each step, which may shorten the clip norm of the last one;
     `BudgetExceeded` ends the run. With `Individual` budgets the gradients of all examples are
@@ -64,7 +68,7 @@ class PrivateRun(SingleUse):
     noise_multiplier
         The standard deviation of Z over the clip norm.
     max_grad_norm
-        The clip norm.
+        The clip norm, or `AdaptiveClipping`.
     filter
         A privacy filter or individual budgets, or None.
     rng
@@ -105,7 +109,7 @@ class PrivateRun(SingleUse):
         examples: int | Attribution,
         dimension: int,
         noise_multiplier: float,
-        max_grad_norm: float,
+        max_grad_norm: float | AdaptiveClipping,
         filter: Filter | Individual | None = None,  # noqa: A002 - the word of the interface
         rng: RandomSource = None,
         arithmetic: str = "float",
@@ -119,55 +123,43 @@ class PrivateRun(SingleUse):
             plan, rng = plan.exact(), cryptographic_if_secret(rng)
         self._plan = plan
         self._noise_multiplier = check.positive("noise_multiplier", noise_multiplier)
+        _, clip, policy = clipping_policy(max_grad_norm, clipping, filter)
+        check_adaptive(policy, plan)
         self._dimension = check.positive_integer("dimension", dimension)
-        self._parts = rule_of_vectors(
-            clipping, dimension=self._dimension, max_grad_norm=max_grad_norm
-        )
+        self._parts = rule_of_vectors(clipping, dimension=self._dimension, max_grad_norm=clip)
         self._max_grad_norm = self._parts.max_grad_norm
         if not methods(plan):
             # Refused before the data is touched, with the reason.
             account(plan, noise_multiplier=self._noise_multiplier)
         size: Any = plan.sampling.expected_batch_size(examples)  # type: ignore[arg-type]
-        self._expected_batch_size = float(size)
         self._examples = examples.examples if isinstance(examples, Attribution) else examples
-        self._lattice = self._settled_lattice(self._examples)
-        self._clipping = clipping_rule(
-            filter,
-            plan,
-            examples=self._examples,
-            noise_multiplier=self._noise_multiplier,
-            max_grad_norm=self._max_grad_norm,
-            lattice=self._lattice,
-            gamma=self._parts.gamma,
+        self._clipping = clipping_rule(filter, examples=self._examples, gamma=self._parts.gamma)
+        self._now = StepSettings(
+            self._noise_multiplier,
+            self._max_grad_norm,
+            None if filter is None else rate_for_filters(plan),
+            None
+            if policy is None
+            else policy.noise_of_count(
+                expected_batch_size=size, noise_multiplier=self._noise_multiplier
+            ),
         )
         self._seeded = not is_secret(rng)
-        # Batches and noise both draw from a generator that is given.
-        of_noise, *others = generators(rng, 2) if self._seeded else (rng, rng)
-        self._batches = plan.batches(examples=examples, rng=others[0] if others else of_noise)
-        self._noise = plan.noise(
-            self._dimension,
-            scale=self._noise_multiplier * self._max_grad_norm,
-            dtype=np.float64,
-            rng=of_noise,
+        self._sources = RunSources(
+            plan,
+            examples=examples,
+            dimension=self._dimension,
+            settings=self._now,
+            policy=policy,
             arithmetic=self._arithmetic,
-            resolution=None if self._lattice is None else self._lattice.resolution,
+            rng=rng,
         )
+        self._noise = self._sources.noise
         self._taken = 0
         self._intact = True
         self._probe: dict[str, object] | None = None
         self._run_id = secrets.token_hex(RUN_DIGITS // 2)
         self._schedule: Schedule = ()
-
-    def _settled_lattice(self, examples: int) -> SumLattice | None:
-        """Where sums are with exact arithmetic."""
-        if self._arithmetic == "float":
-            return None
-        return SumLattice.of(
-            noise_multiplier=self._noise_multiplier,
-            max_grad_norm=self._max_grad_norm,
-            dimension=self._dimension,
-            examples=examples,
-        )
 
     @property
     def plan(self) -> Plan:
@@ -178,26 +170,6 @@ class PrivateRun(SingleUse):
     def arithmetic(self) -> str:
         """How sums and noise are computed: "float" or "exact"."""
         return self._arithmetic
-
-    @property
-    def noise_multiplier(self) -> float:
-        """Standard deviation of Z over the clip norm."""
-        return self._noise_multiplier
-
-    @property
-    def max_grad_norm(self) -> float:
-        """The clip norm."""
-        return self._max_grad_norm
-
-    @property
-    def taken_steps(self) -> int:
-        """How many steps have been taken."""
-        return self._taken
-
-    @property
-    def expected_batch_size(self) -> float:
-        """What sums of gradients are divided by."""
-        return self._expected_batch_size
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Attributes are set once; only the counters of steps change."""
@@ -232,23 +204,24 @@ class PrivateRun(SingleUse):
         self._check_open()
         self._intact = False
         try:
-            sum_of, clip = self._clipping.permit()
+            sum_of, clip = self._clipping.permit(self._now, self._sources.lattice)
         except BudgetExceeded:
             # Nothing was drawn: the run is as it was.
             self._intact = True
             raise
         rows_of = partial(checked_rows, gradients=gradients, dimension=self._dimension)
-        batch = next(self._batches)
+        batch, now, size = self._sources.batch(), self._now, self.expected_batch_size
         if self._probe is None:
             self._probe = probe_gradients(rows_of, batch, step=self._taken + 1)
-        # Exact for integers below 2^53, which SumLattice and the noise's bounds ensure.
-        noisy: FloatArray = sum_of(batch, rows_of) + next(self._noise)
-        if self._lattice is not None:
-            noisy *= self._lattice.spacing
+        found = sum_of(batch, rows_of)
+        noisy = self._sources.released(found)
         self._taken += 1
-        self._schedule = with_step(self._schedule, self._noise_multiplier, clip)
+        self._schedule = with_step(self._schedule, now, clip)
+        if clip == now.max_grad_norm:
+            # A step that the filter has shortened releases no count.
+            self._now = self._sources.adapted(now, found)
         self._intact = True
-        return noisy / self._expected_batch_size
+        return noisy / size
 
     def record(self) -> RunRecord:
         """What happened so far."""
@@ -262,7 +235,7 @@ class PrivateRun(SingleUse):
             probe=self._probe,
             examples=self._examples,
             run_id=self._run_id,
-            taken_schedule=self._schedule,
+            taken_schedule=as_lists(self._schedule),
             arithmetic=self._arithmetic,
             clipping=self._parts.described,
         )

@@ -163,22 +163,25 @@ def checked_text(name: str, value: Any) -> str:
 
 
 def checked_schedule(name: str, value: Any) -> list[list[Any]]:
-    """Steps in their order: how many, with which noise multiplier and clip norm."""
-    allowed = "a list of [steps, noise multiplier, clip norm]"
+    """Steps in their order: how many, with which noise multiplier, clip norm, rate, count noise.
+
+    The last two are of runs with a filter and with adaptive clipping, and left out elsewhere.
+    """
+    allowed = "a list of [steps, noise multiplier, clip norm, rate, noise of the count]"
     if not isinstance(value, (list, tuple)):
         raise InvalidParameter(name, allowed, value)
+    checks: tuple[Check, ...] = (
+        check.positive_integer,
+        _number(check.positive),
+        _number(check.positive),
+        _or_none(_number(check.sampling_rate)),
+        _number(check.positive),
+    )
     found = []
     for part in value:
-        if not isinstance(part, (list, tuple)) or len(part) != 3:
+        if not isinstance(part, (list, tuple)) or not 3 <= len(part) <= len(checks):
             raise InvalidParameter(name, allowed, part)
-        steps, noise, clip = part
-        found.append(
-            [
-                check.positive_integer(name, steps),
-                _number(check.positive)(name, noise),
-                _number(check.positive)(name, clip),
-            ]
-        )
+        found.append([one(name, number) for one, number in zip(checks, part, strict=False)])
     return found
 
 
@@ -212,6 +215,7 @@ FIELDS: dict[str, Check] = {
     "dataset": _or_none(checked_text),
     "taken_schedule": _or_none(checked_schedule),
     "arithmetic": checked_arithmetic,
+    "whole_steps": _or_none(check.positive_integer),
     "clipping": checked_clipping,
     "signature": _or_none(checked_signature),
 }

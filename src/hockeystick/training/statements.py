@@ -26,6 +26,7 @@ NEW: dict[str, Any] = {
     "dataset": None,
     "taken_schedule": None,
     "arithmetic": "float",
+    "whole_steps": None,
     "clipping": {"clipping": "flat"},
     "signature": None,
 }
@@ -79,17 +80,20 @@ class Statement(StatementFile):
     dataset
         A fingerprint of the data set, of the user's choice.
     taken_schedule
-        The steps that were taken, in their order: [steps, noise multiplier, clip norm]. The planned
-        ones all have `noise_multiplier` and `max_grad_norm`.
+        The steps that were taken, in their order: [steps, noise multiplier, clip norm], with a
+        filter also their rate, and with adaptive clipping the noise of the count.
     arithmetic
         "float", or "exact" for noise and sums in integers.
+    whole_steps
+        If this is about a checkpoint: the steps of the whole run, of which `planned_steps` are the
+        first. Their number was fixed in advance, and nothing that came later was released.
     clipping
         How gradients were shortened, as plain values: {"clipping": "flat"}, or "automatic" with its
         "gamma", or "per-layer" with "norms", the root of whose squares is at most `max_grad_norm`.
     signature
         Made by `sign`, or None.
 
-    The last eight are None, "float" and flat where they are not known.
+    The last nine are None, "float" and flat where they are not known.
 
     Examples
     --------
@@ -123,6 +127,7 @@ class Statement(StatementFile):
     dataset: str | None = None
     taken_schedule: Sequence[Sequence[float]] | None = None
     arithmetic: str = "float"
+    whole_steps: int | None = None
     clipping: Mapping[str, Any] = field(default_factory=lambda: {"clipping": "flat"})
     signature: Mapping[str, str] | None = None
 

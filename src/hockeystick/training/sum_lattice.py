@@ -10,7 +10,7 @@ accounted.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,14 +57,33 @@ class SumLattice:
         cls, *, noise_multiplier: float, max_grad_norm: float, dimension: int, examples: int
     ) -> SumLattice:
         """For batches of at most so many examples; `InvalidParameter` if sums could be inexact."""
-        width = noise_multiplier * math.sqrt(dimension)
-        resolution = max(RESOLUTION, math.ceil(math.log2(width)) + SHARE - 1)
+        resolution = _least_resolution(noise_multiplier, dimension)
         lattice = cls(noise_multiplier * max_grad_norm * 2.0**-resolution, resolution, dimension)
-        most = examples * (max_grad_norm / lattice.spacing + 1.0)
+        lattice.check_sums(max_grad_norm, examples)
+        return lattice
+
+    def rescaled(
+        self, *, noise_multiplier: float, max_grad_norm: float, examples: int
+    ) -> SumLattice:
+        """For other noise and another clip norm, with the same noise in units of the lattice.
+
+        `InvalidParameter` where rounding would take more of the clip norm than it may.
+        """
+        if _least_resolution(noise_multiplier, self.dimension) > self.resolution:
+            most = 2.0 ** (self.resolution - SHARE + 1) / math.sqrt(self.dimension)
+            allowed = f"at most {most:.4g} on the lattice with which the run began"
+            raise InvalidParameter("noise_multiplier", allowed, noise_multiplier)
+        spacing = noise_multiplier * max_grad_norm * 2.0**-self.resolution
+        found = replace(self, spacing=spacing)
+        found.check_sums(max_grad_norm, examples)
+        return found
+
+    def check_sums(self, max_grad_norm: float, examples: int) -> None:
+        """`InvalidParameter` if sums over so many examples could be inexact."""
+        most = examples * (max_grad_norm / self.spacing + 1.0)
         if not most < MOST:
             allowed = f"fewer than {MOST / most * examples:.2g} for exact sums"
             raise InvalidParameter("examples", allowed, examples)
-        return lattice
 
     def shortened(self, length: Any) -> Any:
         """How long gradients may be before rounding, to be at most `length` after it."""
@@ -87,3 +106,8 @@ class SumLattice:
             part = slice(start, start + count)
             total += np.rint(rows[part] * factors[part, None]).sum(axis=0)
         return total
+
+
+def _least_resolution(noise_multiplier: float, dimension: int) -> int:
+    width = noise_multiplier * math.sqrt(dimension)
+    return max(RESOLUTION, math.ceil(math.log2(width)) + SHARE - 1)

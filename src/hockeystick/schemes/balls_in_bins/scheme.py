@@ -98,6 +98,10 @@ class BallsInBins(Sampling):
         """With a single bin every example joins every step."""
         return self.bins == 1
 
+    def first_steps(self, steps: int) -> BallsInBins:
+        """The scheme itself: bins are drawn once, and some may not have come yet."""
+        return self
+
     def _draw(self, examples: int, steps: int, rng: np.random.Generator) -> Iterator[Indices]:
         return same_members_again(examples, self.bins, steps=steps, rng=rng)
 

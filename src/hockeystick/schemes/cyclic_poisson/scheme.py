@@ -109,6 +109,10 @@ class CyclicPoisson(Sampling):
         """At rate 1 every example joins each step of its group, if that is known."""
         return self.rate == 1 and (self.groups == 1 or not self.random_phase)
 
+    def first_steps(self, steps: int) -> CyclicPoisson:
+        """The scheme itself: groups are drawn once, and take turns."""
+        return self
+
     def _draw(self, examples: int, steps: int, rng: np.random.Generator) -> Iterator[Indices]:
         if self.random_phase and self.groups > 1:
             yield from self._draw_secret_groups(examples, steps, rng)

@@ -145,6 +145,10 @@ class MinSep(Sampling):
         """At rate 1 from a cold start everyone joins the steps 0, separation, 2 separation, ..."""
         return self.rate == 1 and (self.separation == 1 or not self.warm_start)
 
+    def first_steps(self, steps: int) -> MinSep:
+        """The scheme itself: who may be drawn depends on earlier steps only."""
+        return self
+
     def _draw(self, examples: int, steps: int, rng: np.random.Generator) -> Iterator[Indices]:
         """Of those who are drawn, all who are not excluded: a bit for each example says who is."""
         excluded = Marks(examples)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
 from typing import ClassVar, Self
@@ -108,6 +108,10 @@ class RandomAllocation(Sampling):
         """`picks` in every full block, and at most min(picks, length) in a partial last one."""
         blocks, rest = divmod(self.check_steps(steps), self.out_of)
         return blocks * self.picks + min(self.picks, rest)
+
+    def first_steps(self, steps: int) -> RandomAllocation:
+        """With a last block of which only the first part is drawn."""
+        return replace(self, truncate=True) if steps % self.out_of else self
 
     def _draw(self, examples: int, steps: int, rng: np.random.Generator) -> Iterator[Indices]:
         for start in range(0, steps, self.out_of):

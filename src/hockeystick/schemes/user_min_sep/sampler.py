@@ -158,6 +158,10 @@ class UserSampling(Sampling):
         steps = self.check_steps(steps)
         return Batches(self._draw(examples, steps, generator(rng)), steps)
 
+    def first_steps(self, steps: int) -> Self:
+        """The scheme itself: who may be drawn depends on earlier steps only."""
+        return self
+
     def _draw(
         self, examples: int | Attribution, steps: int, rng: np.random.Generator
     ) -> Iterator[Indices]:
