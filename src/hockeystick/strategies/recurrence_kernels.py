@@ -84,9 +84,27 @@ def _add_past(
     start: int,
     count: int,
 ) -> None:
-    """Add factors_j times the row of j steps ago, four rows at a time: sums stay in registers."""
+    """Add factors_j times the row of j steps ago, several rows at a time: sums stay in registers.
+
+    In the order of j, so that it is the same sum however many rows are taken at a time.
+    """
     size = memory.shape[0]
     j = 1
+    while j + 7 <= lags:
+        a = memory[(step - j) % size, start : start + count]
+        b = memory[(step - j - 1) % size, start : start + count]
+        c = memory[(step - j - 2) % size, start : start + count]
+        d = memory[(step - j - 3) % size, start : start + count]
+        e = memory[(step - j - 4) % size, start : start + count]
+        f = memory[(step - j - 5) % size, start : start + count]
+        g = memory[(step - j - 6) % size, start : start + count]
+        h = memory[(step - j - 7) % size, start : start + count]
+        fa, fb, fc, fd = factors[j], factors[j + 1], factors[j + 2], factors[j + 3]
+        fe, ff, fg, fh = factors[j + 4], factors[j + 5], factors[j + 6], factors[j + 7]
+        for k in range(count):
+            near = total[k] + fa * a[k] + fb * b[k] + fc * c[k] + fd * d[k]
+            total[k] = near + fe * e[k] + ff * f[k] + fg * g[k] + fh * h[k]
+        j += 8
     while j + 3 <= lags:
         a = memory[(step - j) % size, start : start + count]
         b = memory[(step - j - 1) % size, start : start + count]
@@ -96,6 +114,13 @@ def _add_past(
         for k in range(count):
             total[k] = total[k] + fa * a[k] + fb * b[k] + fc * c[k] + fd * d[k]
         j += 4
+    while j + 1 <= lags:
+        a = memory[(step - j) % size, start : start + count]
+        b = memory[(step - j - 1) % size, start : start + count]
+        fa, fb = factors[j], factors[j + 1]
+        for k in range(count):
+            total[k] = total[k] + fa * a[k] + fb * b[k]
+        j += 2
     while j <= lags:
         a = memory[(step - j) % size, start : start + count]
         fa = factors[j]
