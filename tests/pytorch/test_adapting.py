@@ -173,6 +173,46 @@ def test_noise_of_a_step_is_never_used_on_two_scales(runs):
     assert not np.array_equal(batch, other_batch)
 
 
+def test_other_decisions_after_a_restore_are_charged(runs, tmp_path):
+    """Also if only the clip norm differs: the steps have noise of their own, and both count."""
+
+    def made():
+        budget = hs.filters.Gaussian(mu=30.0, ledger=tmp_path / "budget.db")
+        return runs.private(runs.independent(), filter=budget), budget
+
+    run, budget = made()
+    runs.train(run, until=2)
+    state, lineage = copy.deepcopy(run.state_dict()), run.optimizer._noise.lineage
+    run.set(max_grad_norm=0.3)
+    assert run.optimizer._noise.lineage != lineage
+    runs.train(run, until=4)
+    other, _ = made()
+    other.load_state_dict(state)
+    assert other.optimizer._noise.lineage == lineage
+    runs.train(other, until=4)
+    assert len(budget.history) == 6
+
+
+def test_individual_budgets_are_charged_for_the_present_settings(runs):
+    """Full batches, of which everybody is charged (norm / clip norm / noise)^2, at most 1."""
+    budgets = hs.filters.Individual.gaussian(examples=runs.EXAMPLES, mu=9.0)
+    run = runs.private(
+        hs.Plan(sampling=hs.FullBatch(), steps=3),
+        filter=budgets,
+        loss=lambda model, batch: model(batch[0]).sum(dim=1),
+    )
+    norms = runs.data().tensors[0].norm(dim=1).numpy() * np.sqrt(runs.OUTPUTS)
+    runs.train(run, until=1)
+    run.set(noise_multiplier=3.0, max_grad_norm=float(np.median(norms)))
+    runs.train(run, until=2)
+    charged = np.minimum(norms / runs.CLIP, 1.0) ** 2 / runs.NOISE**2
+    charged += np.minimum(norms / np.median(norms), 1.0) ** 2 / 9.0
+    assert np.allclose(budgets.spent, charged, rtol=1e-4)
+    stated = run.statement(delta=1e-5)
+    assert [part[1] for part in stated.taken_schedule] == [runs.NOISE, 3.0]
+    assert hs.training.check_statement(stated).holds
+
+
 @pytest.mark.slow
 def test_killed_restored_and_verified(tmp_path):
     """Ledger, record and statement agree, and the command recomputes the statement."""

@@ -236,6 +236,15 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
         self._rows.change(scale=scale, reason=reason)
 
     @property
+    def lineage(self) -> str:
+        """What tells the present key from others, and says nothing about it.
+
+        After a change by hand it is another one: a step that a restored run takes again has the
+        noise that it had before only in the same lineage.
+        """
+        return self.key.secret(b"lineage")[:8].hex()
+
+    @property
     def key(self) -> Key:
         """What the next rows follow from: as secret as the data."""
         return self._rows._key
