@@ -13,6 +13,7 @@ from hockeystick.fdp.schedule import EqualSteps
 from hockeystick.filters.audit import Audit, audit_of
 from hockeystick.filters.charging import Charging
 from hockeystick.filters.joining import opened
+from hockeystick.filters.plans import profile_of_plan
 from hockeystick.filters.registry import parameters_of, require_keywords, require_registered
 from hockeystick.filters.request import (
     Permit,
@@ -121,6 +122,7 @@ class Filter(Charging):
         sensitivity: float = 1.0,
         steps: int = 1,
         profile: Profile | None = None,
+        plan: object | None = None,
         clip: bool = True,
         label: str | None = None,
     ) -> Permit:
@@ -138,6 +140,8 @@ class Filter(Charging):
             How many equal steps.
         profile
             Another mechanism, in the place of rate, noise multiplier and sensitivity.
+        plan
+            A whole run with this noise multiplier as one mechanism, and `steps` such runs.
         clip
             Whether steps that do not fit may be clipped further, all of them to `clip_scale` of the
             clip norm; a profile never is.
@@ -154,6 +158,8 @@ class Filter(Charging):
         BudgetExceeded
             If the steps do not fit, even clipped; nothing is recorded then.
         """
+        if plan is not None and profile is None:
+            profile, noise_multiplier = profile_of_plan(plan, noise_multiplier), None
         request = checked_request(
             rate=rate,
             noise_multiplier=noise_multiplier,

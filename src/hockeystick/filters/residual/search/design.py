@@ -50,12 +50,34 @@ def designed(expected: Sequence[ExpectedSteps], *, epsilon: float, delta: float)
     )
     # Steps anywhere in ranges come in any order: see `_rounded`.
     covered = SETTINGS.covered if all(map(_has_range, expected)) else 1.0
-    counts = _largest(weights, epsilon=epsilon, delta=left, covered=covered)
+    counts = _main(weights, epsilon=epsilon, delta=left, covered=covered)
     menus = ([Menu.of(counts)] if counts else []) + others
     if not menus:
         allowed = f"large enough for one of the expected steps at delta = {delta:g}"
         raise InvalidParameter("epsilon", allowed, epsilon)
     return MenuDesign(menus=tuple(menus), exchanges=SETTINGS.exchanges, slack=slack)
+
+
+def _main(
+    weights: Weights, *, epsilon: float, delta: float, covered: float
+) -> dict[StepClass, int]:
+    """The menu for what is expected, without the strongest classes if they would take all of delta.
+
+    A run ends about when the first step comes for which there is nothing: after 1/share steps.
+    """
+    best: dict[StepClass, int] = {}
+    total = math.fsum(weights.values())
+    ordered = sorted(weights, key=lambda one: -one.variance)
+    for cut in SETTINGS.cuts:
+        kept = ordered[math.ceil(cut * len(ordered)) :]
+        left_out = 1 - math.fsum(weights[one] for one in kept) / total
+        if sum(best.values()) >= min(SETTINGS.enough, 1 / max(left_out, 1e-9)):
+            break
+        found = _largest(
+            {one: weights[one] for one in kept}, epsilon=epsilon, delta=delta, covered=covered
+        )
+        best = max(best, found, key=lambda one: sum(one.values()))
+    return best
 
 
 def _is_ranged(ends: tuple[float, float]) -> bool:

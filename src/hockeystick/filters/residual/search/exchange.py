@@ -16,8 +16,10 @@ __all__ = ["exchange_for_less", "exchange_for_mechanism", "exchange_for_more"]
 
 # Steps with less noise are not compared: their losses are beyond any grid.
 SMALLEST_NOISE = 1e-2
+# No exchange is for more steps than this.
+MOST_STEPS = 10**9
 # Bisections for the part that pays for a mechanism.
-TRIES = 6
+TRIES = 10
 
 
 def exchange_for_less(
@@ -33,7 +35,7 @@ def exchange_for_less(
     given = _part_of(counts, part)
     most = math.fsum(one.variance * n for one, n in given.items()) / wanted.variance
     for efficiency in SETTINGS.efficiencies:
-        number = math.floor(efficiency * most)
+        number = math.floor(min(efficiency * most, MOST_STEPS))
         if number < steps:
             break
         if follow.allows(_after(counts, given, wanted, number)):

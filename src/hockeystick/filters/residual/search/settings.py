@@ -16,6 +16,9 @@ class Settings(NamedTuple):
         Into which all ranges together are cut, about.
     covered
         Share of the expected steps, the strongest, for which there are steps as strong.
+    cuts, enough
+        Shares of the classes, from the strongest on, that are left out where fewer than `enough`
+        steps would fit otherwise.
     side_menus
         For steps that are not as expected, at most.
     side_share
@@ -43,7 +46,9 @@ class Settings(NamedTuple):
     """
 
     classes: int = 40
-    covered: float = 0.95
+    covered: float = 0.88
+    cuts: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2)
+    enough: int = 20
     side_menus: int = 6
     side_share: float = 0.06
     exchange_share: float = 0.03
