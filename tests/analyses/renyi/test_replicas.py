@@ -12,8 +12,11 @@ import pytest
 import hockeystick as hs
 from hockeystick import strategies
 from hockeystick._numerics.law import Resolution
+from hockeystick.analyses.renyi.bound import MomentBound, OrderGrowth
+from hockeystick.analyses.renyi.method import REPLICA_ORDERS
 from hockeystick.analyses.renyi.mixture_moments import mixture_moments
-from hockeystick.analyses.renyi.replicas import MinSepWalk, replica_moments
+from hockeystick.analyses.renyi.replicas import MinSepWalk, ReplicaMoments, replica_moments
+from hockeystick.schemes.capabilities import Renewal
 from hockeystick.schemes.simulation.replicas import column_products
 from hypothesis_strategies import thinned
 from references.participation_patterns import min_sep_patterns, moment
@@ -217,3 +220,22 @@ def test_time():
     logs = replica_moments(walk, 32, BUDGET).log
     assert time.process_time() - start < 10
     assert np.isfinite(logs).all()
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-12])
+def test_orders_are_computed_while_they_help(delta):
+    """The same epsilon and delta as from many orders, from not many more than the best."""
+    strategy = strategies.bsr(24, bands=3)
+
+    def bound(growth):
+        moments = ReplicaMoments(strategy, Renewal(0.1, 3, True), 2.1, BUDGET)
+        return moments, MomentBound(moments, growth)
+
+    few, lazy = bound(REPLICA_ORDERS)
+    _, eager = bound(OrderGrowth(first=64))
+    asked = {"directions": ("remove",), "accuracy": 0.01}
+    found = lazy.epsilon(delta, **asked)
+    assert found.value == eager.epsilon(delta, **asked).value
+    assert len(few._exact) <= 1.25 * found.details["order"] + 4
+    again = lazy.delta(found.value, **asked)
+    assert again.value == eager.delta(found.value, **asked).value
