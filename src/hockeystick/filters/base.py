@@ -19,7 +19,6 @@ from hockeystick.filters.request import (
     Permit,
     StepRequest,
     as_number,
-    checked_expected,
     checked_request,
 )
 from hockeystick.guarantee import Guarantee, Kind
@@ -102,12 +101,8 @@ class Filter(Charging):
             must_exist=must_exist,
             follows=follows,
         )
-        expected = [value for source, value in follows.values() if source == "expected"]
-        super().__init__(
-            budget=budget,
-            meaning=guarantee_text(guarantee_of(described)),
-            built_for=checked_expected(expected[0]) if expected else None,
-        )
+        meaning = guarantee_text(guarantee_of(described))
+        super().__init__(budget=budget, meaning=meaning, follows=follows)
         # Profiles have no text from which they could be built again.
         self._profiles: dict[int, Profile] = {}
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
+from typing import Any
 
 from hockeystick._process import SetOnce
 from hockeystick.errors import BudgetExceeded, InvalidParameter
-from hockeystick.fdp.schedule import EqualSteps
-from hockeystick.filters.request import GaussianStep, StepRequest
+from hockeystick.filters.request import GaussianStep, StepRequest, checked_expected
 from hockeystick.profile import Profile
 
 __all__ = ["ROUNDING", "SMALLEST_CHARGE", "SMALLEST_SCALE", "Charging"]
@@ -31,9 +31,11 @@ class Charging(SetOnce, ABC):
     _product_rounding = ROUNDING
 
     def __init__(
-        self, *, budget: float, meaning: str, built_for: tuple[EqualSteps, ...] | None = None
+        self, *, budget: float, meaning: str, follows: Mapping[str, tuple[str, Any]]
     ) -> None:
-        self._budget, self._meaning, self._built_for = budget, meaning, built_for
+        self._budget, self._meaning = budget, meaning
+        expected = [value for source, value in follows.values() if source == "expected"]
+        self._built_for = checked_expected(expected[0]) if expected else None
         self._charges: dict[Hashable, float] = {}
 
     # -- what a filter has to know ----------------------------------------------------------------

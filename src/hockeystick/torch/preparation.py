@@ -196,6 +196,12 @@ def make_private(
         parameters = checked_parameters(model, optimizer)
         sizes = [p.numel() for p in parameters]
         parts = rule.parts(layers_of(model, parameters), sizes, max_grad_norm=clip)
+        rest = {
+            "strategy": strategy,
+            "schemes": schemes,
+            "attribution": attribution,
+            "filter": filter,
+        }
         settle = partial(
             settled_form,
             optimizer,
@@ -208,10 +214,7 @@ def make_private(
                 "epsilon": epsilon,
                 "delta": delta,
                 "batch_size": batch_size,
-                "strategy": strategy,
-                "schemes": schemes,
-                "attribution": attribution,
-                "filter": filter,
+                **rest,
             },
         )
         form = settle() if group is None or plan is not None else group.chosen(settle)
