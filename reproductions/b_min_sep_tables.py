@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from b_min_sep_search import Choice
 from curves import LEGEND, Curve, Drawing, write_picture
 from hockeystick.report.figure import new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Entry", "Table"]
 
@@ -62,17 +65,20 @@ class Table:
 
     def write(self, directory: Path) -> None:
         """The numbers as JSON and the picture as PNG."""
-        figure = new_figure(width=7.6, height=5.2)
-        axes = figure.subplots()
-        self._drawing().draw(axes)
-        axes.legend(**LEGEND)
         content = {
             "name": self.name,
             "title": self.title,
             "setting": self.setting,
             "entries": [entry.content() for entry in self.entries],
         }
-        write_picture(directory, self.name, content, figure)
+        write_picture(directory, self.name, content, self._figure)
+
+    def _figure(self) -> Figure:
+        figure = new_figure(width=7.6, height=5.2)
+        axes = figure.subplots()
+        self._drawing().draw(axes)
+        axes.legend(**LEGEND)
+        return figure
 
     def _drawing(self) -> Drawing:
         rows: dict[str, dict[float, Choice]] = {}

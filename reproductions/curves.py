@@ -6,6 +6,7 @@ A `Drawing` is one diagram, `Panels` are several in one picture.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import math
 import time
@@ -91,11 +92,14 @@ class Drawing:
 
     def write(self, directory: Path) -> None:
         """The numbers as JSON and the picture as PNG."""
+        write_picture(directory, self.name, self.content(), self._figure)
+
+    def _figure(self) -> Figure:
         figure = new_figure(width=7.6, height=5.2)
         axes = figure.subplots()
         self.draw(axes)
         axes.legend(**LEGEND)
-        write_picture(directory, self.name, self.content(), figure)
+        return figure
 
     def content(self) -> dict[str, Any]:
         """What is written as JSON; None where there is no bound."""
@@ -152,6 +156,14 @@ class Panels:
 
     def write(self, directory: Path) -> None:
         """The numbers as JSON and the picture as PNG."""
+        content = {
+            "name": self.name,
+            "title": self.title,
+            "panels": [drawing.content() for drawing in self.drawings],
+        }
+        write_picture(directory, self.name, content, self._figure)
+
+    def _figure(self) -> Figure:
         rows = -(-len(self.drawings) // self.columns)
         figure = new_figure(width=4.4 * self.columns, height=3.7 * rows + 0.3)
         figure.suptitle(self.title, x=0.02, ha="left", fontsize=11, color=INK)
@@ -165,12 +177,7 @@ class Panels:
         if not self.legends:
             handles, labels = grid.flat[0].get_legend_handles_labels()
             figure.legend(handles, labels, **LEGEND, loc="outside lower left", ncols=self.columns)
-        content = {
-            "name": self.name,
-            "title": self.title,
-            "panels": [drawing.content() for drawing in self.drawings],
-        }
-        write_picture(directory, self.name, content, figure)
+        return figure
 
 
 class Diagram(Protocol):
@@ -196,11 +203,16 @@ class Picture(Protocol):
         """Picture and numbers, as files."""
 
 
-def write_picture(directory: Path, name: str, content: dict[str, Any], figure: Figure) -> None:
-    """The numbers as JSON, the figure as PNG."""
+def write_picture(
+    directory: Path, name: str, content: dict[str, Any], figure: Callable[[], Figure]
+) -> None:
+    """The numbers as JSON; the figure as PNG, if Matplotlib is there to draw it."""
     directory.mkdir(parents=True, exist_ok=True)
     (directory / f"{name}.json").write_text(json.dumps(content, indent=1) + "\n")
-    save_figure(figure, directory / f"{name}.png")
+    if importlib.util.find_spec("matplotlib") is None:
+        print(f"{name}.png was not drawn: it needs Matplotlib (pip install 'hockeystick[plot]').")
+        return
+    save_figure(figure(), directory / f"{name}.png")
 
 
 def _style(i: int, label: str, *, marked: bool) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,9 @@ from curves import Curve, Drawing, run, write_picture
 from hockeystick import strategies
 from hockeystick.analyses.renyi.ring import envelope
 from hockeystick.report.figure import INK, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 EPOCHS, SMALLEST = 10, 1e-2
 
@@ -41,6 +45,9 @@ class HeatMaps:
 
     def write(self, directory: Path) -> None:
         """The matrices as PNG, their summary as JSON."""
+        write_picture(directory, self.name, self.summary.content(), self._figure)
+
+    def _figure(self) -> Figure:
         from matplotlib.colors import LogNorm
 
         figure = new_figure(width=13.2, height=3.7)
@@ -57,7 +64,7 @@ class HeatMaps:
         grid[0].set_ylabel("bin", color=INK)
         bar = figure.colorbar(image, ax=grid, shrink=0.85, pad=0.01)
         bar.set_label("entry / largest entry (white: 0)", color=INK, fontsize=9)
-        write_picture(directory, self.name, self.summary.content(), figure)
+        return figure
 
 
 def draw(small: bool) -> HeatMaps:

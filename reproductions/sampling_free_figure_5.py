@@ -15,12 +15,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from curves import Curve, Drawing, run, write_picture
 from hockeystick.report.figure import INK, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NOISE, EPOCHS, CELLS = 5.0, 4, 120
 
@@ -38,6 +42,9 @@ class Histograms:
 
     def write(self, directory: Path) -> None:
         """One diagram for each transition."""
+        write_picture(directory, self.name, self.densities.content(), self._figure)
+
+    def _figure(self) -> Figure:
         curves = self.densities.curves
         figure = new_figure(width=12.0, height=3.8)
         figure.suptitle(self.densities.title, x=0.02, ha="left", fontsize=11, color=INK)
@@ -52,7 +59,7 @@ class Histograms:
             axes.set_xlabel("log of average p(x | j) / p(x | current bin)", color=INK)
             axes.legend(frameon=False, fontsize=8, labelcolor=INK, loc="upper left")
         grid[0].set_ylabel(self.densities.y_label, color=INK)
-        write_picture(directory, self.name, self.densities.content(), figure)
+        return figure
 
 
 def losses(step: int, bins: int, draws: int, rng: np.random.Generator) -> NDArray:

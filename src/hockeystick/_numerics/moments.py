@@ -1,7 +1,8 @@
-"""Integer moments of likelihood ratios, as logarithms that are rounded up.
+"""Moments of likelihood ratios, as logarithms that are rounded up.
 
 log E_Q[LR^m] for m = 0, 1, ..., together with the P-mass where LR is infinite, which no moment
-includes. Every function returns upper bounds when it is given upper bounds: all terms are positive.
+includes; and moments at real orders, from laws. Every function returns upper bounds when it is
+given upper bounds: all terms are positive.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 __all__ = [
+    "MomentNodes",
     "PowerMoments",
     "allocated_moments",
     "composed_moments",
+    "composed_nodes",
     "mixed_moments",
     "moments_of_law",
+    "nodes_of_law",
     "rounded_up",
     "subsampled_moments",
 ]
@@ -34,6 +38,17 @@ MOMENT_ROUNDING = 2.0**-50
 class PowerMoments(NamedTuple):
     """log E_Q[LR^m] at index m, and the P-mass at infinity."""
 
+    log: FloatArray
+    apart: float = 0.0
+
+
+class MomentNodes(NamedTuple):
+    """log E_Q[LR^a] at increasing orders a >= 1 of one pair, and the P-mass at infinity.
+
+    The logarithm is convex in a (Hoelder), so that chords between the nodes are upper bounds.
+    """
+
+    orders: FloatArray
     log: FloatArray
     apart: float = 0.0
 
@@ -52,16 +67,35 @@ def moments_of_law(law: Law, largest: int) -> PowerMoments:
     Above loss 0 a mass may have underflowed where large powers of its likelihood ratio still
     matter: what it may have lost is added. Below 0 the Q-mass is the one that is kept exactly.
     """
+    log = np.append(0.0, _log_moments(law, np.arange(1.0, largest + 1)))
+    return PowerMoments(rounded_up(log), law.p_infinite)
+
+
+def nodes_of_law(law: Law, orders: FloatArray) -> MomentNodes:
+    """The same at any orders from 1 on: x^a is convex, so an upper law bounds its moments."""
+    log = _log_moments(law, orders)
+    size = np.where(np.isfinite(log), np.abs(log), 0.0)
+    return MomentNodes(orders, log + MOMENT_ROUNDING * (size + orders), law.p_infinite)
+
+
+def composed_nodes(factors: list[tuple[MomentNodes, int]]) -> MomentNodes:
+    """Moments of a product of independent powers, all at the same orders."""
+    powers = [(PowerMoments(member.log, member.apart), count) for member, count in factors]
+    return MomentNodes(factors[0][0].orders, *composed_moments(powers))
+
+
+def _log_moments(law: Law, orders: FloatArray) -> FloatArray:
+    """log of the sum over atoms, at each order."""
     above = law.loss > 0
     with np.errstate(divide="ignore"):
         log_p = np.log(np.where(above, law.p + LOST_MASS, law.q)) + np.minimum(law.loss, 0.0)
-    log = np.zeros(largest + 1)
-    for m in range(1, largest + 1):
-        exponents = log_p + (m - 1) * law.loss
+    log = np.zeros(orders.size)
+    for i, order in enumerate(orders.tolist()):
+        exponents = log_p + (order - 1) * law.loss
         top = exponents.max()
         # Orders above one need a likelihood ratio that takes finite positive values.
-        log[m] = top + np.log(np.exp(exponents - top).sum()) if top > -np.inf else -np.inf
-    return PowerMoments(rounded_up(log), law.p_infinite)
+        log[i] = top + np.log(np.exp(exponents - top).sum()) if top > -np.inf else -np.inf
+    return log
 
 
 def allocated_moments(step: PowerMoments, steps: int) -> PowerMoments:

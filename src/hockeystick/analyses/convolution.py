@@ -16,7 +16,8 @@ def _analyse(request: Request) -> Analysis:
     Cost: O(N^2 log steps) for N of about a thousand grid points; independent of delta.
     """
     pair = dominating_pair(request.plan, request.noise_multiplier)
-    return Analysis(METHOD.name, METHOD.kind, ProfileBound(pair.profile, exact=pair.tight))
+    bound = ProfileBound(pair.profile, exact=pair.tight, below=pair.below)
+    return Analysis(METHOD.name, METHOD.kind, bound)
 
 
 METHOD = Method(

@@ -19,6 +19,7 @@ from hockeystick._numerics.divergence import ROUNDING, delta_from_law, epsilon_f
 from hockeystick._numerics.envelope import law_of_deltas
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side
 from hockeystick.bounds.bound import Bound, UpperBound
+from hockeystick.errors import PrecisionError
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.base import Expression
 from hockeystick.profile.expressions.discrete import Atoms
@@ -66,12 +67,14 @@ class ProfileBound(Bound):
     """The numbers of a profile, which dominates the run.
 
     `exact` says that it is the profile of the run's own dominating pair. Only then is its lower
-    side a lower bound on the truth. `details` stand beside every number.
+    side a lower bound on the truth. `details` stand beside every number. `below` are profiles that
+    the run dominates: lower bounds as well, computed when they are read.
     """
 
     profile: Profile
     exact: bool = False
     details: Mapping[str, object] = field(default_factory=dict)
+    below: tuple[Profile, ...] = ()
 
     @property
     def tight(self) -> bool:
@@ -87,25 +90,43 @@ class ProfileBound(Bound):
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
     ) -> UpperBound:
         """That of the profile, both sides in one evaluation."""
-        return self._answer(
-            self.profile.epsilon_bounds(delta, directions=directions, accuracy=accuracy)
-        )
+
+        def bounds(profile: Profile) -> Bounds:
+            return profile.epsilon_bounds(delta, directions=directions, accuracy=accuracy)
+
+        return self._answer(bounds)
 
     def delta(
         self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
     ) -> UpperBound:
         """That of the profile, both sides in one evaluation."""
-        return self._answer(
-            self.profile.delta_bounds(epsilon, directions=directions, accuracy=accuracy)
-        )
+
+        def bounds(profile: Profile) -> Bounds:
+            return profile.delta_bounds(epsilon, directions=directions, accuracy=accuracy)
+
+        return self._answer(bounds)
 
     def as_profile(self) -> Profile:
         """The profile itself."""
         return self.profile
 
-    def _answer(self, bounds: Bounds) -> UpperBound:
-        lower = bounds.lower if self.exact else None
-        return UpperBound(bounds.upper, details=self.details, find_lower=lambda: lower)
+    def _answer(self, bounds: Callable[[Profile], Bounds]) -> UpperBound:
+        found = bounds(self.profile)
+
+        def lower() -> float | None:
+            if self.exact:
+                return found.lower
+            return max((_lower(bounds, one) for one in self.below), default=None)
+
+        return UpperBound(found.upper, details=self.details, find_lower=lower)
+
+
+def _lower(bounds: Callable[[Profile], Bounds], profile: Profile) -> float:
+    """The lower side of a profile, also if the accuracy is missed."""
+    try:
+        return bounds(profile).lower
+    except PrecisionError as error:
+        return error.lower
 
 
 class UpperLaws(Bound):

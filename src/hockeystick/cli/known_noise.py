@@ -11,10 +11,11 @@ from hockeystick.cli.options import (
     Delta,
     DrawOptions,
     Epsilon,
-    NoiseMultiplier,
+    KnownNoise,
     OutputOptions,
     PlanOptions,
 )
+from hockeystick.cli.own_runs import required_noise
 from hockeystick.cli.plans import plan_from
 from hockeystick.cli.question import Question, Spot
 from hockeystick.errors import InvalidParameter
@@ -30,12 +31,15 @@ def answer_with_known_noise(
     drawing: DrawOptions,
     output: OutputOptions,
     *,
-    noise_multiplier: float,
+    noise_multiplier: float | None,
     epsilon: float | None = None,
     delta: float | None = None,
     baselines: bool = False,
 ) -> None:
     """Account for the plan, for the one of epsilon and delta that is not given, and show it."""
+    required_noise(noise_multiplier, run.mechanism)
+    if noise_multiplier is None:
+        _refuse_with_mechanism(output, baselines=baselines)
     plan = plan_from(run)
     accuracy = accounting.accuracy_or(DEFAULT_ACCURACY)
     point = {"epsilon": epsilon} if delta is None else {"delta": delta}
@@ -60,31 +64,42 @@ def answer_with_known_noise(
 
     def spot(best: MethodAnswer) -> Spot:
         found = best.answer.value
+        assert noise_multiplier is not None
         return Spot(
             noise_multiplier,
             found if epsilon is None else epsilon,
             found if delta is None else delta,
         )
 
-    comparison = BaselineQuestion(
-        noise_multiplier, accuracy, accounting.direction, epsilon=epsilon, delta=delta
-    )
+    comparison = None
+    if baselines and noise_multiplier is not None:
+        comparison = BaselineQuestion(
+            noise_multiplier, accuracy, accounting.direction, epsilon=epsilon, delta=delta
+        )
     Question(
         plan,
         "delta" if delta is None else "epsilon",
         given={name: value for name, value in given.items() if value is not None},
         ask=ask,
         spot=spot,
-        comparison=comparison if baselines else None,
+        comparison=comparison,
     ).answer(run, accounting, output)
+
+
+def _refuse_with_mechanism(output: OutputOptions, *, baselines: bool) -> None:
+    """Curves and comparisons are about the noise of a Gaussian mechanism."""
+    if output.plot is not None:
+        raise InvalidParameter("plot", "left out with a mechanism", str(output.plot))
+    if baselines:
+        raise InvalidParameter("baselines", "left out with a mechanism", baselines)
 
 
 @gathered
 def epsilon(
     run: PlanOptions,
     *,
-    noise_multiplier: NoiseMultiplier,
     delta: Delta,
+    noise_multiplier: KnownNoise = None,
     accounting: AccountingOptions,
     drawing: DrawOptions,
     output: OutputOptions,
@@ -109,8 +124,8 @@ def epsilon(
 def delta(
     run: PlanOptions,
     *,
-    noise_multiplier: NoiseMultiplier,
     epsilon: Epsilon,
+    noise_multiplier: KnownNoise = None,
     accounting: AccountingOptions,
     drawing: DrawOptions,
     output: OutputOptions,

@@ -31,6 +31,7 @@ __all__ = [
     "Epochs",
     "Epsilon",
     "Json",
+    "KnownNoise",
     "NoiseMultiplier",
     "OutputOptions",
     "PlanOptions",
@@ -43,6 +44,13 @@ NoiseMultiplier = Annotated[
     float,
     typer.Option(
         help="Standard deviation of the noise over the clip norm.", rich_help_panel=QUESTION
+    ),
+]
+KnownNoise = Annotated[
+    float | None,
+    typer.Option(
+        help="Standard deviation of the noise over the clip norm; or --mechanism.",
+        rich_help_panel=QUESTION,
     ),
 ]
 Delta = Annotated[float, typer.Option(help="In (0, 1).", rich_help_panel=QUESTION)]
@@ -127,6 +135,31 @@ class PlanOptions:
             rich_help_panel=RUN,
         ),
     ] = "identity"
+    coefficients: Annotated[
+        Path | None,
+        typer.Option(
+            help="A Toeplitz strategy of your own: a file with its coefficients, .npy or text.",
+            metavar="FILE",
+            rich_help_panel=RUN,
+        ),
+    ] = None
+    matrix: Annotated[
+        Path | None,
+        typer.Option(
+            help="Any strategy of your own: a file with the matrix C, .npy or text.",
+            metavar="FILE",
+            rich_help_panel=RUN,
+        ),
+    ] = None
+    mechanism: Annotated[
+        str | None,
+        typer.Option(
+            help="What a step releases, if it is no Gaussian mechanism: laplace:SCALE, "
+            "randomized-response:EPSILON, epsilon-delta:E:D.",
+            metavar="NAME:NUMBER",
+            rich_help_panel=RUN,
+        ),
+    ] = None
     optimizer: OptimizerOptions = NOTHING_SAID
     further: dict[str, Any] = field(default_factory=dict, metadata={"spread": _further_options})
     """The parameters of schemes and strategies, by name."""

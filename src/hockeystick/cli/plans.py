@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from hockeystick.cli.options import PlanOptions
+from hockeystick.cli.own_runs import mechanism_from, own_strategy
 from hockeystick.cli.parameters import names_of_strategies
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
@@ -16,14 +17,26 @@ from hockeystick.strategies import FACTORIZATIONS, Strategy, iterates
 
 __all__ = ["described", "plan_from", "sampling_from", "strategy_from"]
 
-OF_THE_PLAN = ("sampling", "steps", "epochs", "strategy", "attribution", "further", "optimizer")
+OF_THE_PLAN = (
+    "sampling",
+    "steps",
+    "epochs",
+    "strategy",
+    "coefficients",
+    "matrix",
+    "mechanism",
+    "attribution",
+    "further",
+    "optimizer",
+)
 
 
 def plan_from(options: PlanOptions) -> Plan:
     """The plan that the options describe."""
     sampling = sampling_from(options)
     strategy = strategy_from(options, sampling)
-    return Plan(sampling=sampling, steps=options.updates, strategy=strategy)
+    mechanism = None if options.mechanism is None else mechanism_from(options.mechanism)
+    return Plan(sampling=sampling, steps=options.updates, strategy=strategy, mechanism=mechanism)
 
 
 def sampling_from(options: PlanOptions) -> Sampling:
@@ -51,14 +64,18 @@ def sampling_from(options: PlanOptions) -> Sampling:
 
 
 def strategy_from(options: PlanOptions, sampling: Sampling) -> Strategy:
-    """The strategy named by --strategy.
+    """The strategy in a file, or the one named by --strategy.
 
     One that is optimised for a pattern of participations gets the closest that the scheme allows.
     """
+    steps = sampling.check_steps(options.updates)
+    own = own_strategy(coefficients=options.coefficients, matrix=options.matrix, steps=steps)
+    if own is not None:
+        _refuse_beside_a_file(options)
+        return own
     factorization = FACTORIZATIONS.get(options.strategy)
     if factorization is None:
         raise InvalidParameter("strategy", f"one of {', '.join(FACTORIZATIONS)}", options.strategy)
-    steps = sampling.check_steps(options.updates)
     of_strategies = names_of_strategies()
     given: dict[str, Any] = {
         **{n: v for n, v in _given(options).items() if n in of_strategies},
@@ -69,6 +86,15 @@ def strategy_from(options: PlanOptions, sampling: Sampling) -> Strategy:
         given["separation"] = sampling.least_gap
         given["participations"] = sampling.most_participations(steps)
     return factorization(**given, **_workload(options, factorization, steps))
+
+
+def _refuse_beside_a_file(options: PlanOptions) -> None:
+    """A strategy in a file has no name and no parameters."""
+    named = {"strategy": options.strategy} if options.strategy != "identity" else {}
+    of_strategies = names_of_strategies()
+    given = {n: v for n, v in _given(options).items() if n in of_strategies}
+    for name, value in (named | given | options.optimizer.given()).items():
+        raise InvalidParameter(name, "left out with a strategy in a file", value)
 
 
 def _workload(

@@ -189,8 +189,6 @@ def _arguments(script: Script, *, small: bool, data: Path | None, output: Path |
     if output is not None:
         if output.exists() and not output.is_dir():
             raise InvalidParameter("output", "a directory", str(output))
-        if importlib.util.find_spec("matplotlib") is None:
-            raise MissingExtra("Pictures need Matplotlib", extra="plot")
         words += ["--output", str(output)]
     return words
 

@@ -21,10 +21,11 @@ from hockeystick.cli.options import (
     QUESTION,
     AccountingOptions,
     Json,
-    NoiseMultiplier,
+    KnownNoise,
     PlanOptions,
 )
 from hockeystick.cli.output import plan_text, print_json, stdout
+from hockeystick.cli.own_runs import required_noise
 from hockeystick.cli.plans import described, plan_from
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Guarantee
@@ -148,14 +149,15 @@ Plot = Annotated[
 def tradeoff(
     run: PlanOptions,
     *,
-    noise_multiplier: NoiseMultiplier,
     accounting: AccountingOptions,
+    noise_multiplier: KnownNoise = None,
     false_positive_rate: FalsePositiveRate = None,
     slack: Slack = 1e-6,
     plot: Plot = None,
     json: Json = False,
 ) -> None:
     """What a membership attack on a run can find: the trade-off function and its readings."""
+    required_noise(noise_multiplier, run.mechanism)
     plan = plan_from(run)
     if accounting.method == ALL or accounting.by_draws:
         raise InvalidParameter("method", "auto or one method with a whole curve", accounting.method)
@@ -175,10 +177,12 @@ def tradeoff(
         reading = _read(guarantee, rates, slack, accounting.accuracy_or(DEFAULT_ACCURACY))
         if plot is not None:
             update("Drawing ...")
-            title = f"{plan_text(described_plan)}, noise multiplier {noise_multiplier:g}"
+            noise = "" if noise_multiplier is None else f", noise multiplier {noise_multiplier:g}"
+            title = f"{plan_text(described_plan)}{noise}"
             _draw(guarantee, plot, title=title, reading=reading)
+    known = {} if noise_multiplier is None else {"noise_multiplier": noise_multiplier}
     question = {
-        "noise_multiplier": noise_multiplier,
+        **known,
         "direction": accounting.direction,
         "slack": slack,
         **accounting.unusual(),

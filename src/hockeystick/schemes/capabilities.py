@@ -118,10 +118,13 @@ class DominatingPair(NamedTuple):
         H(P || Q) as a function of epsilon; the other direction is its `reverse()`.
     tight
         Whether the run itself attains it.
+    below
+        Profiles of pairs that the run dominates, where it does not attain the other one.
     """
 
     profile: Profile
     tight: bool
+    below: tuple[Profile, ...] = ()
 
 
 PairBuilder: TypeAlias = Callable[[Step], DominatingPair]

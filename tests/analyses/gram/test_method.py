@@ -135,7 +135,7 @@ SHAPES = {
     "between mirrors": (hs.strategies.bsr(72, 12), 24, 1.0),
     "between gaps": (hs.strategies.bsr(36, 2), 12, 1.0),
     "every 2 bins": (hs.strategies.from_coefficients(np.ones(8), steps=96), 32, 0.7),
-    "revealed bin": (hs.strategies.from_coefficients(np.ones(8), steps=96), 32, 0.3),
+    "revealed bin": (hs.strategies.from_coefficients(np.ones(8), steps=96), 32, 0.1),
 }
 
 

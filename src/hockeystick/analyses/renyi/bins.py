@@ -29,7 +29,7 @@ from typing import Protocol
 import numpy as np
 
 from hockeystick._numerics.law import FloatArray, Resolution
-from hockeystick._numerics.moments import PowerMoments, rounded_up
+from hockeystick._numerics.moments import MomentNodes, PowerMoments, rounded_up
 from hockeystick.analyses.renyi import ring
 from hockeystick.analyses.renyi.bound import RunMoments
 from hockeystick.analyses.renyi.mixture_moments import (
@@ -38,6 +38,7 @@ from hockeystick.analyses.renyi.mixture_moments import (
     Kept,
     best_of,
     mixture_moments,
+    real_moments,
 )
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.mechanisms import GaussianPair
@@ -81,7 +82,7 @@ class _Mixture(Protocol):
 
     @property
     def kernel(self) -> FloatArray:
-        """K."""
+        """K, or bounds on its entries by the distance of the bins."""
 
 
 class BinMoments:
@@ -99,8 +100,13 @@ class BinMoments:
         """
         if not reverse:
             banded = self.banded(largest)
-            return RunMoments(banded.moments, lambda order: _of_bands(banded.kept[order]))
-        best = reversed_moments(self._kernel, largest, PRODUCTS * self._budget)
+            return RunMoments(
+                banded.moments, lambda order: _of_bands(banded.kept[order]), real=self._between
+            )
+        if self._kernel.ndim == 2:
+            best = reversed_moments(self._kernel, largest, PRODUCTS * self._budget)
+        else:
+            best = PowerMoments(np.append(0.0, np.full(largest, np.inf)))
         distances: dict[int, int] = {}
         for distance in self._distances():
             apart = self._far_apart(distance, largest, resolution)
@@ -128,6 +134,16 @@ class BinMoments:
     @cached_property
     def _banded(self) -> BandedMoments:
         return mixture_moments(self._kernel, LARGEST_BANDED_ORDER, self._budget)
+
+    def _between(self, orders: FloatArray) -> MomentNodes:
+        """Up to the order 2 by a bound for real orders; from there on integers."""
+        small = orders[orders <= 2]
+        powers = self.banded(LARGEST_BANDED_ORDER).moments.log
+        log = real_moments(self._kernel, small)
+        log = np.where(small == 2, np.minimum(log, powers[2]), log)
+        larger = np.arange(3.0, math.ceil(float(orders[-1])) + 1)
+        nodes = np.concatenate((small, larger))
+        return MomentNodes(nodes, np.concatenate((log, powers[larger.astype(int)])))
 
     def _distances(self) -> list[int]:
         bins = self._kernel.shape[0]

@@ -7,7 +7,8 @@ two sides touch at x = g a / (a - 1)), so
 
 This is [CanonneKamathSteinke20, Proposition 12], and does not need E_Q[LR] = 1. Between integer
 orders log E_Q[LR^a] is convex in a (Hoelder), so it lies below the chord. Every request takes the
-order that suits it best, and more orders are computed while they may help.
+order that suits it best, and more orders are computed while they may help. Where a small one is
+best, moments at real orders take the place of chords.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 
 from hockeystick._numerics.divergence import ROUNDING
 from hockeystick._numerics.law import FloatArray, Resolution
-from hockeystick._numerics.moments import PowerMoments
+from hockeystick._numerics.moments import MomentNodes, PowerMoments
 from hockeystick._numerics.search import smallest_argument
 from hockeystick.bounds.bound import Bound, UpperBound
 from hockeystick.bounds.profiles import DeltaCurve, profile_of_deltas
@@ -49,25 +50,25 @@ class Converted(NamedTuple):
     order: float
 
 
-def delta_from_moments(moments: PowerMoments, epsilon: float) -> Converted:
+def delta_from_moments(moments: PowerMoments | MomentNodes, epsilon: float) -> Converted:
     """The smallest bound on H(P || Q) at e^epsilon over all real orders that are covered."""
-    log_delta, order = _log_delta(moments.log, epsilon)
+    log_delta, order = _log_delta(_nodes(moments), epsilon)
     value = (math.exp(min(log_delta, 0.0)) + moments.apart) * (1 + ROUNDING)
     return Converted(min(value, 1.0), order)
 
 
-def epsilon_from_moments(moments: PowerMoments, delta: float) -> Converted:
+def epsilon_from_moments(moments: PowerMoments | MomentNodes, delta: float) -> Converted:
     """The smallest epsilon >= 0 at which some order proves H(P || Q) <= delta."""
     left = delta / (1 + ROUNDING) - moments.apart
     if not left > 0:
         return Converted(math.inf, math.nan)
-    target = math.log(left)
+    target, nodes = math.log(left), _nodes(moments)
 
     def holds(epsilon: float) -> bool:
-        return _log_delta(moments.log, epsilon)[0] <= target
+        return _log_delta(nodes, epsilon)[0] <= target
 
     epsilon = smallest_argument(holds)[1]
-    order = _log_delta(moments.log, epsilon)[1] if math.isfinite(epsilon) else math.nan
+    order = _log_delta(nodes, epsilon)[1] if math.isfinite(epsilon) else math.nan
     return Converted(epsilon, order)
 
 
@@ -96,20 +97,25 @@ def bound_rises(moments: PowerMoments, epsilon: float) -> bool:
     return bool(last - before - epsilon + concave[1] - concave[0] > 0)
 
 
-def _log_delta(log: FloatArray, epsilon: float) -> tuple[float, float]:
+def _nodes(moments: PowerMoments | MomentNodes) -> MomentNodes:
+    of_integers = MomentNodes(np.arange(1.0, moments.log.size), moments.log[1:], moments.apart)
+    return moments if isinstance(moments, MomentNodes) else of_integers
+
+
+def _log_delta(nodes: MomentNodes, epsilon: float) -> tuple[float, float]:
     """The minimum over a of the log of the bound, and where it is.
 
-    On the chord from m to m + 1, of slope s, the bound is convex in a with its minimum where
+    On the chord between two orders, of slope s, the bound is convex in a with its minimum where
     (a - 1)/a = e^(epsilon - s).
     """
-    m = np.arange(1.0, log.size - 1)
-    start, end = log[1:-1], log[2:]
+    first, last = nodes.orders[:-1], nodes.orders[1:]
+    start, end = nodes.log[:-1], nodes.log[1:]
     with np.errstate(invalid="ignore", over="ignore"):
-        slope = end - start
+        slope = (end - start) / (last - first)
         steep = slope > epsilon
         inside = np.where(steep, -1 / np.expm1(np.where(steep, epsilon - slope, -1.0)), np.inf)
-        a = np.clip(inside, m, m + 1)
-        moment = np.where(a == m + 1, end, start + (a - m) * slope)
+        a = np.clip(inside, first, last)
+        moment = np.where(a == last, end, start + (a - first) * slope)
         with np.errstate(divide="ignore"):
             concave = np.where(a > 1, (a - 1) * np.log(a - 1), 0.0) - a * np.log(a)
         value = moment - (a - 1) * epsilon + concave
@@ -121,6 +127,11 @@ def _log_delta(log: FloatArray, epsilon: float) -> tuple[float, float]:
 # Orders are computed up to the first of these, and further while larger ones may help; their cost
 # grows with the square of the largest.
 FIRST_ORDERS, MORE_ORDERS, MOST_ORDERS = 64, 4, 4096
+# Below this best order, chords between integers lose much, and moments at these orders are asked
+# for as well; up to 2 they are the eighth root of two apart, in a - 1.
+SMALL_ORDER = 4.0
+UP_TO_TWO = 1 + 2.0 ** (np.arange(-64, 1) / 8)
+REAL_ORDERS = np.concatenate(([1.0], UP_TO_TWO, [2.25, 2.5, 3.0, 3.5, 4.0]))
 # The step of the laws from which moments of the add direction are taken: each rounding
 # adds about step^2/6 = 7e-5 of the variance.
 STEP = 0.02
@@ -141,6 +152,8 @@ class RunMoments(NamedTuple):
     power: PowerMoments
     details: Callable[[int], Mapping[str, object]] = lambda order: {}
     exact: bool = False
+    # Upper bounds at real orders, where more than chords is known.
+    real: Callable[[FloatArray], MomentNodes] | None = None
 
 
 class MomentsOfRun(Protocol):
@@ -154,7 +167,12 @@ def moments_of(expression: Expression) -> MomentsOfRun:
     """Those of a dominating pair."""
 
     def moments(largest: int, *, reverse: bool, resolution: Resolution) -> RunMoments:
-        return RunMoments(expression.power_moments(largest, reverse=reverse, resolution=resolution))
+        return RunMoments(
+            expression.power_moments(largest, reverse=reverse, resolution=resolution),
+            real=lambda orders: expression.moment_nodes(
+                orders, reverse=reverse, resolution=resolution
+            ),
+        )
 
     return moments
 
@@ -183,6 +201,7 @@ class MomentBound(Bound):
     def __init__(self, moments: MomentsOfRun, growth: OrderGrowth = USUAL_GROWTH) -> None:
         self._of_run, self._growth = moments, growth
         self._known: dict[tuple[Direction, float, int], RunMoments] = {}
+        self._real: dict[tuple[Direction, float], MomentNodes] = {}
 
     def epsilon(
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
@@ -227,7 +246,7 @@ class MomentBound(Bound):
         direction: Direction,
         tail: float,
         *,
-        convert: Callable[[PowerMoments], Converted],
+        convert: Callable[[PowerMoments | MomentNodes], Converted],
         settled: Callable[[RunMoments, Converted], bool],
     ) -> _Best:
         """Convert with more and more orders while they may help."""
@@ -236,9 +255,15 @@ class MomentBound(Bound):
             moments = self._moments(direction, tail, orders)
             best = convert(moments.power)
             if orders >= MOST_ORDERS or settled(moments, best):
-                known = math.isfinite(best.order)
-                return _Best(*best, moments.details(math.ceil(best.order)) if known else {})
+                break
             orders = min(math.ceil(orders * self._growth.more), MOST_ORDERS)
+        if moments.real is not None and not best.order >= SMALL_ORDER:
+            if (direction, tail) not in self._real:
+                self._real[direction, tail] = moments.real(REAL_ORDERS)
+            if (between := convert(self._real[direction, tail])).value < best.value:
+                return _Best(*between, {})
+        known = math.isfinite(best.order)
+        return _Best(*best, moments.details(math.ceil(best.order)) if known else {})
 
     def _moments(self, direction: Direction, tail: float, orders: int) -> RunMoments:
         key = (direction, tail, orders)

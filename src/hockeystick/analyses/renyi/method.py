@@ -19,8 +19,10 @@ leaks more than removing (bounds/directions.py).
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
+from hockeystick._numerics.law import FloatArray
 from hockeystick.analyses import gaussian
 from hockeystick.analyses.method import Method, Request
 from hockeystick.analyses.poisson_reduction.independent_sampling import independent_bound
@@ -33,6 +35,7 @@ from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
 from hockeystick.schemes import Missing, Renewal
 from hockeystick.schemes.capabilities import offered, reason_of
+from hockeystick.schemes.mixtures import MixtureBlocks
 from hockeystick.schemes.pairs import dominating_pair, missing_pair
 
 __all__ = ["METHOD"]
@@ -48,6 +51,8 @@ def _condition(plan: Plan) -> str | None:
     renewal, mixture = same.sampling.renewal(same), same.sampling.uniform_mixture(same)
     if not isinstance(renewal, Missing):
         return missing_replicas(same, renewal)
+    if _by_distance(same) is not None:
+        return None
     unknown = isinstance(mixture, Missing) and mixture.always
     return missing_pair(same) if unknown else reason_of(mixture)
 
@@ -84,11 +89,42 @@ def _of_replicas(request: Request, renewal: Renewal) -> Analysis:
 
 def _of_bins(request: Request) -> Analysis:
     """Moments of a mixture over bins."""
-    means = offered(request.plan.sampling.uniform_mixture(request.plan))
-    mixture = means.with_noise(request.noise_multiplier)
-    bound = subsampled(MomentBound(BinMoments(mixture, request.budget)), mixture.share)
+    assert request.noise_multiplier is not None
+    blocks = _by_distance(request.plan)
+    if blocks is not None:
+        many = ManyBins(blocks, request.noise_multiplier)
+        bound = subsampled(MomentBound(BinMoments(many, request.budget)), blocks.share)
+    else:
+        means = offered(request.plan.sampling.uniform_mixture(request.plan))
+        mixture = means.with_noise(request.noise_multiplier)
+        bound = subsampled(MomentBound(BinMoments(mixture, request.budget)), mixture.share)
     add = {"moments": bound, "remove": RemoveForAdd(bound)}
     return Analysis(METHOD.name, METHOD.kind, RemoveDecides(bound, add=add))
+
+
+# Of more means than these no matrix is made: an eighth of a gigabyte.
+MOST_MEANS = 4_000
+
+
+@dataclass(frozen=True, eq=False)
+class ManyBins:
+    """A mixture that is known by bounds on its inner products by distance."""
+
+    blocks: MixtureBlocks
+    noise_multiplier: float
+
+    @cached_property
+    def kernel(self) -> FloatArray:
+        """The bounds."""
+        return self.blocks.by_distance(self.noise_multiplier)
+
+
+def _by_distance(plan: Plan) -> MixtureBlocks | None:
+    """The mixture of one block of many means, if a Toeplitz strategy spares their matrix."""
+    blocks = plan.sampling.mixture_blocks(plan)
+    if isinstance(blocks, Missing) or not blocks.single or blocks.means <= MOST_MEANS:
+        return None
+    return None if plan.strategy.coefficients is None else blocks
 
 
 METHOD = Method(

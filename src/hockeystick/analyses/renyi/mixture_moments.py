@@ -11,12 +11,17 @@ Every bound is valid for every order that it covers, so each order takes the sma
 - The same for every s-th bin. Take q = floor(b / s) bins, at least s apart on the ring. LR is the
   average over all rotations of the average over such a set, and x^a is convex, so the moment of LR
   is at most the largest moment of one set: fewer bins, but a narrower band.
+- Beyond `longest_ring` bins: groups with p - 1 bins between them, which are left out. All rotations
+  are equally likely, as above; groups have nothing in common, and LR is the average of independent
+  copies of one, or of a ring of as many bins, whose entries are larger.
 
-One band covers every order.
+One band covers every order. No matrix is needed but for what is exact: bounds on the entries by
+distance are enough.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -24,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick._numerics.moments import PowerMoments, rounded_up
+from hockeystick._numerics.moments import PowerMoments, allocated_moments, rounded_up
 from hockeystick.analyses.renyi import ring
 from hockeystick.analyses.renyi.ring import Envelope
 
@@ -35,6 +40,7 @@ __all__ = [
     "Kept",
     "best_of",
     "mixture_moments",
+    "real_moments",
 ]
 
 # Products of weights; ten million take about a tenth of a second.
@@ -62,6 +68,8 @@ class MixtureSearch:
         More different diagonal entries than these are rounded up: each costs O(order^2).
     triples
         Triples of bins that are summed, in units of the budget: a product of matrices is fast.
+    longest_ring
+        More bins than these, about, fall into groups.
     """
 
     exact_share: float = 0.2
@@ -71,6 +79,7 @@ class MixtureSearch:
     spacings: tuple[int, ...] = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
     most_lengths: int = 32
     triples: float = 100.0
+    longest_ring: int = 4_000
 
 
 SEARCH = MixtureSearch()
@@ -94,30 +103,28 @@ class BandedMoments(NamedTuple):
 def mixture_moments(
     kernel: FloatArray, largest: int, budget: float = DEFAULT_BUDGET
 ) -> BandedMoments:
-    """Upper bounds on log E_Q[LR^a] for a up to `largest`; see ring.py for `kernel`."""
+    """Upper bounds on log E_Q[LR^a] for a up to `largest`; see ring.py for `kernel`.
+
+    In the place of the matrix, bounds on its entries by distance will do.
+    """
     shape = ring.envelope(kernel)
-    own = ring.bandwidth(kernel)
+    own, whole = shape.bandwidth, kernel.ndim == 2
     best = _Best(largest)
     if own == 1:
-        diagonal = np.diagonal(kernel)
+        diagonal = np.diagonal(kernel) if whole else np.full(shape.bins, shape.largest[0])
         few = np.unique(diagonal).size <= SEARCH.most_lengths
         moments = ring.independent_moments(diagonal if few else _rounded_up(diagonal), largest)
         best.offer(moments, Kept(1, exact=few))
         return best.result()
     left = budget
-    order = _affordable(
-        lambda a: ring.exact_cost(shape.bins, own, a, cyclic=ring.is_cyclic(kernel, own)),
-        SEARCH.exact_share * budget,
-        min(largest, LARGEST_BANDED_ORDER),
-    )
-    if order >= 4:
-        best.offer(ring.exact_moments(kernel, own, order), Kept(own, exact=True))
-        left -= SEARCH.exact_share * budget
-    best.offer(_small_orders(kernel, budget), Kept(own, exact=True))
+    if whole:
+        left -= _offer_exact(best, kernel, own, budget)
+    else:
+        best.offer(_second_order(shape), Kept(own))
     # All bands of all bins first; what that leaves is shared by the others.
     order = _reach(shape, own, SEARCH.own_share * budget, largest)
     best.offer(_truncated(shape, own, order), Kept(own))
-    left -= ring.ring_cost(shape.bins, own, order)
+    left -= ring.ring_cost(_group(shape, own)[0], own, order)
     others = list(_choices(own, shape.bins))
     share = left / max(1, sum(choice.bands > 1 for choice in others))
     for choice in others:
@@ -125,6 +132,20 @@ def mixture_moments(
         order = _reach(thinned, choice.bands, share, largest)
         best.offer(_truncated(thinned, choice.bands, order), choice)
     return best.result()
+
+
+def _offer_exact(best: _Best, kernel: FloatArray, own: int, budget: float) -> float:
+    """What is exact for the matrix, and what of the budget that took."""
+    cyclic = ring.is_cyclic(kernel, own)
+    order = _affordable(
+        lambda a: ring.exact_cost(kernel.shape[0], own, a, cyclic=cyclic),
+        SEARCH.exact_share * budget,
+        min(best.largest, LARGEST_BANDED_ORDER),
+    )
+    if order >= 4:
+        best.offer(ring.exact_moments(kernel, own, order), Kept(own, exact=True))
+    best.offer(_small_orders(kernel, budget), Kept(own, exact=True))
+    return SEARCH.exact_share * budget if order >= 4 else 0.0
 
 
 def best_of(*bounds: BandedMoments) -> BandedMoments:
@@ -140,6 +161,7 @@ class _Best:
     """The smallest bound for each order, and where it came from."""
 
     def __init__(self, largest: int) -> None:
+        self.largest = largest
         self._log = np.full(largest + 1, np.inf)
         self._kept = [Kept(1)] * (largest + 1)
 
@@ -175,8 +197,17 @@ def _reach(shape: Envelope, bands: int, budget: float, largest: int) -> int:
     """The largest order that is affordable and at which no cluster reaches around the ring."""
     if bands == 1:
         return largest
-    limit = min(largest, LARGEST_BANDED_ORDER, (shape.bins - 1) // (bands - 1))
-    return _affordable(lambda a: ring.ring_cost(shape.bins, bands, a), budget, limit)
+    bins = _group(shape, bands)[0]
+    limit = min(largest, LARGEST_BANDED_ORDER, (bins - 1) // (bands - 1))
+    return _affordable(lambda a: ring.ring_cost(bins, bands, a), budget, limit)
+
+
+def _group(shape: Envelope, bands: int) -> tuple[int, int]:
+    """The bins of a group, and how many groups there are; a single one is the ring."""
+    copies = -(-shape.bins // SEARCH.longest_ring)
+    if copies == 1 or bands == 1:
+        return shape.bins, 1
+    return max(shape.bins // copies - (bands - 1), 1), copies
 
 
 def _affordable(cost: Callable[[int], float], budget: float, limit: int) -> int:
@@ -190,9 +221,12 @@ def _affordable(cost: Callable[[int], float], budget: float, limit: int) -> int:
 def _truncated(shape: Envelope, bands: int, largest: int) -> PowerMoments:
     inside = shape.truncated(bands)
     if bands == 1:
-        moments = ring.independent_moments(np.full(shape.bins, inside[0]), largest)
+        alone = ring.independent_moments(inside[:1], largest)
+        moments = allocated_moments(alone, shape.bins) if shape.bins > 1 else alone
     else:
-        moments = ring.ring_moments(float(inside[0]), inside[1:], shape.bins, largest)
+        bins, copies = _group(shape, bands)
+        moments = ring.ring_moments(float(inside[0]), inside[1:], bins, largest)
+        moments = allocated_moments(moments, copies) if copies > 1 else moments
     return ring.with_common_part(moments, shape.common(bands))
 
 
@@ -205,6 +239,45 @@ def _small_orders(kernel: FloatArray, budget: float) -> PowerMoments:
     if b**3 <= SEARCH.triples * budget:
         log.append(3 * top + np.log(float((scaled * (scaled @ scaled)).sum())) - 3 * np.log(b))
     return PowerMoments(rounded_up(np.array(log) + ring.rounding(np.array(log), b)))
+
+
+def _second_order(shape: Envelope) -> PowerMoments:
+    """E[LR^2] is at most the mean of e^K by distance on the ring."""
+    top = float(shape.largest.max())
+    mean = float(shape.counts @ np.exp(shape.largest - top)) / shape.bins
+    log = np.array([0.0, 0.0, top + np.log(mean)])
+    return PowerMoments(rounded_up(log + ring.rounding(log, shape.bins)))
+
+
+def real_moments(kernel: FloatArray, orders: FloatArray) -> FloatArray:
+    """log E_Q[LR^a] at orders a from 1 to 2, at most.
+
+    E_Q[LR^a] is the mean over i of E_(P_i)[LR^t], t = a - 1 <= 1. For LR = L_i / b + R, at most
+    (L_i / b)^t + R^t, E[L_i^t] = e^(a t K_ii / 2) and E[R^t] <= (E R)^t, E R the mean over
+    the other bins of e^K_ij; or E[LR^t] <= (E LR)^t at once, whichever is smaller.
+    """
+    shape, b = ring.envelope(kernel), kernel.shape[0]
+    if kernel.ndim == 2:
+        diagonal = np.diagonal(kernel).copy()
+        top = float(kernel.max())
+        others = np.exp(kernel - top)
+        np.fill_diagonal(others, 0.0)
+        rest = others.sum(axis=1)
+    else:
+        diagonal, top = shape.largest[:1], float(shape.largest.max())
+        rest = shape.counts[1:] @ np.exp(shape.largest[1:] - top)[:, None]
+    result = np.zeros(orders.size)
+    with np.errstate(divide="ignore"):
+        apart = top + np.log(rest) - math.log(b)
+    together = np.logaddexp(apart, diagonal - math.log(b))
+    for i, a in enumerate(orders.tolist()):
+        t = a - 1
+        if t > 0:
+            alone = a * t * diagonal / 2 - t * math.log(b)
+            each = np.minimum(np.logaddexp(alone, t * apart), t * together)
+            result[i] = np.logaddexp.reduce(each) - math.log(each.size)
+    allowance = 4 * np.finfo(float).eps * (b + 8) * (np.abs(result) + 1)
+    return np.where(orders > 1, np.maximum(result, 0.0) + allowance, 0.0)
 
 
 def _rounded_up(diagonal: FloatArray) -> FloatArray:

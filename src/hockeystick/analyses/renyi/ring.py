@@ -81,20 +81,37 @@ class Envelope(NamedTuple):
         largest = np.append(self.largest[0], further[spacing::spacing])
         return Envelope(largest[: bins // 2 + 1], bins)
 
+    @property
+    def bandwidth(self) -> int:
+        """The smallest p for which the matrix is p-banded on the ring."""
+        return int(np.flatnonzero(self.largest)[-1]) + 1 if self.largest.any() else 1
+
+    @property
+    def counts(self) -> FloatArray:
+        """How many bins are at each distance from one of them."""
+        d = np.arange(self.largest.size)
+        return np.where((d == 0) | (2 * d == self.bins), 1.0, 2.0)
+
 
 def envelope(kernel: FloatArray) -> Envelope:
-    """The largest entries of a symmetric matrix along its cyclic diagonals."""
+    """The largest entries of a symmetric matrix along its cyclic diagonals.
+
+    In the place of the matrix, bounds on its entries by the distance of bins on the line will do.
+    """
     b = kernel.shape[0]
-    largest = np.zeros(b // 2 + 1)
-    for d in range(b):
-        around = min(d, b - d)
-        largest[around] = max(largest[around], float(np.diagonal(kernel, d).max()))
+    lags = kernel
+    if kernel.ndim == 2:
+        lags = np.array([np.diagonal(kernel, d).max() for d in range(b)])
+    lags = np.maximum(lags, 0.0)
+    largest = lags[: b // 2 + 1].copy()
+    around = lags[: (b - 1) // 2 : -1]
+    largest[1 : around.size + 1] = np.maximum(largest[1 : around.size + 1], around)
     return Envelope(largest, b)
 
 
 def bandwidth(kernel: FloatArray) -> int:
     """The smallest p for which the matrix is p-banded on the ring."""
-    return int(np.flatnonzero(envelope(kernel).largest)[-1]) + 1 if kernel.any() else 1
+    return envelope(kernel).bandwidth
 
 
 def with_common_part(moments: PowerMoments, common: float) -> PowerMoments:

@@ -11,9 +11,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hockeystick._numerics.law import Law, Resolution, Side
+from hockeystick._numerics.law import FloatArray, Law, Resolution, Side
 from hockeystick._numerics.law import reverse as reverse_law
-from hockeystick._numerics.moments import PowerMoments, moments_of_law
+from hockeystick._numerics.moments import (
+    MomentNodes,
+    PowerMoments,
+    moments_of_law,
+    nodes_of_law,
+)
 from hockeystick.profile.convolution.products import compress
 
 __all__ = ["Expression", "Factor", "Reversed"]
@@ -81,6 +86,13 @@ class Expression(ABC):
         """
         law = self.law(Side.UPPER, resolution)
         return moments_of_law(reverse_law(law) if reverse else law, largest)
+
+    def moment_nodes(
+        self, orders: FloatArray, *, reverse: bool, resolution: Resolution
+    ) -> MomentNodes:
+        """The same at real orders from 1 on, from the upper law, all of one pair."""
+        law = self.law(Side.UPPER, resolution)
+        return nodes_of_law(reverse_law(law) if reverse else law, orders)
 
     def gaussian_mu(self) -> float:
         """A mu such that N(mu, 1) against N(0, 1) dominates the pair; infinite if none is known.
@@ -171,6 +183,12 @@ class Reversed(Expression):
     def power_moments(self, largest: int, *, reverse: bool, resolution: Resolution) -> PowerMoments:
         """The other direction of the child."""
         return self.child.power_moments(largest, reverse=not reverse, resolution=resolution)
+
+    def moment_nodes(
+        self, orders: FloatArray, *, reverse: bool, resolution: Resolution
+    ) -> MomentNodes:
+        """Those of the child, in the other direction."""
+        return self.child.moment_nodes(orders, reverse=not reverse, resolution=resolution)
 
     def gaussian_mu(self) -> float:
         """That of the child: Gaussians are symmetric."""

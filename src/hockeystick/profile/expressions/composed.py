@@ -6,8 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hockeystick._numerics.law import Law, Resolution, Side
-from hockeystick._numerics.moments import PowerMoments, composed_moments
+from hockeystick._numerics.law import FloatArray, Law, Resolution, Side
+from hockeystick._numerics.moments import (
+    MomentNodes,
+    PowerMoments,
+    composed_moments,
+    composed_nodes,
+)
 from hockeystick.profile.convolution.products import product_of_powers, rounding_levels
 from hockeystick.profile.expressions.base import Expression, Factor
 
@@ -38,6 +43,18 @@ class Composed(Expression):
         return composed_moments(
             [
                 (member.power_moments(largest, reverse=reverse, resolution=share), count)
+                for member, count in self.members
+            ]
+        )
+
+    def moment_nodes(
+        self, orders: FloatArray, *, reverse: bool, resolution: Resolution
+    ) -> MomentNodes:
+        """Those of the members multiply."""
+        share = resolution.scaled(tail=0.25 / sum(count for _, count in self.members))
+        return composed_nodes(
+            [
+                (member.moment_nodes(orders, reverse=reverse, resolution=share), count)
                 for member, count in self.members
             ]
         )

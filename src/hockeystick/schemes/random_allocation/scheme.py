@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -125,16 +126,49 @@ class RandomAllocation(Sampling):
         """Independent draws composed; exact for one pick, and where every step is picked.
 
         One pick out of t: the likelihood ratio is the average of t independent copies of the step's
-        [FeldmanShenfeld25, Lemma 3.1]. Several picks: see `parallel_allocations`.
+        [FeldmanShenfeld25, Lemma 3.1]. Several picks: see `parallel_allocations`; with Gaussian
+        noise also exact where all steps but one are picked.
         """
 
         def pair(step: Step) -> DominatingPair:
             once = step(1.0)
-            parts = [_allocated(once, draws) for draws in self._allocations(run.steps)]
-            everywhere = self.picks in (1, self.out_of)
-            return DominatingPair(reduce(Profile.compose, parts), tight=everywhere)
+            parts = [_allocated(once, draws) for draws in self._allocations(run)]
+            hidden, _ = self._hidden(run)
+            whole = hidden <= 1 and run.steps % self.out_of == 0
+            exact = self.picks in (1, self.out_of) or whole
+            below = () if exact else self._below(run, step)
+            return DominatingPair(reduce(Profile.compose, parts), exact, below)
 
         return needs_independent_noise(run, self.name) or pair
+
+    def _hidden(self, run: Run) -> tuple[int, int]:
+        """How many of the steps of a block are hidden, and how many beside them are known.
+
+        Two sets S, S' of k of t steps have k - (t - k) + |complements in common| steps in common,
+        and with Gaussian noise the inner products of their means, |S n S'| / sigma^2, are all that
+        matters: k picks out of t are t - k picks out of t, composed with 2k - t steps in which
+        everybody takes part. The two pairs are equal.
+        """
+        left_out = self.out_of - self.picks
+        if run.mechanism is None and 0 < left_out < self.picks:
+            return left_out, self.picks - left_out
+        return self.picks, 0
+
+    def _below(self, run: Run, step: Step) -> tuple[Profile, ...]:
+        """What several picks out of t dominate, in every whole block.
+
+        One pick: a set of steps dominates a set that it contains (analyses/decomposition.py). With
+        Gaussian noise also the sum of the outputs of a block, a Gaussian mechanism with the
+        sensitivity picks / sqrt(t) whichever steps were picked: a post-processing of the run.
+        """
+        blocks, known = run.steps // self.out_of, self._hidden(run)[1]
+        if blocks == 0:
+            return ()
+        one = step(1.0).allocate(self.out_of)
+        below = [(one.compose(step(math.sqrt(known))) if known else one).self_compose(blocks)]
+        if run.mechanism is None:
+            below.append(step(self.picks / math.sqrt(self.out_of)).self_compose(blocks))
+        return tuple(below)
 
     def parallel_allocations(self, run: Run) -> list[Allocation] | Missing:
         """The draws of one step each that together dominate the run, with independent noise.
@@ -145,19 +179,21 @@ class RandomAllocation(Sampling):
         dominated by one allocation per part, composed ([FeldmanShenfeld25, Lemma 3.11], with part
         sizes that differ by at most one). Steps of different parts are interleaved, but given the
         partition the run is a step-by-step post-processing of independent pairs. An upper bound
-        only, unless there is one part or all parts are single steps.
+        only, unless there is one part or all parts are single steps. With Gaussian noise and more
+        than half of the steps, the steps that are not picked are hidden instead (`_hidden`).
         """
-        return needs_independent_noise(run, self.name) or self._allocations(run.steps)
+        return needs_independent_noise(run, self.name) or self._allocations(run)
 
-    def _allocations(self, steps: int) -> list[Allocation]:
+    def _allocations(self, run: Run) -> list[Allocation]:
         """Whole blocks, and what is left of a truncated last block.
 
         One pick falls inside the rest with probability rest/out_of and is uniform there; if all
         steps are picked, every step takes part; otherwise the whole block is charged, of which the
         truncated one is a post-processing.
         """
-        blocks, rest = divmod(steps, self.out_of)
-        short, longer = divmod(self.out_of, self.picks)
+        blocks, rest = divmod(run.steps, self.out_of)
+        hidden, known = self._hidden(run)
+        short, longer = divmod(self.out_of, hidden)
         ending: list[Allocation] = []
         if rest and self.picks == 1:
             ending.append(Allocation(self.out_of, rest, 1))
@@ -166,8 +202,9 @@ class RandomAllocation(Sampling):
         elif rest:
             blocks += 1
         whole = [
-            Allocation(short, short, blocks * (self.picks - longer)),
+            Allocation(short, short, blocks * (hidden - longer)),
             Allocation(short + 1, short + 1, blocks * longer),
+            Allocation(1, 1, blocks * known),
         ]
         return [allocation for allocation in (*whole, *ending) if allocation.count]
 

@@ -223,7 +223,7 @@ def test_short_lattices_are_charged(tail, shape, remove):
         assert values[-1, 1] - law.charge < expected[-1] or tail < 1e-3
         assert law.q @ law.s + law.charge >= 1.0
     else:
-        assert law.q.sum() + law.charge == pytest.approx(1.0, rel=1e-12)
+        assert law.q.sum() + law.charge >= 1.0 - 1e-12
 
 
 # The roundings.

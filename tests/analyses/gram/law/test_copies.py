@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from hockeystick._numerics.law import Resolution
-from hockeystick.analyses.gram.law.copies import averaged_copies
-from hockeystick.analyses.gram.law.reading import SumLaw
+from hockeystick.analyses.gram.law.reading import SumLaw, averaged_copies
 from references.sum_law import delta
 
 GRID = Resolution(0.05, 1e-12, 8.0)

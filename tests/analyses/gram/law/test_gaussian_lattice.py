@@ -11,11 +11,15 @@ from scipy.special import ndtr
 
 from hockeystick.analyses.gram.law.gaussian_lattice import (
     SHRINKAGE,
+    aliasing,
     beyond,
     cell_masses,
     excess_growth,
     merged,
     rounded,
+    sampled,
+    sampled_beyond,
+    widest_sampling,
 )
 from in_one_test import in_one_test
 
@@ -186,3 +190,51 @@ def test_shrinkage_is_sharp(share):
     (weights,) = rounded(np.zeros(1), taken * 1e-9, nodes, exponent=None)
     ratio = calls(nodes, weights, np.zeros(1)) / normal_calls(taken * (1 + 1e-9), np.zeros(1))
     assert ratio[0] == pytest.approx(1 / math.sqrt(share), rel=1e-8)
+
+
+@pytest.mark.parametrize("most", [1e-9, 1e-6, 1e-2, 0.5])
+@pytest.mark.parametrize("smooth", [0.01, 0.3, 5.0])
+@pytest.mark.parametrize("variance", [0.04, 1.0, 3.0])
+def test_sampled_densities_are_right_up_to_aliasing(variance, smooth, most):
+    """For a step convolved with N(0, smooth): Pr[Y + Z > t] up to 1 +- aliasing, far tails too.
+
+    For two far apart steps the error is nearly attained, so that the bound cannot be much smaller.
+    """
+    step = float(widest_sampling(np.array(variance), np.array(smooth), most))
+    share = aliasing(variance, smooth, step)
+    assert share == pytest.approx(most, rel=0.1)
+    nodes = lattice(step, variance=variance + smooth)
+    rows = sampled(MEANS, variance, nodes)
+    total = math.sqrt(variance + smooth)
+    for t in np.linspace(-6.0, 25.0, 40) * total:
+        found = rows @ ndtr((nodes - t) / math.sqrt(smooth))
+        expected = ndtr((MEANS - t) / total)
+        assert (np.abs(found / expected - 1) <= share + 1e-12).all()
+    # A function that is concentrated in one place: phi_smooth(x - t), for t on and between nodes.
+    t = MEANS[:, None] + step * np.linspace(0.0, 1.0, 21)
+    kernel = np.exp(-((nodes[:, None, None] - t) ** 2) / (2 * smooth)) / math.sqrt(smooth)
+    found = np.einsum("mk,kmt->mt", rows, kernel)
+    expected = np.exp(-((t - MEANS[:, None]) ** 2) / (2 * total**2)) / total
+    error = np.abs(found / expected - 1)
+    assert error.max() <= share + 1e-12
+    assert error.max() >= 0.5 * share - 1e-11
+
+
+@pytest.mark.parametrize("variance", [0.04, 1.0, 3.0])
+@pytest.mark.parametrize("ends", [(-1.0, 1.2), (0.1, 0.8), (-3.0, 4.0)])
+def test_nodes_beyond_the_ends_are_bounded(ends, variance):
+    """Sums over all nodes that a short lattice lacks are below what is charged, and not far."""
+    step = 0.3 * math.sqrt(variance)
+    nodes = np.arange(ends[0], ends[1] + step, step)
+    more = 200
+    low = nodes[0] - step * np.arange(1, more)
+    high = nodes[-1] + step * np.arange(1, more)
+    below, above, grown = sampled_beyond(MEANS, variance, nodes)
+    scale = step / math.sqrt(2 * math.pi * variance)
+    density = [scale * np.exp(-((x - MEANS[:, None]) ** 2) / (2 * variance)) for x in (low, high)]
+    assert (density[0].sum(axis=1) <= below * (1 + 1e-12)).all()
+    assert (density[1].sum(axis=1) <= above * (1 + 1e-12)).all()
+    growth = (density[1] * np.expm1(high - nodes[-1])).sum(axis=1)
+    assert (growth <= grown * (1 + 1e-12)).all()
+    assert (below <= density[0].sum(axis=1) + 2 * scale).all()
+    assert (above <= density[1].sum(axis=1) + 2 * scale).all()

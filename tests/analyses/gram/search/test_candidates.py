@@ -148,7 +148,7 @@ def test_long_rings_are_certified_for_any_number_of_bins():
     for bins in (20_000, 30_000):
         strategy = hs.strategies.from_coefficients(coefficients, steps=bins)
         majorants = Majorants(MixtureBlocks(strategy, bins, bins).by_distance(1.0))
-        (layout,) = majorants.layouts
+        (layout,) = majorants.cuts
         fits.append(majorants.candidate(layout, 1.0).mixture)
         assert layout.copies * layout.period(bins) > 0.99 * bins
     assert fits[0].rho == fits[1].rho

@@ -2,6 +2,10 @@
 
 Every rounding is sound from every earlier state: single steps are enough (docs/gram.md, "The
 recursion"). Upper bounds are charged for what leaves a lattice, lower bounds drop it.
+
+Where terms have independent parts, what is to come depends smoothly on a state, and its density at
+equidistant nodes takes the place of a rounding: nothing is lost but the share `aliasing` of the
+masses (docs/gram.md, "Sampling a smooth function").
 """
 
 from __future__ import annotations
@@ -17,28 +21,32 @@ from hockeystick._numerics.gaussian import ndtr
 from hockeystick._numerics.law import FloatArray
 from hockeystick.analyses.gram.law.gaussian_lattice import (
     SHRINKAGE,
+    aliasing,
     beyond,
     excess_growth,
     merged,
     rounded,
+    sampled,
+    sampled_beyond,
 )
-from hockeystick.analyses.gram.law.task import MarkovMixture, Task, part_nodes, reach, spaced_nodes
+from hockeystick.analyses.gram.law.state_lattices import sampled_smoothing
+from hockeystick.analyses.gram.law.task import MarkovMixture, Task, part_nodes
 from hockeystick.analyses.gram.order.chains import Chain, ChainMixture
 
 __all__ = [
     "Parts",
     "Step",
-    "lattices",
     "own_count",
     "own_parts",
     "starts",
-    "state_count",
     "steps_into",
     "transition",
 ]
 
 IntArray = NDArray[np.int64]
 
+# Sampling says nothing where more of the masses than this may be lost: states are rounded then.
+LARGEST_ALIASING = 0.5
 # e^30 is beyond every share that is compared here.
 LARGEST_EXPONENT = 30.0
 
@@ -59,64 +67,38 @@ class Step(NamedTuple):
     lost_worth: FloatArray
 
 
-def state_count(task: Task[ChainMixture], chain: Chain) -> int:
-    """How many states the lattices have."""
-    return _unit_lattice(task, chain).size
-
-
-def lattices(task: Task[ChainMixture], chain: Chain) -> list[FloatArray]:
-    """States for each bin, all with the same number of them."""
-    unit = _unit_lattice(task, chain)
-    sds = np.sqrt(task.mixture.chain * chain.variance)
-    return [sd * unit if sd > 0 else np.zeros(1) for sd in sds.tolist()]
-
-
-def _unit_lattice(task: Task[ChainMixture], chain: Chain) -> FloatArray:
-    """In standard deviations of a state; the finest transition decides how close nodes are.
-
-    A lower bound reduces the variance of a transition by a multiple of the squared distance
-    (the lattice lemma), which has to be the same everywhere.
-    """
-    settings = task.lattices
-    sds = np.sqrt(task.mixture.chain * chain.variance)
-    if not sds.any():
-        return np.zeros(1)
-    # The spread of the transition into each bin, relative to which its lattice is fine.
-    fresh = np.concatenate((chain.variance[:1], chain.fresh))[sds > 0]
-    wanted = np.minimum(
-        settings.state_step * np.sqrt(task.mixture.chain * fresh), settings.widest_state_nats
-    )
-    step = task.fineness * float(np.min(wanted / sds[sds > 0]))
-    low, high = reach(task)
-    fewest = settings.fewest_states
-    if task.upper:
-        return spaced_nodes(
-            low, high, step=step, remove=task.remove, fewest=fewest, settings=settings
-        )
-    count = min(max(math.ceil((high - low) / step) + 1, fewest), settings.most_nodes)
-    return np.linspace(low, high, count)
-
-
 def steps_into(task: Task[ChainMixture], chain: Chain, states: list[FloatArray]) -> Iterator[Step]:
     """The transition into every bin; the same one where nothing has changed since the last."""
     before, exponents = -1, [task.exponent(i) for i in range(chain.variance.size)]
-    columns = (chain.variance[:-1], chain.variance[1:], chain.pull, chain.fresh, exponents[1:])
+    smoothing = sampled_smoothing(task, chain)
+    columns = (
+        chain.variance[:-1],
+        chain.variance[1:],
+        chain.pull,
+        chain.fresh,
+        exponents[1:],
+        smoothing[1:],
+    )
     changes = [None, *zip(*columns, strict=True)]
     for i, change in enumerate(changes):
         if before < 0 or change != changes[before]:
-            step, before = _step_into(task, chain, states, i), i
+            step, before = _step_into(task, chain, states, i, float(smoothing[i])), i
         yield step
 
 
-def _step_into(task: Task[ChainMixture], chain: Chain, states: list[FloatArray], i: int) -> Step:
+def _step_into(
+    task: Task[ChainMixture], chain: Chain, states: list[FloatArray], i: int, smooth: float
+) -> Step:
     """From bin i - 1; into the first one from nothing."""
     nodes = states[i]
     fresh = float(chain.fresh[i - 1]) if i else float(chain.variance[0])
     mean = chain.pull[i - 1] * states[i - 1] if i else np.zeros(1)
+    variance = task.mixture.chain * fresh
     if nodes.size == 1:
         weights, charge = np.ones((mean.size, 1)), np.zeros(mean.size)
+    elif smooth > 0 and aliasing(variance, smooth, float(nodes[1] - nodes[0])) < LARGEST_ALIASING:
+        weights, charge = sampled_transition(task, mean, variance, nodes, smooth)
     else:
-        variance = task.mixture.chain * fresh
         weights, charge = transition(task, mean, variance, nodes, task.exponent(i))
     return _banded(task, weights, charge, nodes)
 
@@ -161,6 +143,29 @@ def transition(
         weights[:, 0] += below
         return weights, excess_growth(mean, variance, float(nodes[-1]))
     return weights, below
+
+
+def sampled_transition(
+    task: Task[MarkovMixture],
+    mean: FloatArray,
+    variance: float,
+    nodes: FloatArray,
+    smooth: float,
+) -> tuple[FloatArray, FloatArray]:
+    """The same with densities at the nodes, for functions that are convolved with N(0, `smooth`).
+
+    Nodes are equally spaced. Beyond them as in `transition`, with sums over the nodes that are not
+    there, which integrals bound.
+    """
+    share = aliasing(variance, smooth, float(nodes[1] - nodes[0]))
+    weights = sampled(mean, variance, nodes)
+    if not task.upper:
+        return weights / (1 + share), np.zeros(mean.size)
+    below, above, grown = sampled_beyond(mean, variance, nodes)
+    weights[:, -1] += above
+    if task.remove:
+        weights[:, 0] += below
+    return weights / (1 - share), (grown if task.remove else below) / (1 - share)
 
 
 def starts(task: Task[ChainMixture], chain: Chain) -> tuple[FloatArray, FloatArray, float]:

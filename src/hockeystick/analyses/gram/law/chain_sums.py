@@ -20,14 +20,13 @@ from hockeystick._numerics.threads import in_threads
 from hockeystick.analyses.gram.law.chain_states import (
     Parts,
     Step,
-    lattices,
     own_count,
     own_parts,
     starts,
-    state_count,
     steps_into,
 )
 from hockeystick.analyses.gram.law.reading import SumLaw, mixed_laws
+from hockeystick.analyses.gram.law.state_lattices import lattices, state_count
 from hockeystick.analyses.gram.law.sum_table import SumTable, kernels
 from hockeystick.analyses.gram.law.task import Task, expected_size
 from hockeystick.analyses.gram.order.chains import ChainMixture

@@ -7,6 +7,9 @@ from the smaller tail, so that far cells keep their relative accuracy.
 
 docs/gram.md has the proofs. An upper bound on E g(Y) results for convex g (of Y, or of e^Y); with a
 variance that is smaller by pi/8 of the squared spacing, a lower bound.
+
+Or the density of Y at equidistant nodes h k, times h (`sampled`): for g >= 0 that is convolved with
+N(0, t), sum_k h phi_w(hk - m) g(hk) is E g(Y) up to the factor 1 +- `aliasing`.
 """
 
 from __future__ import annotations
@@ -18,10 +21,22 @@ import numpy as np
 from hockeystick._numerics.gaussian import ndtr
 from hockeystick._numerics.law import FloatArray
 
-__all__ = ["SHRINKAGE", "beyond", "excess_growth", "merged", "rounded"]
+__all__ = [
+    "SHRINKAGE",
+    "aliasing",
+    "beyond",
+    "excess_growth",
+    "merged",
+    "rounded",
+    "sampled",
+    "sampled_beyond",
+    "widest_sampling",
+]
 
 # By this multiple of the squared spacing the variance is reduced for a lower bound.
 SHRINKAGE = math.pi / 8
+# Densities up to 40 standard deviations away, and their spacing, are rounded by less, relatively.
+DENSITY_ROUNDING = 1e-11
 
 
 def cell_masses(
@@ -98,3 +113,53 @@ def _product(log_factor: FloatArray, mass: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore"):
         result: FloatArray = np.exp(log_factor + np.log(mass))
     return result
+
+
+def aliasing(variance: float, smooth: float, spacing: float) -> float:
+    """A bound on |sum_k h phi_v(hk - m) - 1| over all m, v = `variance` `smooth` / their sum.
+
+    The sum is 1 + 2 sum_n q^(n^2) cos(2 pi n m / h), q = e^(-2 pi^2 v / h^2), by Poisson's formula,
+    and n^2 >= 3n - 2. Rounding of the densities is included.
+    """
+    both = variance * smooth / (variance + smooth)
+    q = math.exp(-2 * (math.pi / spacing) ** 2 * both)
+    return 2 * q / (1 - q**3) + DENSITY_ROUNDING
+
+
+def widest_sampling(variance: FloatArray, smooth: FloatArray, most: float) -> FloatArray:
+    """The spacings of nodes at which `aliasing` is about `most`; 0 where there is none."""
+    total = variance + smooth
+    both = np.divide(variance * smooth, total, out=np.zeros(total.shape), where=total > 0)
+    result: FloatArray = math.pi * np.sqrt(2 * both / math.log(2 / most))
+    return result
+
+
+def sampled(mean: FloatArray, variance: float, nodes: FloatArray) -> FloatArray:
+    """One row for each mean: the density at equidistant nodes times their distance."""
+    z = (nodes - mean[:, None]) / math.sqrt(variance)
+    spacing = float(nodes[-1] - nodes[0]) / (nodes.size - 1)
+    result: FloatArray = spacing / math.sqrt(2 * math.pi * variance) * np.exp(-0.5 * z * z)
+    return result
+
+
+def sampled_beyond(
+    mean: FloatArray, variance: float, nodes: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """What nodes below the first one and above the last one y would get, and their e^(x - y) - 1.
+
+    Upper bounds. The sum of h f over the nodes beyond an end is at most the integral of f from the
+    end on, if f falls there; otherwise, for f with one maximum, that and h times the maximum.
+    """
+    sd, spacing = math.sqrt(variance), float(nodes[1] - nodes[0])
+    low, high = float(nodes[0]), float(nodes[-1])
+    highest = spacing / (sd * math.sqrt(2 * math.pi))
+    below, above = beyond(mean, variance, low=low, high=high)
+    below = below + np.where(mean < low, highest, 0.0)
+    above = above + np.where(mean > high, highest, 0.0)
+    # The density times e^(x - high) is a multiple of that of N(mean + variance, variance).
+    log_factor = mean - high + variance / 2
+    with np.errstate(over="ignore"):
+        grown = _product(log_factor, ndtr((mean + variance - high) / sd)) + np.where(
+            mean + variance > high, highest * np.exp(log_factor), 0.0
+        )
+    return below, above, grown

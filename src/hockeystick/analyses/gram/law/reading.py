@@ -22,11 +22,12 @@ from hockeystick._numerics.gaussian import (
     log_ndtr,
 )
 from hockeystick._numerics.gaussian import SMALL_MU as SMALL
-from hockeystick._numerics.law import FloatArray, Side
+from hockeystick._numerics.law import FloatArray, Law, Resolution, Side
 from hockeystick._numerics.search import bracket
+from hockeystick.profile.convolution.products import average_of_copies
 from hockeystick.profile.resolution import Direction
 
-__all__ = ["LawReading", "SumLaw", "add_delta", "mixed_laws", "remove_delta"]
+__all__ = ["LawReading", "SumLaw", "add_delta", "averaged_copies", "mixed_laws", "remove_delta"]
 
 # Relative width at which the search for epsilon stops, always on the safe side.
 EPSILON_TOLERANCE = 1e-7
@@ -35,6 +36,8 @@ LARGEST_EPSILON = 1e4
 # Sums of many terms near 1 are off by some units in their last place: a factor on the likelihood
 # ratio, and so a shift of epsilon. It matters where the noise is so large that delta is as small.
 SUM_ROUNDING = 1e-12
+# Of a total mass, relatively.
+MASS_ROUNDING = 1e-14
 
 
 class SumLaw(NamedTuple):
@@ -53,6 +56,37 @@ def mixed_laws(laws: list[SumLaw], weights: FloatArray, charge: float) -> SumLaw
         np.concatenate([law.s for law in laws]),
         np.concatenate([weight * law.q for law, weight in zip(laws, weights, strict=True)]),
         math.inf if math.isnan(charge) else charge,
+    )
+
+
+def averaged_copies(law: SumLaw, copies: int, resolution: Resolution, *, remove: bool) -> SumLaw:
+    """The upper bound for the average of so many copies; O(atoms^2 log copies).
+
+    E F of the average is, in each copy with the others fixed, the expectation of a convex function
+    that increases (remove) or decreases (add) like F: a law that bounds those of one copy may take
+    its place, one copy after the other, and roundings of averages keep means. When adding, the
+    charge of one copy is for the mass that its law lacks, which goes to 0, where F is largest. When
+    removing, the mass that it lacks goes to 0 as well; the charge is for what that, and other
+    roundings, take from the mean, F(x + y) <= F(x) + y: an atom at infinity, of which the average
+    keeps all. Masses of more than 1, from sampled densities, are a factor for each copy.
+    """
+    if copies == 1:
+        return law
+    some = (law.s > 0) & (law.q > 0)
+    s, q = law.s[some], law.q[some]
+    missing = max(1.0 - float(q.sum()), 0.0)
+    if not remove:
+        missing = float(law.q[~some].sum()) + law.charge
+    # Masses of more than 1 are that many times a law.
+    total = max(float(q.sum()) + missing, 1.0)
+    q, missing, charge = q / total, missing / total, law.charge / total
+    one = Law(np.log(s), q * s, q, charge if remove else 0.0, missing)
+    many = average_of_copies(one, copies, resolution, Side.UPPER)
+    more = math.exp(copies * math.log(total)) * (1 + copies * MASS_ROUNDING)
+    return SumLaw(
+        np.append(np.exp(many.loss), 0.0),
+        more * np.append(many.q, many.q_zero),
+        more * many.p_infinite if remove else 0.0,
     )
 
 

@@ -17,20 +17,8 @@ import numpy as np
 from hockeystick._numerics.gaussian import quantile_of_tail
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side, matched_grid
 
-__all__ = [
-    "LATTICES",
-    "LatticeSettings",
-    "M_co",
-    "MarkovMixture",
-    "Task",
-    "expected_size",
-    "low_nodes",
-    "part_nodes",
-    "probe_nodes",
-    "reach",
-    "spaced_nodes",
-    "sum_nodes",
-]
+__all__ = ["LATTICES", "LatticeSettings", "M_co", "MarkovMixture", "Task", "expected_size"]
+__all__ += ["low_nodes", "part_nodes", "probe_nodes", "reach", "spaced_nodes", "sum_nodes"]
 
 
 class MarkovMixture(Protocol):
@@ -85,6 +73,10 @@ class LatticeSettings:
     # terms are exponentials of states.
     state_step: float = 0.42
     widest_state_nats: float = 0.5
+    # Sampled densities lose this share of all masses together; states are rounded instead where
+    # that needs nodes that are closer by this factor: rounding loses the square of their distance.
+    aliasing: float = 1e-4
+    sampling_share: float = 0.5
     # Fewer nodes than these lose more than they save: of chains, of moving averages (whose cost is
     # a power of them), and of parts that are drawn once.
     fewest_states: int = 11
@@ -149,8 +141,8 @@ M_co = TypeVar("M_co", bound=MarkovMixture, covariant=True)
 class Task(NamedTuple, Generic[M_co]):
     """A mixture, the direction and the side of the bound, and how fine the lattices are.
 
-    `tail` is the probability beyond the ends of the lattices, about; upper bounds are charged for
-    what lies there.
+    `tail` is about the probability beyond the ends of the lattices, for which upper bounds are
+    charged. `copies` of the law are averaged afterwards.
     """
 
     mixture: M_co
@@ -159,6 +151,7 @@ class Task(NamedTuple, Generic[M_co]):
     fineness: float
     tail: float
     lattices: LatticeSettings = LATTICES
+    copies: int = 1
 
     @property
     def upper(self) -> bool:

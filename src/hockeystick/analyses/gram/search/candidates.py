@@ -6,7 +6,7 @@ Each is made when the search asks for it, and kept.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -46,6 +46,9 @@ class Recursion(NamedTuple):
     work: Callable[[Any], float]
 
 
+# How a candidate is made: the spacing on a line, or the cut of a ring.
+Layout = int | Cut
+
 CHAINS = Recursion(chain_sum_law, chain_work)
 MOVING_AVERAGES = Recursion(moving_sum_law, moving_work)
 
@@ -58,11 +61,14 @@ class GramCandidate:
     mixture: MarkovMixture
     recursion: Recursion
     copies: int = 1
+    # How it was made, for those beside it.
+    layout: Layout = 1
+    tilt: float = 0.0
 
 
-def chained(name: str, mixture: ChainMixture, copies: int = 1) -> GramCandidate:
+def chained(name: str, mixture: ChainMixture) -> GramCandidate:
     """A candidate with a chain."""
-    return GramCandidate(name, mixture, CHAINS, copies)
+    return GramCandidate(name, mixture, CHAINS)
 
 
 def banded(name: str, mixture: MovingAverage) -> GramCandidate:
@@ -74,10 +80,6 @@ def tilts(largest: float, settings: GramSettings = SETTINGS) -> list[float]:
     """Tilts of majorants, and minorants, for a largest entry."""
     middle = settings.tilt_offset + settings.tilt_quantile / math.sqrt(largest)
     return [factor * middle for factor in settings.tilts]
-
-
-# How a candidate is made: the spacing on a line, or the cut of a ring.
-Layout = int | Cut
 
 
 class Majorants:
@@ -118,47 +120,82 @@ class Majorants:
         return compensated if better else plain
 
     @property
-    def layouts(self) -> list[Layout]:
+    def cuts(self) -> list[Layout]:
         """Where the search begins: a line in one piece, mirrors on a ring or where it is long."""
         found: list[Layout] = [] if self.line is None else [1]
-        if self.line is None or self.bins > self._settings.usual_group:
+        if self.line is None or self.bins > self._settings.short_line:
             found.append(Cut(copies=math.ceil(self.bins / self._settings.usual_group)))
         if self.line is None and self.bins <= self._settings.longest_closed:
             found.append(Cut(closed=True))
         return found
 
-    def other_copies(self, layout: Layout) -> list[Layout]:
-        """Half and twice as many groups; a line may fall into two, as part of a ring."""
-        layout = layout._replace(closed=False) if isinstance(layout, Cut) else Cut(layout)
-        counts = {max(layout.copies // 2, 1), 2 * layout.copies} - {layout.copies}
-        shortest = 2 * layout.left_out + self._settings.fewest_bins
-        found = [layout._replace(copies=copies) for copies in sorted(counts)]
-        return [one for one in found if one.period(self.bins) >= shortest]
+    @property
+    def first(self) -> list[GramCandidate]:
+        """One for each of the cuts, with the middle tilt unless there is none."""
+        middle = len(self.tilts) // 2
+        tilts = [self.tilts[middle], *self.tilts[:middle], *self.tilts[middle + 1 :]]
+        usual = (self.candidate(cut, tilts[0]) for cut in self.cuts)
+        found = [one for one in usual if one is not None]
+        every = (self.candidate(cut, tilt) for cut in self.cuts for tilt in tilts)
+        return found or [one for one in every if one is not None][:1]
 
-    def with_gaps(self, layout: Layout, tilt: float) -> list[Layout]:
+    def other_tilts(self, one: GramCandidate) -> list[GramCandidate | None]:
+        """The same cut with other weights of the entries."""
+        return [self.candidate(one.layout, tilt) for tilt in self.tilts if tilt != one.tilt]
+
+    def longer(self, one: GramCandidate) -> GramCandidate | None:
+        """Half as many groups."""
+        cut = _opened(one.layout)
+        if cut.copies == 1:
+            return None
+        return self.candidate(cut._replace(copies=cut.copies // 2), one.tilt)
+
+    def shorter(self, one: GramCandidate) -> GramCandidate | None:
+        """Twice as many groups; a line may fall into two, as part of a ring."""
+        cut = _opened(one.layout)
+        cut = cut._replace(copies=2 * cut.copies)
+        if cut.period(self.bins) < 2 * cut.left_out + self._settings.fewest_bins:
+            return None
+        return self.candidate(cut, one.tilt)
+
+    def with_gaps(self, one: GramCandidate) -> list[GramCandidate | None]:
         """Cuts with bins left out beside mirrors, as many as suit the chain, and with gaps."""
-        fit = self._fit(layout, tilt)
-        if fit is None or not isinstance(layout, Cut):
+        if not isinstance(one.layout, Cut):
             return []
-        layout, settings = layout._replace(closed=False), self._settings
-        suits = (math.log(settings.growth_at_mirrors) / math.log(max(fit.rho, 1e-9)) - 1) / 2
-        counts = {max(round(factor * suits), 1) for factor in settings.left_out}
-        most = int(settings.most_left_out * layout.period(self.bins))
-        found: list[Layout] = [
-            layout._replace(left_out=2 * count) for count in sorted(counts) if 2 * count <= most
-        ]
-        gap = self._reach(layout.spacing)
-        if gap <= most:
-            found.append(layout._replace(left_out=gap, mirrors=False))
-        return found
+        cut = one.layout._replace(closed=False)
+        found = [cut._replace(left_out=count) for count in self._beside(cut, one.tilt)]
+        gap = self._reach(cut.spacing)
+        if gap <= self._most_left_out(cut):
+            found.append(cut._replace(left_out=gap, mirrors=False))
+        return self._like(one, found)
 
-    def thinned(self, layout: Layout) -> list[Layout]:
+    def with_wider_gaps(self, one: GramCandidate) -> list[GramCandidate | None]:
+        """More bins left out beside mirrors, as suits longer groups."""
+        cut = one.layout
+        if not isinstance(cut, Cut) or not cut.mirrors or cut.closed:
+            return []
+        more = [count for count in self._beside(cut, one.tilt) if count > cut.left_out]
+        return self._like(one, [cut._replace(left_out=count) for count in more[:1]])
+
+    def _beside(self, cut: Cut, tilt: float) -> list[int]:
+        """How many bins may be left out beside mirrors: about as many as suit the chain."""
+        fit, settings = self._fit(cut, tilt), self._settings
+        if fit is None:
+            return []
+        suits = (math.log(settings.growth_at_mirrors) / math.log(max(fit.rho, 1e-9)) - 1) / 2
+        counts = {2 * max(round(factor * suits), 1) for factor in settings.left_out}
+        return sorted(count for count in counts if count <= self._most_left_out(cut))
+
+    def _most_left_out(self, cut: Cut) -> int:
+        return int(self._settings.most_left_out * cut.period(self.bins))
+
+    def thinned(self, one: GramCandidate) -> list[GramCandidate | None]:
         """The same with every second or fourth bin."""
-        fewest = self._settings.fewest_bins
+        layout, fewest = one.layout, self._settings.fewest_bins
         spacings = [one for one in self._settings.spacings if self.bins >= one * fewest]
         if not isinstance(layout, Cut):
-            return list(spacings)
-        found: list[Layout] = []
+            return self._like(one, spacings)
+        found = []
         for spacing in spacings:
             beside = round(layout.left_out / spacing / 2)
             left_out = 2 * beside if layout.mirrors else self._reach(spacing)
@@ -166,12 +203,15 @@ class Majorants:
             cut = Cut(spacing, copies, left_out, layout.mirrors, layout.closed)
             if cut.period(self.bins) >= 2 * left_out + 2:
                 found.append(cut)
-        return found
+        return self._like(one, found)
+
+    def _like(self, one: GramCandidate, layouts: Iterable[Layout]) -> list[GramCandidate | None]:
+        return [self.candidate(layout, one.tilt) for layout in layouts]
 
     def candidate(self, layout: Layout, tilt: float) -> GramCandidate | None:
         """The best chain for a layout; None if there is none."""
         fit = self._fit(layout, tilt)
-        return None if fit is None else self._with_fit(layout, self._target(layout), fit)
+        return None if fit is None else self._with_fit(layout, tilt, fit)
 
     def _fit(self, layout: Layout, tilt: float) -> ChainFit | None:
         """Between mirrors the same one for all copies and whatever is left out."""
@@ -181,16 +221,22 @@ class Majorants:
         key = base, tilt
         if key not in self._fits:
             bounds = self._target(layout).bounds
-            self._fits[key] = best_majorant(bounds, tilt, self._settings)
+            near = next(
+                (fit.rho for (other, _), fit in self._fits.items() if fit and other == base), None
+            )
+            self._fits[key] = best_majorant(bounds, tilt, self._settings, near)
         return self._fits[key]
 
-    def _with_fit(self, layout: Layout, target: CutTarget, fit: ChainFit) -> GramCandidate:
+    def _with_fit(self, layout: Layout, tilt: float, fit: ChainFit) -> GramCandidate:
         """The same one for fits that agree to a few digits: many tilts have the same majorant."""
         digits = self._settings.digits
         known = (layout, *(float(f"{part:.{digits}g}") for part in fit))
         if known not in self._distinct:
             copies = layout.copies if isinstance(layout, Cut) else 1
-            self._distinct[known] = chained(_name(layout), target.mixture(fit), copies)
+            mixture = self._target(layout).mixture(fit)
+            self._distinct[known] = GramCandidate(
+                _name(layout), mixture, CHAINS, copies, layout, tilt
+            )
         return self._distinct[known]
 
     def _target(self, layout: Layout) -> CutTarget:
@@ -234,6 +280,11 @@ class Majorants:
             kernel = cut_ring(self.ring, cut, 0).bounds.by_distance
         found = few_bands_above(kernel, self._settings.most_bands)
         return known if found is None else [*known, banded(f"{found.bands} bands", found)]
+
+
+def _opened(layout: Layout) -> Cut:
+    """As a cut of a ring that is not closed."""
+    return layout._replace(closed=False) if isinstance(layout, Cut) else Cut(layout)
 
 
 def _name(layout: Layout) -> str:

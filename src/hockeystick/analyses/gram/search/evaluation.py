@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from hockeystick._numerics.law import Resolution, Side
 from hockeystick._numerics.search import bracket
-from hockeystick.analyses.gram.law.copies import averaged_copies
-from hockeystick.analyses.gram.law.reading import LawReading, SumLaw
+from hockeystick.analyses.gram.law.reading import LawReading, SumLaw, averaged_copies
 from hockeystick.analyses.gram.law.task import MarkovMixture, Task
 from hockeystick.analyses.gram.search.candidates import GramCandidate
 from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
@@ -71,6 +70,7 @@ class LawCache:
     def __init__(self, settings: GramSettings = SETTINGS) -> None:
         self.settings = settings
         self._laws: dict[_Key, SumLaw] = {}
+        self._affordable: dict[tuple[object, ...], float] = {}
 
     def reading(
         self,
@@ -101,23 +101,26 @@ class LawCache:
     ) -> float:
         """The smallest fineness that takes at most so many operations, by the cost model."""
         settings = self.settings
+        key = candidate, direction, tail, most, side
+        if key in self._affordable:
+            return self._affordable[key]
 
         def fits(fineness: float) -> bool:
             task = self._task(candidate, direction, side, fineness, tail)
             return candidate.recursion.work(task) <= most
 
-        if not fits(settings.coarsest):
-            return settings.coarsest
-        tolerance = settings.fineness_tolerance
-        return bracket(fits, settings.finest, settings.coarsest, tolerance=tolerance)[1]
+        found = settings.coarsest
+        if fits(found):
+            tolerance = settings.fineness_tolerance
+            found = bracket(fits, settings.finest, found, tolerance=tolerance)[1]
+        self._affordable[key] = found
+        return found
 
     def upper(
-        self, query: GramQuery, candidate: GramCandidate, direction: Direction, most: float
+        self, query: GramQuery, candidate: GramCandidate, direction: Direction, fineness: float
     ) -> Found:
-        """The bound on the finest lattice that takes at most so many operations."""
-        tail = query.tail
-        fineness = self.affordable(candidate, direction, tail=tail, most=most)
-        reading = self.upper_reading(candidate, direction, fineness=fineness, tail=tail)
+        """The bound on a lattice."""
+        reading = self.upper_reading(candidate, direction, fineness=fineness, tail=query.tail)
         return Found(query.read(reading), direction, candidate, fineness)
 
     def upper_reading(
@@ -135,4 +138,4 @@ class LawCache:
         tail: float,
     ) -> Task[MarkovMixture]:
         remove, lattices = direction == "remove", self.settings.lattices
-        return Task(candidate.mixture, remove, side, fineness, tail, lattices)
+        return Task(candidate.mixture, remove, side, fineness, tail, lattices, candidate.copies)

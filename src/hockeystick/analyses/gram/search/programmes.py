@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,14 +34,52 @@ __all__ = ["best_majorant", "best_minorant"]
 SMALLEST = 1e-300
 
 
+class Frequencies:
+    """The conditions of a target's programmes: one for each frequency, whatever the correlation."""
+
+    def __init__(self, target: LagBounds, settings: GramSettings) -> None:
+        family = LagFamily(target, 0.5)
+        half = family.lags.size - 1
+        d = np.arange(half + 1)
+        angles = 2 * np.pi / family.period * np.outer(_chosen(half, settings), d)
+        self.transform = np.cos(angles) * family.twice
+        self.hats = _hats(half, settings)
+        self.of_hats = self.transform @ self.hats
+        self.of_lags = self.transform @ family.lags
+
+
+def _chosen(half: int, settings: GramSettings) -> NDArray[np.int64]:
+    """Which frequencies."""
+    exact = settings.exact_lags
+    if half <= exact:
+        return np.arange(half + 1)
+    far = np.round(np.geomspace(exact, half, settings.frequencies)).astype(np.int64)
+    return np.union1d(np.arange(exact), far)
+
+
+def _hats(half: int, settings: GramSettings) -> FloatArray:
+    """Non-negative functions of the distance that are 0 at 0: hats between chosen distances."""
+    nodes = [1]
+    while nodes[-1] < half:
+        further = max(nodes[-1] + 1, int(settings.lag_growth * nodes[-1]))
+        nodes.append(min(further, half))
+    d = np.arange(half + 1)
+    hats = np.array([np.interp(d, nodes, unit) for unit in np.eye(len(nodes))]).T
+    hats[0] = 0.0
+    return hats
+
+
 class Programme:
     """The linear programme of a family, with entries weighted by e^(tilt K).
 
     At high noise only the sum of all entries matters, at low noise only the diagonal.
     """
 
-    def __init__(self, family: LagFamily, tilt: float, settings: GramSettings) -> None:
+    def __init__(
+        self, family: LagFamily, frequencies: Frequencies, tilt: float, settings: GramSettings
+    ) -> None:
         self.family = family
+        self._frequencies = frequencies
         self._tilt = tilt
         self._settings = settings
 
@@ -80,48 +118,31 @@ class Programme:
         """Amplitudes, and N by distance, with a spectrum of at least `least`, about."""
         from scipy.optimize import linprog
 
-        family, hats = self.family, self._hats
-        d = np.arange(family.lags.size)
-        angles = 2 * np.pi / family.period * np.outer(self._frequencies(d.size - 1), d)
-        transform = np.cos(angles) * family.twice
+        known, count = self._frequencies, self.family.rows.shape[1]
         found = linprog(
-            np.concatenate((cost, np.zeros(hats.shape[1]))),
-            A_ub=-np.hstack((sign * transform @ family.rows, -transform @ hats)),
-            b_ub=-sign * (transform @ family.lags) - least,
+            np.concatenate((cost, np.zeros(known.hats.shape[1]))),
+            A_ub=-np.hstack((sign * known.transform @ self.family.rows, -known.of_hats)),
+            b_ub=-sign * known.of_lags - least,
             method="highs",
         )
         if found.x is None or not np.isfinite(found.x).all():
             return None
         # An imperfect solution may be used as well: its spectrum is computed in full.
         solution = np.maximum(found.x, 0.0)
-        count = family.rows.shape[1]
-        return solution[:count], hats @ solution[count:]
-
-    def _frequencies(self, half: int) -> NDArray[np.int64]:
-        exact = self._settings.exact_lags
-        if half <= exact:
-            return np.arange(half + 1)
-        far = np.round(np.geomspace(exact, half, self._settings.frequencies)).astype(np.int64)
-        return np.union1d(np.arange(exact), far)
-
-    @cached_property
-    def _hats(self) -> FloatArray:
-        """Non-negative functions of the distance that are 0 at 0: hats between chosen distances."""
-        half, growth = self.family.lags.size - 1, self._settings.lag_growth
-        nodes = [1]
-        while nodes[-1] < half:
-            nodes.append(min(max(nodes[-1] + 1, int(growth * nodes[-1])), half))
-        d = np.arange(half + 1)
-        hats = np.array([np.interp(d, nodes, unit) for unit in np.eye(len(nodes))]).T
-        hats[0] = 0.0
-        return hats
+        return solution[:count], known.hats @ solution[count:]
 
 
 def best_majorant(
-    target: LagBounds, tilt: float, settings: GramSettings = SETTINGS
+    target: LagBounds,
+    tilt: float,
+    settings: GramSettings = SETTINGS,
+    near: float | None = None,
 ) -> ChainFit | None:
-    """The chain above the target with the smallest score; some 14 linear programmes."""
-    rho, amplitudes = _best_length(target, tilt, settings, Programme.above, 1.0)
+    """The chain above the target with the smallest score; 7 linear programmes, or 14 at first.
+
+    `near` is the correlation of neighbours in a similar fit, where the search may begin.
+    """
+    rho, amplitudes = _best_length(target, tilt, settings, Programme.above, 1.0, near)
     if amplitudes is None:
         amplitudes = independent_above(target)
     if amplitudes is None:
@@ -146,12 +167,15 @@ def _best_length(
     settings: GramSettings,
     solve: Callable[[Programme], FloatArray | None],
     sign: float,
+    near: float | None = None,
 ) -> tuple[float, FloatArray | None]:
     """The best correlation with its amplitudes; without any, the shortest correlation."""
+    frequencies = Frequencies(target, settings)
 
     @cache
     def fitted(length: float) -> tuple[float, FloatArray | None]:
-        programme = Programme(LagFamily(target, _rho(length)), tilt, settings)
+        family = LagFamily(target, _rho(length))
+        programme = Programme(family, frequencies, tilt, settings)
         amplitudes = solve(programme)
         if amplitudes is None:
             return math.inf, None
@@ -161,7 +185,10 @@ def _best_length(
         return fitted(length)[0]
 
     shortest = settings.lengths[0]
-    best = min((one for one in settings.lengths if one <= max(target.bins, shortest)), key=cost)
+    best = max(-1 / math.log(near), shortest) if near else shortest
+    if not (near and math.isfinite(cost(best))):
+        longest = max(target.bins, shortest)
+        best = min((one for one in settings.lengths if one <= longest), key=cost)
     for factor in settings.length_factors:
         best = min((best / factor, best, best * factor), key=cost)
     amplitudes = fitted(best)[1]

@@ -20,18 +20,18 @@ class GramSettings:
     # Where nodes are placed, and the cost model of the recursions.
     lattices: LatticeSettings = LATTICES
 
-    # == Budget, for `bins_of_budget` bins; more bins get more, with this power, up to a multiple
-    bins_of_budget: int = 100
-    more_for_bins: float = 0.2
-    most_of_budget: float = 1.6
-    # Parts of the budget: for one of a dozen first evaluations, for one of the best few of them,
-    # and for the answer.
-    coarse_work: float = 0.06
-    medium_work: float = 0.2
-    finest_work: float = 1.5
-    finalists: int = 3
+    # == Work: the fineness of the first evaluations, or beyond which none is made, and the parts of
+    # the budget for one of them at most, for one of the best few, and for the answer.
+    coarse: float = 1.0
+    too_coarse: float = 1.5
+    coarse_work: float = 0.12
+    medium_work: float = 0.25
+    finest_work: float = 1.0
+    finalists: int = 2
+    # A chain gets at least these operations, some milliseconds: with less all are too coarse.
+    least_work: float = 1e6
     # The matrix itself, if it has few bands, gets more: it closes the interval.
-    exact_work: float = 4.0
+    exact_work: float = 6.0
     # Lower bounds are computed once, for one direction, and get this part.
     lower_work: float = 0.5
     # A whole profile takes as long as several numbers: blocks of random allocation get less.
@@ -61,8 +61,9 @@ class GramSettings:
     # Every second or fourth bin alone, if enough bins are left.
     spacings: tuple[int, ...] = (2, 4)
     fewest_bins: int = 16
-    # Groups of bins have at most so many in the beginning.
-    usual_group: int = 128
+    # Groups of bins have at most so many in the beginning; lines up to this size begin as they are.
+    usual_group: int = 100
+    short_line: int = 128
     # Rings of up to so many bins may also stay closed, which takes many runs: a cut may raise
     # epsilon by a tenth there.
     longest_closed: int = 64
@@ -125,12 +126,8 @@ class GramSettings:
     fineness_tolerance: float = 0.02
     # By how much log epsilon, and log delta, exceed their limit, over the square of the fineness,
     # about.
-    epsilon_rate: float = 0.03
-    delta_rate: float = 0.4
-    # A direction whose bound is larger by at most the first factor needs no finer lattice; by at
-    # most the second, no search of its own.
-    as_good: float = 1.002
-    hardly_worse: float = 1.01
+    epsilon_rate: float = 0.055
+    delta_rate: float = 0.12
 
     # == Lower bounds
     # The best minorant with a chain is chosen with this part of the work; few bands get a multiple,

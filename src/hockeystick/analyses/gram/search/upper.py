@@ -1,18 +1,18 @@
-"""The search for the smallest upper bound: a dozen candidates, ever finer lattices for ever fewer.
+"""The search for the smallest upper bound: some candidates, then finer lattices for the best.
 
-Every evaluation of a stage gets the same work, so that what is compared is what the work buys. The
-first stage chooses how the majorant is weighted (its tilt), then how many bins are left out beside
-cuts, then whether all bins are kept. The best few are evaluated with more work, the best of these
-with most.
+All candidates are first computed at one fineness, so that what is compared is the majorant. The
+choices are made one after the other: how many bins are left out beside cuts, how the majorant is
+weighted (its tilt), every how many bins are kept, how long groups are. The best few are then
+computed with more work, and the best of these with most.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from hockeystick.analyses.gram.law.reading import LawReading
-from hockeystick.analyses.gram.search.candidates import GramCandidate, Layout, Majorants
+from hockeystick.analyses.gram.search.candidates import GramCandidate, Majorants
 from hockeystick.analyses.gram.search.evaluation import Found, GramQuery, LawCache
 from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 from hockeystick.profile.resolution import Direction
@@ -27,121 +27,144 @@ class UpperSearch:
         self, majorants: Majorants, budget: float, settings: GramSettings = SETTINGS
     ) -> None:
         self._majorants = majorants
-        bins = max(majorants.bins / settings.bins_of_budget, 1.0)
-        more = float(bins**settings.more_for_bins)
-        self._budget = budget * min(more, settings.most_of_budget)
+        self._budget = budget
         self._settings = settings
         self.laws = LawCache(settings)
         self._found: dict[tuple[GramQuery, Direction], Found] = {}
 
     def worst(self, query: GramQuery, directions: Sequence[Direction]) -> Found:
-        """The largest over the directions of the smallest bounds; `directions` is not empty.
-
-        A direction in which the majorant of another shows as little is not searched.
-        """
-        first, *others = directions
-        worst = self.best(query, first)
-        for direction in others:
-            found = self._no_worse(query, direction, worst) or self.best(query, direction)
-            worst = max(worst, found, key=_value)
-        return worst
-
-    def best(self, query: GramQuery, direction: Direction) -> Found:
-        """The smallest bound in one direction."""
-        key = query, direction
-        if key not in self._found:
-            self._found[key] = self._best(query, direction)
-        return self._found[key]
-
-    def _best(self, query: GramQuery, direction: Direction) -> Found:
-        """The best few by a prediction, the best of these by a better one, computed in full."""
-        settings = self._settings
-        coarse = self._first(query, direction)
-        coarse.sort(key=lambda one: self._predicted(query, one))
-        medium = {
-            one: self._at(query, direction, one.candidate, settings.medium_work)
-            for one in coarse[: settings.finalists]
-        }
-
-        def predicted(one: Found) -> float:
-            return self._predicted(query, medium[one], _rate(one, medium[one]))
-
-        best = min(medium, key=predicted).candidate
-        final = self._at(query, direction, best, settings.finest_work)
-        return min((*medium.values(), final), key=_value)
-
-    def _predicted(self, query: GramQuery, found: Found, rate: float | None = None) -> float:
-        """What a bound may become on the finest lattice that is affordable; an estimate."""
-        if rate is None:
-            settings = self._settings
-            rate = settings.epsilon_rate if query.delta is not None else settings.delta_rate
-        value, direction, candidate, fineness = found
-        most = self._most(candidate, self._settings.finest_work)
-        finest = self.laws.affordable(candidate, direction, tail=query.tail, most=most)
-        return value * math.exp(rate * min(finest**2 - fineness**2, 0.0))
+        """The largest over the directions of the smallest bounds; `directions` is not empty."""
+        return max((self.best(query, one) for one in directions), key=_value)
 
     def reading(self, query: GramQuery, direction: Direction) -> LawReading:
         """The law behind the smallest bound, as a bound at every epsilon."""
         _, _, candidate, fineness = self.best(query, direction)
         return self.laws.upper_reading(candidate, direction, fineness=fineness, tail=query.tail)
 
-    def _first(self, query: GramQuery, direction: Direction) -> list[Found]:
-        """Coarse bounds: tilts, cuts and how many of them, then every second bin and so on."""
-        majorants, work = self._majorants, self._settings.coarse_work
-        found = [self._at(query, direction, one, work) for one in self._exact(query, direction)]
-        made: dict[GramCandidate, tuple[Layout, float]] = {}
+    def best(self, query: GramQuery, direction: Direction) -> Found:
+        """The smallest bound in one direction."""
+        key = query, direction
+        if key not in self._found:
+            self._found[key] = _Request(self, query, direction).best()
+        return self._found[key]
 
-        def tried(layouts: Iterable[Layout], tilts: Iterable[float]) -> tuple[Layout, float]:
-            """Evaluate all combinations; the best one so far."""
-            for layout in layouts:
-                for tilt in tilts:
-                    candidate = majorants.candidate(layout, tilt)
-                    if candidate is not None and candidate not in made:
-                        made[candidate] = layout, tilt
-                        found.append(self._at(query, direction, candidate, work))
-            chains = [one for one in found if one.candidate in made]
-            return made[min(chains, key=lambda one: self._predicted(query, one)).candidate]
-
-        layout, tilt = tried(majorants.layouts, majorants.tilts)
-        layout, tilt = tried(majorants.with_gaps(layout, tilt), [tilt])
-        before = None
-        while layout != before:
-            before = layout
-            layout, tilt = tried(majorants.other_copies(layout), [tilt])
-        tried(majorants.thinned(layout), [tilt])
-        return found
-
-    def _exact(self, query: GramQuery, direction: Direction) -> list[GramCandidate]:
-        """Those exact candidates for which a coarse evaluation is affordable."""
-        coarsest = self._settings.coarsest
-
-        def fineness(one: GramCandidate) -> float:
-            most = self._most(one, self._settings.coarse_work)
-            return self.laws.affordable(one, direction, tail=query.tail, most=most)
-
-        return [one for one in self._majorants.exact if fineness(one) < coarsest]
-
-    def _no_worse(self, query: GramQuery, direction: Direction, worst: Found) -> Found | None:
-        """The bound with the majorant of another direction, if it is hardly larger than there."""
-        settings = self._settings
-        for work in (settings.coarse_work, settings.finest_work):
-            found = self._at(query, direction, worst.candidate, work)
-            if found.value <= settings.as_good * worst.value:
-                return found
-        return found if found.value <= settings.hardly_worse * worst.value else None
-
-    def _at(
+    def at(
         self, query: GramQuery, direction: Direction, candidate: GramCandidate, work: float
     ) -> Found:
-        return self.laws.upper(query, candidate, direction, self._most(candidate, work))
+        """The bound with a part of the budget."""
+        fineness = self.affordable(query, direction, candidate, work)
+        return self.laws.upper(query, candidate, direction, fineness)
 
-    def _most(self, candidate: GramCandidate, work: float) -> float:
-        """In operations: more for the matrix itself, of which nothing but the lattice is lost."""
-        exact = candidate in self._majorants.exact
-        return work * self._budget * (self._settings.exact_work if exact else 1.0)
+    def affordable(
+        self, query: GramQuery, direction: Direction, candidate: GramCandidate, work: float
+    ) -> float:
+        """The finest lattice for a part of the budget: more for the matrix itself."""
+        exact, settings = candidate in self._majorants.exact, self._settings
+        most = work * self._budget
+        most = settings.exact_work * most if exact else max(most, settings.least_work)
+        return self.laws.affordable(candidate, direction, tail=query.tail, most=most)
 
 
-def _rate(coarse: Found, fine: Found) -> float | None:
+class _Request:
+    """The search for one number in one direction."""
+
+    def __init__(self, search: UpperSearch, query: GramQuery, direction: Direction) -> None:
+        self._search = search
+        self._majorants = search._majorants
+        self._settings = search._settings
+        self._query = query
+        self._direction = direction
+        self._coarse: dict[GramCandidate, Found] = {}
+
+    def best(self) -> Found:
+        """The best few by a prediction, the best of these by a better one, computed in full."""
+        settings = self._settings
+        self._try_all()
+        ranked = sorted(self._coarse.values(), key=self._predicted)
+        # Of the matrix itself a coarse lattice shows least.
+        exact = [one for one in ranked if one.candidate in self._majorants.exact]
+        ranked = list(dict.fromkeys(ranked[: settings.finalists] + exact))
+        medium = [self._at(one.candidate, settings.medium_work) for one in ranked]
+        rates = [_rate(*pair) for pair in zip(medium, ranked, strict=True)]
+        best, rate = min(zip(medium, rates, strict=True), key=lambda pair: self._predicted(*pair))
+        # Longer groups, which a coarse lattice could not show.
+        for longer in self._longer(best.candidate):
+            medium.append(self._at(longer, settings.medium_work))
+            if self._predicted(medium[-1], rate) >= self._predicted(best, rate):
+                break
+            best = medium[-1]
+        final = self._at(best.candidate, settings.finest_work)
+        return min((*medium, final), key=_value)
+
+    def _longer(self, one: GramCandidate) -> Iterator[GramCandidate]:
+        """Fewer and fewer groups, while a medium lattice is affordable."""
+        settings = self._settings
+        while (longer := self._majorants.longer(one)) is not None:
+            if longer in self._coarse or (
+                self._affordable(longer, settings.medium_work) >= settings.too_coarse
+            ):
+                return
+            yield longer
+            one = longer
+
+    def _try_all(self) -> None:
+        """Coarse bounds: bins left out, tilts, every second bin, then the length of groups."""
+        majorants = self._majorants
+        first = [self._short(one) for one in majorants.first]
+        best = self._try([*first, *(gap for one in first for gap in majorants.with_gaps(one))])
+        self._try([best, *majorants.exact])
+        for more in (majorants.other_tilts, majorants.thinned):
+            best = self._try([best, *more(best)])
+        before = None
+        while best is not before:
+            before = best
+            best = self._try([best, majorants.longer(best), majorants.shorter(best)])
+            best = self._try([best, *majorants.with_wider_gaps(best)])
+
+    def _short(self, one: GramCandidate) -> GramCandidate:
+        """The same in more groups, until a coarse lattice is affordable."""
+        settings = self._settings
+        while self._affordable(one, settings.coarse_work) >= settings.too_coarse:
+            shorter = self._majorants.shorter(one)
+            if shorter is None:
+                break
+            one = shorter
+        return one
+
+    def _try(self, candidates: Iterable[GramCandidate | None]) -> GramCandidate:
+        """The best of some candidates, all of which are kept; those too expensive are left out."""
+        settings, found = self._settings, []
+        for one in candidates:
+            if one is not None and one not in self._coarse:
+                fineness = max(settings.coarse, self._affordable(one, settings.coarse_work))
+                exact = one in self._majorants.exact
+                limit = settings.coarsest if exact else settings.too_coarse
+                if fineness >= limit and self._coarse:
+                    continue
+                self._coarse[one] = self._search.laws.upper(
+                    self._query, one, self._direction, fineness
+                )
+            if one is not None:
+                found.append(self._coarse[one])
+        return min(found or self._coarse.values(), key=self._predicted).candidate
+
+    def _predicted(self, found: Found, rate: float | None = None) -> float:
+        """What a bound may become on the finest lattice that is affordable; an estimate."""
+        if rate is None:
+            settings = self._settings
+            known = self._query.delta is not None
+            rate = settings.epsilon_rate if known else settings.delta_rate
+        finest = self._affordable(found.candidate, self._settings.finest_work)
+        return found.value * math.exp(rate * min(finest**2 - found.fineness**2, 0.0))
+
+    def _affordable(self, candidate: GramCandidate, work: float) -> float:
+        return self._search.affordable(self._query, self._direction, candidate, work)
+
+    def _at(self, candidate: GramCandidate, work: float) -> Found:
+        return self._search.at(self._query, self._direction, candidate, work)
+
+
+def _rate(fine: Found, coarse: Found) -> float | None:
     """How fast the log of a bound falls with the square of the fineness, from two of them."""
     if not (0 < fine.value < coarse.value < math.inf and fine.fineness < coarse.fineness):
         return None
