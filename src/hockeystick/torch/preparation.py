@@ -194,14 +194,9 @@ def make_private(
         optimizer, data = free_optimizer(optimizer), indexed(data, options)
         wrapper, model = model, free_module(unwrapped(model))
         parameters = checked_parameters(model, optimizer)
-        sizes = [p.numel() for p in parameters]
-        parts = rule.parts(layers_of(model, parameters), sizes, max_grad_norm=clip)
-        rest = {
-            "strategy": strategy,
-            "schemes": schemes,
-            "attribution": attribution,
-            "filter": filter,
-        }
+        layers, sizes = layers_of(model, parameters), [p.numel() for p in parameters]
+        parts = rule.parts(layers, sizes, max_grad_norm=clip)
+        rest = {"schemes": schemes, "attribution": attribution, "filter": filter}
         settle = partial(
             settled_form,
             optimizer,
@@ -214,6 +209,7 @@ def make_private(
                 "epsilon": epsilon,
                 "delta": delta,
                 "batch_size": batch_size,
+                "strategy": strategy,
                 **rest,
             },
         )
@@ -229,8 +225,10 @@ def make_private(
             arithmetic=arithmetic,
             rng=rng,
         )
-        charges = checked_charges(filter, loss, settings)
-        layout = layout_of(model, parameters, group)
+        charges, layout = (
+            checked_charges(filter, loss, settings),
+            layout_of(model, parameters, group),
+        )
         check_several_ranks(model, layout, filter)
     run = assembled(
         RunInputs(model, wrapper, optimizer, parameters, parts, data, loss, filter, policy),
