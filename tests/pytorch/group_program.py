@@ -213,23 +213,40 @@ def noise_rows(wrapping):
 
 def charged(ledger, wrapping, until=STEPS, folder=None):
     """A run that a filter with a ledger governs: what was spent, and after how many steps."""
-    budget = hs.filters.Renyi(epsilon=3.0, delta=1e-5, order=8.0, ledger=ledger, name="run")
-    run, model = made(wrapping, "0.3", filter=budget, noise_multiplier=1.5)
+    run, model, budget = charging(ledger, wrapping)
     train(run, until)
     if folder is not None:
         run.save(folder)
-    found = {"taken": run.taken_steps, "stopped": run.stopped_by, "weights": weights(model)}
-    return {**found, "spent": budget.spent if rank() == 0 else None, "epsilon": epsilon(run)}
+    return spent_by(run, model, budget)
 
 
 def continued_charges(ledger, folder, wrapping):
     """From a folder, with what the ledger remembers."""
-    budget = hs.filters.join(ledger=ledger, name="run")
-    run, model = made(wrapping, "0.3", filter=budget, seed=99, noise_multiplier=1.5)
+    run, model, budget = charging(ledger, wrapping, seed=99)
     run.load(folder)
     train(run)
+    return spent_by(run, model, budget)
+
+
+def charging(ledger, wrapping, **options):
+    """A run with a filter that all ranks open, and one of them charges."""
+    budget = hs.filters.Renyi(epsilon=3.0, delta=1e-5, order=8.0, ledger=ledger, name="run")
+    run, model = made(wrapping, "0.3", filter=budget, noise_multiplier=1.5, **options)
+    return run, model, budget
+
+
+def spent_by(run, model, budget):
+    """What has to be the same for an uninterrupted run."""
     found = {"taken": run.taken_steps, "stopped": run.stopped_by, "weights": weights(model)}
-    return {**found, "spent": budget.spent if rank() == 0 else None, "epsilon": epsilon(run)}
+    stated = run.statement(delta=1e-3).to_object()
+    # The number of the run is its own, weights differ in their last digits.
+    for own in ("run_id", "parameters", "probe"):
+        stated.pop(own, None)
+    entries = [
+        (e.number, e.charge, e.status, {k: v for k, v in e.request.items() if k != "note"})
+        for e in (budget.history if rank() == 0 else ())
+    ]
+    return {**found, "run": run.record().run_id, "entries": entries, "stated": stated}
 
 
 def adapted(wrapping, clipping, arithmetic):
@@ -272,6 +289,41 @@ def other_model():
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     settings = {"noise_multiplier": 1.0, "max_grad_norm": 1.0}
     return hs.torch.make_private(model, optimizer, examples(), plan_of("0.1"), **settings)
+
+
+class Shards(torch.utils.data.IterableDataset):
+    """A stream that shares itself out over the ranks."""
+
+    def __len__(self):
+        return 30
+
+    def __iter__(self):
+        return iter([example for i, example in enumerate(examples()) if i % 2 == rank() % 2])
+
+
+class Flipped(torch.utils.data.TensorDataset):
+    """Turned around by chance, as images are."""
+
+    def __getitem__(self, index):
+        inputs, label = super().__getitem__(index)
+        return (-inputs if torch.rand(()) < 0.5 else inputs), label
+
+
+def other_data(kind):
+    """Ranks with other examples, or with the same ones and augmentation of their own."""
+    data = examples()
+    if kind == "flipped":
+        torch.manual_seed(rank())
+        data = Flipped(*data.tensors)
+    elif kind == "stream":
+        data = Shards()
+    elif rank():
+        data.tensors[0][57, 0] += 1.0
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    settings = {"noise_multiplier": 1.0, "max_grad_norm": 1.0, "rng": 3}
+    run = hs.torch.make_private(model, optimizer, data, plan_of("0.1"), **settings)
+    return run.taken_steps
 
 
 def one_refuses():
@@ -323,18 +375,18 @@ def parallel_call():
     return wrapper(inputs)
 
 
-def dying(at, wrapping="plain", folder=None):
-    """The last rank is gone after some steps; a folder is saved before."""
-    run, model = made(wrapping)
+def dying(at, wrapping, folder, ledger, whole_group=False):
+    """The last rank is gone after some steps, or all ranks; a folder was saved two steps before."""
+    run, model, budget = charging(ledger, wrapping)
 
     def each():
-        if run.taken_steps == at - 1 and folder is not None:
+        if run.taken_steps == at - 2:
             run.save(folder)
-        if run.taken_steps == at and rank() == dist.get_world_size() - 1:
+        if run.taken_steps == at and (whole_group or rank() == dist.get_world_size() - 1):
             os._exit(9)
 
     train(run, each=each)
-    return {"weights": weights(model)}
+    return spent_by(run, model, budget)
 
 
 CASES = {name: value for name, value in list(globals().items()) if callable(value)}

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
 import hockeystick as hs
 from pytorch import group_program as program
@@ -54,6 +55,8 @@ ADAPTED = {
 REFUSED = {
     ("other_noise",): ("noise_multiplier is not the same", "noise_multiplier is not the same"),
     ("other_model",): ("the model is not the same", "the model is not the same"),
+    ("other_data", "last"): ("example 57 of the data set is", "example 57 of the data set is"),
+    ("other_data", "stream"): ("example 0 of the data set is", "example 0 of the data set is"),
     ("one_refuses",): ("Rank 1 makes no run: max_grad_norm", "max_grad_norm must be"),
     ("forgotten_backward",): ("Rank 1 has ended the run", "There is no clipped gradient"),
     ("mixing", "plain"): ("influence each other", "influence each other"),
@@ -63,8 +66,21 @@ REFUSED = {
 }
 # Folders: of which ranks, how wrapped, with which optimizer.
 FOLDERS = {"one": (1, "plain", False), "two": (2, "sharded", False), "three": (3, "plain", True)}
-# How the run is wrapped of which the last of so many ranks dies.
-DYING = {2: "plain", 3: "sharded"}
+# How the run is wrapped that ends in the fourth step: the last of two ranks dies, all three do.
+DYING = {2: ("plain", False), 3: ("sharded", True)}
+
+
+def dying_case(base, ranks):
+    """Step, wrapping, folder, ledger, and whether the whole group dies."""
+    wrapping, whole_group = DYING[ranks]
+    folder = base / f"dying{ranks}"
+    return ["dying", 4, wrapping, str(folder), f"{folder}.db", whole_group]
+
+
+@pytest.fixture(scope="module")
+def charged_alone(tmp_path_factory):
+    """One process that nobody interrupts."""
+    return program.charged(str(tmp_path_factory.mktemp("alone") / "alone.db"), "plain")
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +99,7 @@ def found(tmp_path_factory):
             *(["drawn_by_torch", *case] for case in ON_DEVICES),
             *(["exact_updates", *case] for case in EXACT[2]),
             *(list(case) for case in REFUSED),
+            ["other_data", "flipped"],
             *(["adapted", *case] for case in ADAPTED[2]),
             ["other_change"],
             ["noise_rows", "plain"],
@@ -96,13 +113,14 @@ def found(tmp_path_factory):
             *(["exact_updates", *case] for case in EXACT[3]),
             *(["adapted", *case] for case in ADAPTED[3]),
             ["continued_charges", str(base / "two.db"), str(base / "charged"), "sharded"],
+            ["continued_charges", str(base / "dying2.db"), str(base / "dying2"), "sharded"],
             ["saved", names["three"], "plain", "bsr", 3, True],
             ["continued", names["two"], "ddp"],
         ],
     }
     jobs = {}
     for ranks, some in cases.items():
-        some.append(["dying", 4, DYING[ranks], str(base / f"dying{ranks}")])
+        some.append(dying_case(base, ranks))
         jobs[ranks] = {"ranks": ranks, "cases": some, "folder": str(base / f"ranks{ranks}")}
     page = base / "page"
     page.mkdir()
@@ -163,6 +181,9 @@ def test_noise_is_added_once(found, wrapping):
     for row in rows:
         # A sum of squares of n normals has the standard deviation sqrt(2 n).
         assert (row @ row - size) / np.sqrt(2 * size) == pytest.approx(0.0, abs=5.0)
+        # The law, in a hundred cells of the same probability.
+        cells = np.floor(stats.norm.cdf(row) * 100).astype(int)
+        assert stats.chisquare(np.bincount(cells, minlength=100)).pvalue > 1e-4
     for one, other in itertools.combinations(rows, 2):
         assert one @ other / np.sqrt(size) == pytest.approx(0.0, abs=5.0)
     for one in rows:
@@ -186,6 +207,11 @@ def test_a_refusal_ends_the_run_on_all_ranks(found, case):
     """With one sentence that names the cause."""
     for of_rank, expected in zip(found(2, *case), REFUSED[case], strict=True):
         assert expected in of_rank["refused"]
+
+
+def test_augmentation_is_no_other_data(found):
+    """Examples that differ between readings are not compared."""
+    assert [of_rank["value"] for of_rank in found(2, "other_data", "flipped")] == [0, 0]
 
 
 @pytest.mark.parametrize(
@@ -219,32 +245,46 @@ def test_a_folder_is_for_its_owner(found):
         assert Path(folder).stat().st_mode & 0o077 == 0
 
 
-def test_charges_are_made_once(found, tmp_path):
+def assert_same_run(found, alone):
+    """Weights, statement and, on the first rank, every entry of the ledger."""
+    for of_rank in found:
+        assert of_rank["weights"] == pytest.approx(alone["weights"], abs=1e-5)
+        for name in ("taken", "stopped", "stated"):
+            assert of_rank[name] == alone[name]
+    assert found[0]["entries"] == alone["entries"]
+    assert len({of_rank["run"] for of_rank in found}) == 1
+
+
+def test_charges_are_made_once(found, charged_alone):
     """Two ranks, then three, spend what one process spends, and end at the same step."""
-    alone = program.charged(str(tmp_path / "alone.db"), "plain")
-    assert alone["stopped"] == "filter"
+    assert charged_alone["stopped"] == "filter"
     first = found(2, "charged", found.base / "two.db", "plain", 2, found.base / "charged")
     last = found(3, "continued_charges", found.base / "two.db", found.base / "charged", "sharded")
-    assert first[0]["value"]["spent"] < alone["spent"]
-    assert last[0]["value"]["spent"] == pytest.approx(alone["spent"], rel=1e-12)
-    for of_rank in last:
-        assert of_rank["value"]["taken"] == alone["taken"]
-        assert of_rank["value"]["stopped"] == "filter"
-        assert of_rank["value"]["epsilon"] == alone["epsilon"]
-        assert of_rank["value"]["weights"] == pytest.approx(alone["weights"], abs=1e-5)
+    assert len(first[0]["value"]["entries"]) == 2
+    assert_same_run([of_rank["value"] for of_rank in last], charged_alone)
+    # One number for all ranks, and for those that continue.
+    assert {one["value"]["run"] for one in first} == {one["value"]["run"] for one in last}
 
 
-@pytest.mark.parametrize("ranks", DYING)
-def test_a_rank_that_dies_ends_the_run(found, ranks):
-    """With one sentence on the others; the folder that was saved before is continued by one."""
-    folder = found.base / f"dying{ranks}"
-    *others, dead = found(ranks, "dying", 4, DYING[ranks], folder)
+def test_a_rank_that_dies_ends_the_run(found, charged_alone):
+    """One sentence on the other. Three ranks take two steps once more, and charge them once."""
+    other, dead = found(2, *dying_case(found.base, 2))
     assert dead is None
-    for of_rank in others:
-        assert "has died or left the run" in of_rank["refused"]
-    now = program.continued(str(folder), "plain")
-    assert now["from"] == 3
-    assert now["weights"] == pytest.approx(found.alone["weights"], abs=1e-5)
+    assert "has died or left the run" in other["refused"]
+    folder, ledger = found.base / "dying2", found.base / "dying2.db"
+    restored = found(3, "continued_charges", ledger, folder, "sharded")
+    assert_same_run([of_rank["value"] for of_rank in restored], charged_alone)
+
+
+def test_a_group_that_dies(found, charged_alone):
+    """One process ends with the weights, the ledger and the statement of an uninterrupted run."""
+    assert found(3, *dying_case(found.base, 3)) == [None] * 3
+    folder, ledger = found.base / "dying3", found.base / "dying3.db"
+    (before,) = hs.ledger.read_ledger(ledger)
+    assert [entry.status for entry in before.entries] == ["committed"] * 4
+    restored = program.continued_charges(str(ledger), str(folder), "plain")
+    assert_same_run([restored], charged_alone)
+    assert hs.ledger.audit(ledger)[0].problems == []
 
 
 def script_of_the_page():

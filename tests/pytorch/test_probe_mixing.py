@@ -202,3 +202,32 @@ def test_what_the_loop_does_is_stated(runs, clipping):
     stated = run.statement(delta=1e-5)
     assert stated.probe["inputs_as_loaded"] is False
     assert "what the loop did to batches before the model saw them was not" in stated.paragraph()
+
+
+class RunningMean(nn.Module):
+    """Keeps a mean of the examples that it saw, and subtracts it."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(40, 50)
+        self.register_buffer("mean", torch.zeros(40))
+
+    def forward(self, inputs):
+        """The buffer carries one example to the next."""
+        self.mean.mul_(0.9).add_(0.1 * inputs.detach().mean(dim=0))
+        return self.linear(inputs - self.mean)
+
+
+def test_buffers_with_one_example_in_every_pass(runs, clipping):
+    """No probe runs there: no buffer may change, also after a state was restored."""
+
+    def made():
+        options = {"clipping": clipping, "physical_batch_size": 1}
+        return runs.private(runs.independent(), model=RunningMean(), **options)
+
+    run, other = made(), made()
+    with pytest.raises(PlanMismatch, match="The buffer mean was changed during the run"):
+        runs.train(run)
+    other.load_state_dict(other.state_dict())
+    with pytest.raises(PlanMismatch, match="The buffer mean was changed during the run"):
+        runs.train(other)

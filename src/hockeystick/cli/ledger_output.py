@@ -160,7 +160,7 @@ def print_entries(record: BudgetRecord, *, last: int) -> None:
     labels = ["label"] if any(entry.label for entry in shown) else []
     table = _table("number", "charge", "status", *labels, "reserved at (UTC)", "request")
     for entry in shown:
-        request = {key: value for key, value in entry.request.items() if key != "label"}
+        request = {k: v for k, v in entry.request.items() if k not in ("label", "note")}
         table.add_row(
             str(entry.number),
             upper_text(entry.charge),

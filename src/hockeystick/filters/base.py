@@ -15,12 +15,7 @@ from hockeystick.filters.charging import Charging
 from hockeystick.filters.joining import opened
 from hockeystick.filters.plans import profile_of_plan
 from hockeystick.filters.registry import parameters_of, require_keywords, require_registered
-from hockeystick.filters.request import (
-    Permit,
-    StepRequest,
-    as_number,
-    checked_request,
-)
+from hockeystick.filters.request import Permit, StepRequest, as_number, checked_request, request_of
 from hockeystick.guarantee import Guarantee, Kind
 from hockeystick.ledger.keyed import Where
 from hockeystick.ledger.names import checked_text
@@ -120,6 +115,7 @@ class Filter(Charging):
         plan: object | None = None,
         clip: bool = True,
         label: str | None = None,
+        note: Mapping[str, object] | None = None,
     ) -> Permit:
         """Permission for `steps` equal steps; reserved, and counted, from now on.
 
@@ -142,6 +138,8 @@ class Filter(Charging):
             clip norm; a profile never is.
         label
             Who asks, for the ledger; by default the label of the filter.
+        note
+            Further plain values that are kept with the entry.
 
         Returns
         -------
@@ -163,17 +161,20 @@ class Filter(Charging):
             profile=profile,
             clip=clip,
             label=self.label if label is None else label,
+            note=note,
         )
         entry = self._reserve(request)
         if request.profile is not None:
             self._profiles[entry.number] = request.profile
-        return Permit.of(
-            request,
-            store=self._store,
-            number=entry.number,
-            charge=entry.charge,
-            clip_scale=as_number(entry.request["clip_scale"]),
-        )
+        return self._permit(request, entry)
+
+    def repeated(self, entry: Entry) -> Permit:
+        """The permit of an entry, for a step that releases the same again; nothing is charged."""
+        return self._permit(request_of(entry.request, entry.status), entry)
+
+    def _permit(self, request: StepRequest, entry: Entry) -> Permit:
+        scale, found = as_number(entry.request["clip_scale"]), (entry.number, entry.charge)
+        return Permit.of(request, self._store, *found, clip_scale=scale)
 
     def _reserve(self, request: StepRequest) -> Entry:
         """The entry of a request in the store, or `BudgetExceeded`."""

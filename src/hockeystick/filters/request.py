@@ -23,6 +23,7 @@ __all__ = [
     "as_number",
     "checked_expected",
     "checked_request",
+    "request_of",
     "unordered",
 ]
 
@@ -72,12 +73,15 @@ class StepRequest:
     steps: int
     clip: bool
     label: str = ""
+    note: Mapping[str, object] | None = None
 
     def as_json(self, clip_scale: float) -> Mapping[str, object]:
         """The request as the ledger keeps it."""
         values: dict[str, object] = {"steps": self.steps, "clip_scale": clip_scale}
         if self.label:
             values["label"] = self.label
+        if self.note is not None:
+            values["note"] = dict(self.note)
         if self.step is not None:
             return {**vars(self.step), **values}
         return {"profile": repr(self.profile), **values}
@@ -92,10 +96,13 @@ def checked_request(
     profile: Any,
     clip: Any,
     label: Any = "",
+    note: Any = None,
 ) -> StepRequest:
     """The request, if it is one: either a noise multiplier or a profile, never both."""
     steps, clip = check.positive_integer("steps", steps), check.boolean("clip", clip)
     label = checked_text("label", label) if label != "" else ""
+    if not (note is None or isinstance(note, Mapping)):
+        raise InvalidParameter("note", "a mapping of names to plain values, or None", note)
     if (noise_multiplier is None) == (profile is None):
         raise InvalidParameter(
             "noise_multiplier, profile", "exactly one of the two", (noise_multiplier, profile)
@@ -105,14 +112,22 @@ def checked_request(
     if profile is None:
         noise_multiplier = check.positive("noise_multiplier", noise_multiplier)
         step = GaussianStep(rate, noise_multiplier, sensitivity)
-        return StepRequest(step, None, steps, clip, label)
+        return StepRequest(step, None, steps, clip, label, note)
     if (rate, sensitivity) != (1.0, 1.0):
         raise InvalidParameter(
             "rate, sensitivity", "left out where a profile is given", (rate, sensitivity)
         )
     if not isinstance(profile, Profile) or profile.bound != "upper":
         raise InvalidParameter("profile", "a profile with bound='upper'", profile)
-    return StepRequest(None, profile, steps, clip, label)
+    return StepRequest(None, profile, steps, clip, label, note)
+
+
+def request_of(recorded: Mapping[str, object], status: str) -> StepRequest:
+    """The request of Gaussian steps that an entry has, unless it was cancelled."""
+    names = ("rate", "noise_multiplier", "sensitivity", "steps")
+    if status == "cancelled" or any(name not in recorded for name in names):
+        raise InvalidParameter("entry", "one of Gaussian steps, not cancelled", dict(recorded))
+    return checked_request(**{name: recorded[name] for name in names}, profile=None, clip=True)
 
 
 def checked_expected(expected: Any) -> tuple[EqualSteps, ...]:
@@ -218,7 +233,7 @@ class Permit(Uncopied):
 
     @classmethod
     def of(
-        cls, request: StepRequest, *, store: Store, number: int, charge: float, clip_scale: float
+        cls, request: StepRequest, store: Store, number: int, charge: float, *, clip_scale: float
     ) -> Permit:
         """The permit for a request that is an entry of the store."""
         step = request.step

@@ -66,6 +66,13 @@ INDIVIDUAL, CHARGED = "individual", "charged"
 _OF, _NUMBER, _STATUS, _COMMITTED_AT = (
     ENTRY_VALUES.index(name) for name in ("budget", "number", "status", "committed_at")
 )
+# For SQLite.
+_LAST_OF_FILE = f"SELECT position, link FROM {chain.name} ORDER BY position DESC LIMIT 1"
+_NAMES = [column.name for column in chain.c]
+_ADD_TO_FILE = (
+    f"INSERT INTO {chain.name} ({', '.join(_NAMES)}) "
+    f"VALUES ({', '.join(f':{name}' for name in _NAMES)})"
+)
 PLACED, SETTLED = (CREATED, CONVERTED, ADOPTED), (COMMITTED, CANCELLED)
 
 
@@ -101,16 +108,25 @@ def append(connection: sa.Connection, where: Location, event: Event, *, seen: in
     The last thing of a transaction: on a server everybody waits for the end of the chain, in a file
     nobody else writes anyway. `LedgerError` if it has fewer records than were `seen` before.
     """
-    if not where.is_file:
+    driver: Any = None
+    if where.is_file:
+        # Two statements of every transaction: they take a fifth of the time without a compiler.
+        driver = connection.connection.driver_connection
+        found = driver.execute(_LAST_OF_FILE).fetchone()
+        head = Head(0, START) if found is None else Head(*found)
+    else:
         connection.execute(schema.LOCK_LEDGER)
-    head = head_of(connection)
+        head = head_of(connection)
     if head.records < seen:
         raise LedgerError(
             f"The ledger {where.text} has forgotten records that were made before, and nothing is "
             "spent from it; was an older copy restored?"
         )
     head, record = _next(head, event, where.key)
-    connection.execute(schema.ADD_RECORD, record)
+    if driver is None:
+        connection.execute(schema.ADD_RECORD, record)
+    else:
+        driver.execute(_ADD_TO_FILE, record)
     return head.records
 
 

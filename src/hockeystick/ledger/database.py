@@ -95,9 +95,10 @@ class DatabaseStore(Uncopied):
                 "host": socket.gethostname(),
                 "pid": os.getpid(),
             }
-            connection.execute(schema.ADD_ENTRY, with_checksum(entries, entry, self._key))
+            sealed = with_checksum(entries, entry, self._key)
+            connection.execute(schema.ADD_ENTRY, sealed)
             self._update(connection, row, spent=row.spent + charge, last=number)
-            self._append(connection, RESERVED, entry)
+            self._append(connection, RESERVED, sealed)
         self._seen = max(self._seen, number)
         self._own().add(number)
         return Entry(number, charge, from_text(request), RESERVED)
@@ -226,8 +227,9 @@ class DatabaseStore(Uncopied):
         return new
 
     def _append(self, connection: sa.Connection, event: str, entry: Mapping[str, Any]) -> None:
-        """Record what happened to the entry."""
-        record = Event(event, digest_of(entries, entry), self.name, entry["number"])
+        """Record what happened to the entry; without a key its checksum is its digest."""
+        digest = entry["checksum"] if self._key is None else digest_of(entries, entry)
+        record = Event(event, digest, self.name, entry["number"])
         self._records = append(connection, self._connections.where, record, seen=self._records)
 
     def _whole(self, table: sa.Table, row: Any) -> Any:

@@ -16,21 +16,24 @@ from hockeystick.filters import Filter, Individual
 from hockeystick.randomness import Key, RandomSource
 from hockeystick.torch.adapting import Adapting
 from hockeystick.torch.batch_sampler import BatchSampler
-from hockeystick.torch.budgets import DatasetNorms, GroupBudget, Loss
+from hockeystick.torch.budgets import GroupBudget
 from hockeystick.torch.checkpoint import RunCheckpoint
 from hockeystick.torch.checks import GroupClaim
 from hockeystick.torch.clipping import Clipping, PerSampleClipping
 from hockeystick.torch.forms import Form
 from hockeystick.torch.ghost import GhostClipping
 from hockeystick.torch.gradient_sums import GradientSums
+from hockeystick.torch.individual_budgets import DatasetNorms, Loss
 from hockeystick.torch.layouts import Layout
 from hockeystick.torch.loader import PlanLoader
+from hockeystick.torch.model_state import ChangeDetector
 from hockeystick.torch.noise_stream import TorchNoiseStream
 from hockeystick.torch.optimizer import PlanOptimizer
 from hockeystick.torch.progress import Budget, Progress, RunSettings
 from hockeystick.torch.run import TorchRun
 from hockeystick.torch.run_group import RunGroup
 from hockeystick.torch.run_settings import budget_of
+from hockeystick.torch.same_data import refuse_other_data
 from hockeystick.torch.sharded_layout import is_sharded
 from hockeystick.training.adaptive_clipping import AdaptiveClipping
 from hockeystick.training.clip_rules import ClipParts
@@ -113,13 +116,14 @@ def assembled(
     clip = CLIPPINGS[settings.clipping](
         inputs.model, layout, parts=inputs.parts, spacing=noise.lattice
     )
-    budget = _budget(inputs, clip, settings, charges=charges, most=most, options=options)
+    budget = _budget(inputs, clip, settings, noise, charges=charges, most=most, options=options)
     if layout.group is not None and described is not None:
         budget = GroupBudget(budget, layout.group)
     progress = Progress(settings, budget, now=now, passes=form.passes, lattice=lattice)
     adapting = _adapting(inputs, progress, noise, random.batches, layout)
     claim = GroupClaim() if layout.group is None else _nothing
-    gradients = GradientSums(clip, inputs.parameters, progress, claim, layout)
+    changes = _changes(clip, layout, most)
+    gradients = GradientSums(clip, inputs.parameters, progress, claim, layout, changes=changes)
     wrapped = PlanOptimizer(
         inputs.optimizer,
         progress=progress,
@@ -175,6 +179,7 @@ def _shared(
     optimizer = type(inputs.optimizer).__name__
     facts |= {"plan": plan, "the model": shapes, "the optimizer": optimizer}
     group.join(facts | {"noise_memory": random.noise_memory})
+    refuse_other_data(group, inputs.data)
     if not any(is_sharded(p) for p in inputs.parameters):
         group.copy_of_first([*inputs.model.parameters(), *inputs.model.buffers()])
     random.batches.load_state_dict(group.of_first(random.batches.state_dict()))
@@ -256,8 +261,9 @@ def _budget(
     inputs: RunInputs,
     clip: Clipping,
     settings: RunSettings,
-    *,
+    noise: TorchNoiseStream,
     charges: dict[str, float],
+    *,
     most: int | None,
     options: dict[str, Any],
 ) -> Budget:
@@ -271,7 +277,13 @@ def _budget(
             collate=options["collate_fn"],
             most=most,
         )
-    return budget_of(privacy_filter, settings, norms, charges)
+    return budget_of(privacy_filter, settings, norms, charges, lambda: noise.lineage)
+
+
+def _changes(clip: Clipping, layout: Layout, most: int | None) -> ChangeDetector:
+    """With one example in every pass of a single process there is no probe."""
+    unprobed = most == 1 and layout.group is None
+    return ChangeDetector(clip.model._module, in_place=layout.sharded, unprobed=unprobed)
 
 
 def _refuse_calls(wrapper: torch.nn.Module, clip: Clipping) -> None:

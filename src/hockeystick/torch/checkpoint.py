@@ -122,8 +122,8 @@ class RunCheckpoint:
                 f"The state is of step {taken}, but this run has taken {self._progress.taken}: the "
                 "noise of the steps between would be used twice."
             )
-        self._progress.budget.check(dict(state["budget"]))
         run_id = checked_run_id("run id", state["run"]["id"])
+        self._progress.budget.check(dict(state["budget"]), run_id)
         schedule = from_lists(checked_schedule("schedule", json.loads(state["run"]["schedule"])))
         if sum(part.steps for part in schedule) != taken:
             raise PlanMismatch("The saved schedule is not of the same step.")

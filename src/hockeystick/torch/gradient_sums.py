@@ -42,21 +42,21 @@ class GradientSums:
         progress: Progress,
         claim: Callable[[], None],
         layout: Layout,
+        *,
+        changes: ChangeDetector,
     ) -> None:
         self._clipping, self._parameters, self._progress = clipping, parameters, progress
-        self._claim, self._layout = claim, layout
-        self._change_detector = ChangeDetector(clipping.model._module, in_place=layout.sharded)
+        self._claim, self._layout, self._change_detector = claim, layout, changes
         self._probe = IndependenceProbe(clipping, parameters)
         self._module: torch.nn.Module = clipping.model._module
         self._loaded: RecollatedBatch | None = None
         self._initial: ModelState | None = None
         self._recording: Recording | None = None
         self._probed: ProbeExamples | None = None
-        self._called = False
+        self._called, self._next_probe, self.excess = False, 1, 0
         self._nothing: Any = EmptyOutput()
         self._ready: tuple[PhysicalBatch, list[torch.Tensor], int] | None = None
         self._released: list[Any] = [None] * len(parameters)
-        self._next_probe, self.excess = 1, 0
         self._refusal: PlanMismatch | None = None
         self._report: ProbeReport | None = None
         self._probe_rows: list[torch.Tensor] = []
@@ -178,7 +178,7 @@ class GradientSums:
             self._layout.group.check()
         found: ProbeReport | PlanMismatch
         try:
-            with as_mismatch(), self._layout.whole(self._module):
+            with as_mismatch(), self._passes(), self._layout.whole(self._module):
                 found = self._probe(probed, batch=batch, initial=initial, step=step)
         except PlanMismatch as refusal:
             found = refusal

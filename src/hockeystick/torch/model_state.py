@@ -86,10 +86,13 @@ class ChangeDetector:
 
     `in_place`: the model's parameters are exchanged in its passes, as those of sharded models are;
     changes of the tensors that it has now are detected.
+    `unprobed`: no probe will say which buffers may change, so none may.
     """
 
-    def __init__(self, model: torch.nn.Module, *, in_place: bool = False) -> None:
-        self._model = model
+    def __init__(
+        self, model: torch.nn.Module, *, in_place: bool = False, unprobed: bool = False
+    ) -> None:
+        self._model, self._unprobed = model, unprobed
         named = dict(model.named_parameters())
         self._fixed = list(named.values()) if in_place else None
         # Tensors that are compared are kept alive, so that no other can have their identity.
@@ -107,6 +110,8 @@ class ChangeDetector:
         """Parameters may not change from here on until the run changes them itself."""
         self._alive = self._now()
         self._parameters = _versions(self._alive)
+        if self._unprobed and not self._buffers:
+            self.hold_buffers(frozenset())
 
     def _now(self) -> list[torch.Tensor]:
         return tensors_of(self._model, "_parameters") if self._fixed is None else self._fixed

@@ -17,6 +17,7 @@ from hockeystick.torch.layouts import Layout
 from hockeystick.torch.noise_stream import TorchNoiseStream
 from hockeystick.torch.original_optimizer import GroupSettings, StepGuard, trained_parameters
 from hockeystick.torch.progress import Progress
+from hockeystick.torch.repeated_steps import ReleaseWitness, refuse_other_release
 from hockeystick.torch.state_dicts import load_optimizer_state
 from hockeystick.torch.sums import with_noise
 
@@ -71,6 +72,7 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
         self._dtypes = [held.dtype for held in layout.like()]
         self._excess = 0
         self._parameters = trained_parameters(original)
+        self._witness = ReleaseWitness(progress.settings, layout, self._parameters)
         self._sums: list[torch.Tensor] | None = None
         self._guard = StepGuard(original)
         self._group_settings = GroupSettings(original, progress, in_parts=in_parts)
@@ -132,13 +134,18 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
         unit = 1.0 if self._noise.lattice is None else self._noise.lattice
         size, shortened = self.expected_batch_size, self._adapting.shortened
         self._progress.step_done()
+        noted = self._progress.budget.noted
+        if noted:
+            noisy = [total.add_(own.flatten()) for total, own in zip(held, noise, strict=True)]
+            self._compare_repeated(noisy)
         if not shortened:
             # A step that the filter has shortened releases no count.
             self._adapting.after_step(self._excess)
-        released = [
-            with_noise(total, own, unit=unit, size=size, dtype=dtype)
-            for total, own, dtype in zip(held, noise, self._dtypes, strict=True)
-        ]
+        if noted:
+            released = [total.mul_(unit).div_(size) for total in noisy]
+        else:
+            parts = zip(held, noise, self._dtypes, strict=True)
+            released = [with_noise(*part, unit=unit, size=size) for part in parts]
         gradients = self._layout.gradients(released)
         for parameter, gradient in zip(self._parameters, gradients, strict=True):
             parameter.grad = gradient
@@ -148,6 +155,15 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
         self._group_settings.updated()
         if self._progress.finished:
             self.close()
+
+    def _compare_repeated(self, noisy: list[torch.Tensor]) -> None:
+        """End the run if the step was taken before, with other gradients and the same noise."""
+        budget, step = self._progress.budget, self._progress.taken - 1
+        found = self._witness.of(noisy, run=self._progress.settings.run_id, step=step)
+        if budget.before is not None and not self._witness.same(budget.before, found):
+            self.close()
+            refuse_other_release(step)
+        budget.released(step, found)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clear gradients; what earlier physical batches added to the sum stays."""

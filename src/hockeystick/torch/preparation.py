@@ -17,7 +17,6 @@ from hockeystick.schemes import Attribution
 from hockeystick.strategies.dyadic import ARITHMETICS
 from hockeystick.torch.assembly import RandomParts, RunInputs, assembled
 from hockeystick.torch.batch_sampler import BatchSampler
-from hockeystick.torch.budgets import Loss
 from hockeystick.torch.checks import (
     check_several_ranks,
     checked_parameters,
@@ -27,6 +26,7 @@ from hockeystick.torch.checks import (
 from hockeystick.torch.clip_factors import layers_of
 from hockeystick.torch.foreign_arguments import explains_foreign_arguments
 from hockeystick.torch.forms import settled_form
+from hockeystick.torch.individual_budgets import Loss
 from hockeystick.torch.loader import Collate, check_options, examples_of
 from hockeystick.torch.per_sample_module import free_module
 from hockeystick.torch.run import TorchRun
@@ -196,23 +196,19 @@ def make_private(
         parameters = checked_parameters(model, optimizer)
         layers, sizes = layers_of(model, parameters), [p.numel() for p in parameters]
         parts = rule.parts(layers, sizes, max_grad_norm=clip)
-        rest = {"schemes": schemes, "attribution": attribution, "filter": filter}
-        settle = partial(
-            settled_form,
-            optimizer,
-            examples=examples_of(data),
-            epochs=epochs,
-            exact=exact,
-            given={
-                "plan": plan,
-                "noise_multiplier": noise_multiplier,
-                "epsilon": epsilon,
-                "delta": delta,
-                "batch_size": batch_size,
-                "strategy": strategy,
-                **rest,
-            },
-        )
+        given = {
+            "plan": plan,
+            "noise_multiplier": noise_multiplier,
+            "epsilon": epsilon,
+            "delta": delta,
+            "batch_size": batch_size,
+            "strategy": strategy,
+            "schemes": schemes,
+            "attribution": attribution,
+            "filter": filter,
+        }
+        sized = partial(settled_form, optimizer, examples=examples_of(data), epochs=epochs)
+        settle = partial(sized, exact=exact, given=given)
         form = settle() if group is None or plan is not None else group.chosen(settle)
         settings, graph = settled(
             form.plan,
@@ -225,10 +221,8 @@ def make_private(
             arithmetic=arithmetic,
             rng=rng,
         )
-        charges, layout = (
-            checked_charges(filter, loss, settings),
-            layout_of(model, parameters, group),
-        )
+        charges = checked_charges(filter, loss, settings)
+        layout = layout_of(model, parameters, group)
         check_several_ranks(model, layout, filter)
     run = assembled(
         RunInputs(model, wrapper, optimizer, parameters, parts, data, loss, filter, policy),

@@ -47,7 +47,18 @@ class RunSettings:
 
 
 class Budget(Protocol):
-    """What permits a step: `permit` before its batch is loaded, `done` after its noise is added."""
+    """What permits a step: `permit` before its batch is loaded, `done` after its noise is added.
+
+    Attributes
+    ----------
+    noted
+        Whether it keeps a witness of what each step releases.
+    before
+        The witness of the permitted step, if the run was restored and had taken it before.
+    """
+
+    noted: bool
+    before: tuple[int, ...] | None
 
     def use(self, now: StepSettings) -> None:
         """Other settings from the next step on."""
@@ -61,8 +72,14 @@ class Budget(Protocol):
     def state(self) -> dict[str, Any]:
         """What was spent, for a restored run to check."""
 
-    def check(self, state: dict[str, Any]) -> None:
-        """`PlanMismatch` if what was spent is forgotten."""
+    def released(self, step: int, witness: tuple[int, ...]) -> None:
+        """What the step has released."""
+
+    def check(self, state: dict[str, Any], run: str) -> None:
+        """`PlanMismatch` if what was spent is forgotten; looks for charges of the run."""
+
+    def restored(self) -> None:
+        """The run that was checked last goes on."""
 
 
 class Progress:
@@ -206,6 +223,7 @@ class Progress:
         self._iteration += 1
         self._current = self._limit = None
         self.taken = taken
+        self.budget.restored()
 
     def close(self) -> None:
         """No step may follow, nor may the batch that is out have one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from hockeystick.filters import Filter, Individual
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource, generator
 from hockeystick.schemes import Attribution
-from hockeystick.torch.budgets import DatasetNorms, FilterBudget, IndividualBudget, Loss, PlanBudget
+from hockeystick.torch.budgets import FilterBudget, PlanBudget
+from hockeystick.torch.individual_budgets import DatasetNorms, IndividualBudget, Loss
 from hockeystick.torch.loader import examples_of
 from hockeystick.torch.progress import Budget, RunSettings
 from hockeystick.training.adaptive_clipping import AdaptiveClipping, check_adaptive
@@ -30,6 +32,7 @@ def budget_of(
     settings: RunSettings,
     norms: DatasetNorms | None,
     charges: dict[str, float],
+    lineage: Callable[[], str],
 ) -> Budget:
     """What permits the steps: the plan, a filter, or budgets of single examples."""
     if privacy_filter is None:
@@ -37,7 +40,7 @@ def budget_of(
     if isinstance(privacy_filter, Individual):
         assert norms is not None
         return IndividualBudget(privacy_filter, norms, **charges)
-    return FilterBudget(privacy_filter, **charges)
+    return FilterBudget(privacy_filter, run=settings.run_id, lineage=lineage, **charges)
 
 
 def settled(

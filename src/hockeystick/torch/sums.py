@@ -84,7 +84,7 @@ def weighted_sum(
 
 
 def with_noise(
-    total: torch.Tensor, noise: torch.Tensor, *, unit: float, size: float, dtype: torch.dtype
+    total: torch.Tensor, noise: torch.Tensor, dtype: torch.dtype, *, unit: float, size: float
 ) -> torch.Tensor:
     """(total + noise) unit / size in double precision, rounded once if `dtype` is the noise's type.
 
