@@ -46,7 +46,7 @@ class Settings(NamedTuple):
     """
 
     classes: int = 40
-    covered: float = 0.88
+    covered: float = 0.86
     cuts: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2)
     enough: int = 20
     side_menus: int = 6
