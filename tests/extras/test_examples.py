@@ -14,7 +14,7 @@ import hockeystick as hs
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # In one process, and each of the others in processes of its own.
-ALONE = ("tabular", "verified_noise", "filtered_run")
+ALONE = ("digits", "lora", "tabular", "jax_digits", "verified_noise", "filtered_run")
 STARTED = {
     "two_processes": ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"],
     "shared_ledger": [],
@@ -32,7 +32,7 @@ def check_output(name, folder, printed):
     """A picture, a sentence with epsilon, and where there is a file a statement that holds."""
     assert (folder / f"{name}.png").stat().st_size > 5000
     assert "differentially private" in printed
-    file = folder / f"{name}.json"
+    file = folder / (f"{name}.json" if name != "lora" else "lora/privacy_statement.json")
     if name == "shared_ledger":
         return
     stated = hs.training.load_statement(file)
