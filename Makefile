@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+EXTRAS ?= .venv-extras
 
 # Bytecode is written even if the environment says no: dozens of test processes share it.
 export PYTHONDONTWRITEBYTECODE :=
@@ -9,11 +10,12 @@ export PYTHONDONTWRITEBYTECODE :=
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-long browser lint check bench docs clean venv
+.PHONY: help demo test test-extras test-long browser lint check bench docs clean venv
 
 help:
 	@echo "make demo    calibrated noise for one realistic run; prints a table, writes demo.png"
 	@echo "make test    the whole test suite, PyTorch and a browser included; says what it skipped and why"
+	@echo "make test-extras  Hugging Face, JAX and the examples, in an environment of their own"
 	@echo "make test-long  the long sweeps: more cases of the same claims, five times as many random examples"
 	@echo "make lint    formatting, lint, types, import direction"
 	@echo "make check   lint, then the quick tests, in under two minutes"
@@ -29,6 +31,11 @@ test: $(VENV)/.installed-test browser
 
 test-long: $(VENV)/.installed-test browser
 	HOCKEYSTICK_EXAMPLES=5 $(BIN)/python -m pytest -n 2 --dist loadfile --durations=10 -m long
+
+# Hugging Face, JAX and jax-privacy have their own environment: what they pin stays out of the other.
+test-extras:
+	$(MAKE) VENV=$(EXTRAS) $(EXTRAS)/.installed-test-extras
+	$(EXTRAS)/bin/python -m pytest --durations=10 tests/extras tests/training/test_jax_bridge.py
 
 # Chromium for the tests of the report, where it can be had; without it they skip and say so.
 browser:
@@ -53,7 +60,7 @@ docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) site build dist demo.png
+	rm -rf $(VENV) $(EXTRAS) site build dist demo.png
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -type d -name __pycache__ -prune -exec rm -rf {} +
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from string import Template
 
+import training_table
 from cases import CASES
 from environments import HERE, ROOT
 from sweeps import SWEEPS
@@ -28,6 +29,8 @@ def rendered(found: dict) -> str:
         promises=_promises(judged),
         machine=_machine(found),
         cases="\n\n".join(_case(name, answers) for name, answers in found["cases"].items()),
+        training=_table(training_table.COLUMNS, training_table.rows()),
+        training_conditions=training_table.conditions(),
         sweeps="\n\n".join(_sweep(name, answers) for name, answers in found["sweeps"].items()),
     )
 

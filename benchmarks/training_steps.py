@@ -1,12 +1,12 @@
 """A training step beside Opacus and, where it is installed, Opake: several sizes, bands, processes.
 
 `parts` is what a plan adds to a step: a batch of indices, and a row of noise that is added to sums
-and scaled. `step` is a whole step of a network of two layers. The others run plain DP-SGD (Opake's
-parts have our bands too). All of them take turns in the same process, in CPU time with one thread;
-for each the median, of 10^8
-parameters the least. In a process group the rank that needs more counts, and its waiting is no CPU
-time. Needs the extra `torch`.
-Usage: python training_steps.py [CASE ...]; keeps them in training_steps.json and prints the table.
+and scaled. `step` is a whole step. The others run plain DP-SGD (Opake's parts have our bands too).
+All of them take turns in the same process, in CPU time with one thread; for each the median, of
+10^8 parameters the least. In a process group the rank that needs more counts, and its waiting is no
+CPU time. Needs the extra `torch`.
+Usage: python training_steps.py [parts | step] [PARAMETERS] [BANDS]; keeps what was measured in
+training_steps.json, from which the page of benchmarks has its table.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -32,35 +30,14 @@ from torch import nn
 from torch.utils.data import Dataset
 
 import hockeystick as hs
+from hockeystick.torch.sums import with_noise
+from training_table import KEPT, KINDS, SMALL, Case, kept, row
 
-KEPT = Path(__file__).with_suffix(".json")
 EXAMPLES = 50_000
 # Layers with 10^6 and 10^8 parameters, and the expected batch sizes: four gradients of the larger
-# network take 1.6 gigabytes.
-NETWORKS = {10**6: ((784, 1258, 10), 16), 10**8: ((9_990, 10_000, 10), 4)}
+# network take 1.6 gigabytes. The small one is the convolutional network of Opacus' MNIST example.
+NETWORKS = {10**6: ((784, 1258, 10), 16), 10**8: ((9_990, 10_000, 10), 4), SMALL: ((784,), 64)}
 SETTINGS = {"noise_multiplier": 1.0, "max_grad_norm": 1.0}
-# Parameters, bands, noise memory, processes. 16 bands of 10^8 parameters take 6 GB, 64 take 25.
-PARTS = [
-    *((10**6, bands, "rows", 1) for bands in (1, 16, 64)),
-    (10**8, 1, "rows", 1),
-    *((size, -4, memory, 1) for size in (10**6, 10**8) for memory in ("rows", "replay")),
-]
-STEPS = [
-    *((10**6, bands, "rows", n) for n in (1, 2) for bands in (1, 16, 64)),
-    *((10**6, -4, memory, 1) for memory in ("rows", "replay")),
-    (10**8, 1, "rows", 1),
-    *((10**8, -4, memory, 1) for memory in ("rows", "replay")),
-]
-
-
-class Case(NamedTuple):
-    """What is run; a negative number of bands is that of the inverse."""
-
-    size: int
-    bands: int
-    memory: str
-    processes: int
-    steps: int = 0
 
 
 class Numbers(Dataset):
@@ -77,9 +54,16 @@ class Numbers(Dataset):
 
 
 def network(size: int) -> nn.Module:
-    """Two layers."""
-    (inputs, hidden, classes), _ = NETWORKS[size]
+    """Two layers, or a small convolutional network."""
     torch.manual_seed(0)
+    if size == SMALL:
+        return nn.Sequential(
+            nn.Unflatten(1, (1, 28, 28)),
+            *(nn.Conv2d(1, 16, 8, 2, padding=3), nn.ReLU(), nn.MaxPool2d(2, 1)),
+            *(nn.Conv2d(16, 32, 4, 2), nn.ReLU(), nn.MaxPool2d(2, 1), nn.Flatten()),
+            *(nn.Linear(512, 32), nn.ReLU(), nn.Linear(32, 10)),
+        )
+    (inputs, hidden, classes), _ = NETWORKS[size]
     return nn.Sequential(nn.Linear(inputs, hidden), nn.ReLU(), nn.Linear(hidden, classes))
 
 
@@ -100,11 +84,12 @@ def our_parts(case: Case) -> Iterator[None]:
     planned = plan(case)
     batches = iter(hs.torch.BatchSampler(planned, examples=EXAMPLES))
     noise = hs.torch.TorchNoiseStream(planned, like, noise_memory=case.memory, **SETTINGS)
+    sums = [torch.zeros(p.numel(), dtype=torch.float64) for p in like]
+    size = NETWORKS[case.size][1]
     while True:
-        sums = [torch.zeros_like(p) for p in like]
         next(batches)
         for total, own in zip(sums, next(noise), strict=True):
-            total.add_(own).div_(NETWORKS[case.size][1])
+            with_noise(total, own, unit=1.0, size=size, dtype=torch.float32)
         yield
 
 
@@ -116,10 +101,12 @@ def opacus_parts(case: Case) -> Iterator[None]:
         torch.optim.SGD(model.parameters(), lr=0.1), expected_batch_size=batch, **SETTINGS
     )
     loader = DPDataLoader(Numbers(1), sample_rate=batch / EXAMPLES)
+    sums = [torch.zeros_like(parameter) for parameter in optimizer.params]
     while True:
         for _ in loader.batch_sampler:
-            for parameter in optimizer.params:
-                parameter.summed_grad = torch.zeros_like(parameter)
+            for parameter, total in zip(optimizer.params, sums, strict=True):
+                # Opacus marks the tensor, not its memory, as used.
+                parameter.summed_grad = total.detach()
                 parameter.grad_sample = parameter.summed_grad[None]
             optimizer.add_noise()
             optimizer.scale_grad()
@@ -142,8 +129,8 @@ def opake_parts(case: Case) -> Iterator[None]:
         like, strategy, n_steps=case.steps, noise_multiplier=1.0, key=key(1)
     )
     sampler = PoissonSampler(range(EXAMPLES), batch / EXAMPLES, n_steps=case.steps, key=key(2))
+    sums = {name: torch.zeros_like(p) for name, p in like.items()}
     for _ in sampler:
-        sums = {name: torch.zeros_like(p) for name, p in like.items()}
         noisy, state = add(clipped(sums, max_norm=1.0), state)
         for total in noisy.pytree.values():
             total.div_(batch)
@@ -194,7 +181,7 @@ def opacus_steps(case: Case) -> Iterator[None]:
 
 def compared(who: dict[str, Callable[..., Iterator[None]]], case: Case) -> dict[str, float]:
     """CPU seconds of one step of each, in turns, once memories are full."""
-    warm, repeats = abs(case.bands) + 2, 8 if case.size < 10**8 else 2
+    warm, repeats = abs(case.bands) + 2, 24 if case.size < 10**8 else 3
     case = case._replace(steps=warm + repeats + 1)
     running = {name: make(case) for name, make in who.items()}
     times: dict[str, list[float]] = {name: [] for name in running}
@@ -243,36 +230,18 @@ def _installed(name: str) -> bool:
     return True
 
 
-def line(kind: str, case: Case, found: dict[str, float]) -> str:
-    """Of the table."""
-    size, bands, memory, processes, _ = case
-    name = f"{bands} bands" if bands > 0 else f"{-bands} inverse bands"
-    if memory == "replay":
-        name += ", replay"
-    cells = [
-        "batches and noise" if kind == "parts" else "whole step",
-        f"10^{len(str(size)) - 1}",
-        name if bands != 1 else "independent",
-        str(processes),
-        *(f"{found[who]:.3g}" if who in found else "-" for who in ("hockeystick", "opacus")),
-        f"{found['hockeystick'] / found['opacus']:.2f}",
-        f"{found['opake']:.3g}" if "opake" in found else "-",
-    ]
-    return "| " + " | ".join(cells) + " |"
-
-
-def main(kinds: list[str]) -> None:
+def main(kinds: list[str], sizes: list[int]) -> None:
     """Measure, keep, print."""
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
-    kept = json.loads(KEPT.read_text()) if KEPT.exists() else []
-    for kind, cases in (("parts", PARTS), ("step", STEPS)):
-        for case in cases if kind in kinds else []:
-            found = measured(kind, Case(*case))
-            kept = [one for one in kept if one[:2] != [kind, list(case)]]
-            kept.append([kind, list(case), found])
-            print(line(kind, Case(*case), found), flush=True)
-            KEPT.write_text(json.dumps(kept) + "\n")
+    for kind in kinds:
+        for case in KINDS[kind][1]:
+            if sizes and not {case.size, case.bands} >= set(sizes):
+                continue
+            found = {**measured(kind, case), "load": os.getloadavg()[0]}
+            others = [one for one in kept() if one[:2] != (kind, case)]
+            KEPT.write_text(json.dumps([*others, (kind, case, found)]) + "\n")
+            print("| " + " | ".join(row(kind, case, found)) + " |", flush=True)
 
 
 if __name__ == "__main__":
@@ -284,4 +253,6 @@ if __name__ == "__main__":
         print(json.dumps(compared({**who, "opacus": opacus_steps}, Case(*case))), flush=True)
         dist.destroy_process_group()
     else:
-        main(sys.argv[1:] or ["parts", "step"])
+        words = sys.argv[1:]
+        kinds = [word for word in words if word in KINDS] or list(KINDS)
+        main(kinds, [int(word) for word in words if word not in KINDS])

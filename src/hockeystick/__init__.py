@@ -64,7 +64,17 @@ _ON_DEMAND = {
     "steps_for": "accounting.compare",
     "verify": "montecarlo.verify",
 }
-_PACKAGES_ON_DEMAND = ("fdp", "filters", "interop", "ledger", "torch", "training", "tuning")
+_PACKAGES_ON_DEMAND = (
+    "fdp",
+    "filters",
+    "interop",
+    "jax",
+    "ledger",
+    "torch",
+    "training",
+    "transformers",
+    "tuning",
+)
 
 __all__ = [
     "Attribution",

@@ -21,7 +21,7 @@ SCHEMES = [
 FILES = {
     path.relative_to(folder).as_posix()
     for folder in (ROOT, ROOT / "src" / "hockeystick", ROOT / "src" / "hockeystick" / "_numerics")
-    for part in ("src", "tests", "reproductions", "benchmarks")
+    for part in ("src", "tests", "reproductions", "benchmarks", "examples")
     for path in (ROOT / part).rglob("*.py")
     if path.is_relative_to(folder)
 }

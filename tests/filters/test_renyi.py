@@ -206,3 +206,24 @@ def test_divergences_are_convex_in_the_square(order: float, rate: float) -> None
     grown = np.diff(sampled_divergences(order, rate, squares)) / np.diff(squares)
     assert np.all(grown >= slope[:-1] * (1 - 5e-3))
     assert np.all(grown <= slope[1:] * (1 + 5e-3))
+
+
+def test_a_refusal_says_for_which_steps_the_filter_was_built() -> None:
+    """Another `expected` permits more of other steps, and the sentence names it; otherwise none."""
+
+    def refusal(expected: list[tuple[float, float, int]] | None) -> tuple[int, str]:
+        budget = hs.filters.Renyi(epsilon=2.0, delta=1e-5, expected=expected)
+        count = 0
+        while True:
+            try:
+                budget.request(rate=0.01, noise_multiplier=1.0, steps=100, clip=False)
+            except hs.errors.BudgetExceeded as error:
+                return count, str(error)
+            count += 1
+
+    wrong, sentence = refusal(None)
+    assert "built for other steps (rate 1, noise multiplier 1)" in sentence
+    assert "expected=[(0.01, 1, steps)]" in sentence
+    right, sentence = refusal([(0.01, 1.0, 1)])
+    assert "built for" not in sentence
+    assert right > wrong

@@ -94,6 +94,42 @@ def test_other_optimizers_have_independent_noise(make, capsys):
     assert run.statement().epsilon <= 3.0
 
 
+@pytest.mark.slow
+def test_the_choice_can_be_narrowed():
+    """To independent noise, and to some schemes; the noise is what calibration finds for them."""
+    run = private(strategy="independent", schemes=["poisson"], verbose=False)
+    assert (run.plan.strategy.name, run.plan.sampling.name) == ("identity", "poisson")
+    assert run.choice.endswith("correlated noise was not tried, as asked")
+    found = hs.calibrate(run.plan, epsilon=3.0, delta=1e-5)
+    assert run.noise_multiplier == found.noise_multiplier
+
+
+@pytest.mark.slow
+def test_with_an_attribution_the_guarantee_is_for_users():
+    """The scheme protects users with as many examples as the graph says, and so does the claim."""
+    graph = hs.Attribution.from_users([i // 2 for i in range(70)])
+    run = private(attribution=graph, verbose=False, batch_size=10, epochs=1)
+    assert (run.plan.sampling.unit, run.plan.sampling.examples_per_user) == ("user", 2)
+    assert "for each user" in run.choice
+    stated = run.statement()
+    assert stated.unit == "user"
+    assert stated.epsilon <= 3.0
+
+
+def test_a_plan_with_its_guarantee():
+    """Noise is calibrated for it; its delta, also one beside noise, is that of the statement."""
+    plan = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=4)
+    chosen = dict.fromkeys(("epochs", "batch_size"))
+    run = private(**chosen, plan=plan)
+    assert run.noise_multiplier == hs.calibrate(plan, epsilon=3.0, delta=1e-5).noise_multiplier
+    assert run.statement().epsilon <= 3.0
+    run.close()
+    run = private(**chosen, plan=plan, epsilon=None, noise_multiplier=1.0)
+    assert (run.delta, run.noise_multiplier) == (1e-5, 1.0)
+    with pytest.raises(InvalidParameter, match="strategy must be left out beside a plan"):
+        private(**chosen, plan=plan, strategy="independent")
+
+
 def test_without_the_line(capsys):
     """It stays available."""
     run = private(torch.optim.Adam, verbose=False)
@@ -127,7 +163,7 @@ def test_the_explicit_form_chooses_nothing(runs, capsys):
 )
 def test_one_form_at_a_time(changes):
     """Neither mixed nor incomplete: one sentence with both forms."""
-    both = r"either plan and noise_multiplier \(.*\), or epsilon,"
+    both = r"either plan and noise_multiplier, or plan, epsilon and delta \(.*\), or epsilon,"
     with pytest.raises(InvalidParameter, match=both):
         private(**changes)
 
@@ -154,7 +190,10 @@ def test_phases_are_runs_of_their_own():
         ("batch_size", 500),
         ("max_grad_norm", None),
         ("max_grad_norm", float("nan")),
-        ("attribution", hs.Attribution.one_user_each(70)),
+        ("attribution", hs.Attribution.one_user_each(71)),
+        ("strategy", hs.strategies.identity(7)),
+        ("strategy", "correlated"),
+        ("schemes", ["nowhere"]),
         ("filter", hs.filters.Gaussian(mu=1.0)),
     ],
 )

@@ -92,7 +92,7 @@ def test_jax_is_not_imported():
     assert done.stdout.strip() == ""
 
 
-REASON = "needs jax-privacy==2.0.0, which no extra installs (jaxlib alone takes 350 MB)"
+REASON = "needs jax-privacy==2.0.0, which `make test-extras` installs"
 
 
 @pytest.fixture(scope="module")

@@ -30,6 +30,9 @@ def in_threads(tasks: Iterable[Callable[[], None]], *, operations: float = math.
     microseconds, and threads that are not kept cannot be lost in a fork.
     """
     waiting = list(tasks)
+    if len(waiting) == 1:
+        waiting[0]()
+        return
     errors: list[BaseException] = []
 
     def work() -> None:

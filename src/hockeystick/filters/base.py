@@ -96,7 +96,8 @@ class Filter(Charging):
             must_exist=must_exist,
             follows=follows,
         )
-        super().__init__(budget=budget, meaning=guarantee_text(guarantee_of(described)))
+        meaning = guarantee_text(guarantee_of(described))
+        super().__init__(budget=budget, meaning=meaning, follows=follows)
         # Profiles have no text from which they could be built again.
         self._profiles: dict[int, Profile] = {}
 

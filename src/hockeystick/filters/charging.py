@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
+from typing import Any
 
 from hockeystick._process import SetOnce
 from hockeystick.errors import BudgetExceeded, InvalidParameter
-from hockeystick.filters.request import GaussianStep, StepRequest
+from hockeystick.filters.request import GaussianStep, StepRequest, checked_expected
 from hockeystick.profile import Profile
 
 __all__ = ["ROUNDING", "SMALLEST_CHARGE", "SMALLEST_SCALE", "Charging"]
@@ -29,8 +30,12 @@ class Charging(SetOnce, ABC):
     # By how much a product of steps and charge is rounded up.
     _product_rounding = ROUNDING
 
-    def __init__(self, *, budget: float, meaning: str) -> None:
+    def __init__(
+        self, *, budget: float, meaning: str, follows: Mapping[str, tuple[str, Any]]
+    ) -> None:
         self._budget, self._meaning = budget, meaning
+        expected = [value for source, value in follows.values() if source == "expected"]
+        self._built_for = checked_expected(expected[0]) if expected else None
         self._charges: dict[Hashable, float] = {}
 
     # -- what a filter has to know ----------------------------------------------------------------
@@ -87,6 +92,28 @@ class Charging(SetOnce, ABC):
         raise BudgetExceeded(
             f"The request costs {charge:.6g}, but only {left:.6g} of the budget {self._budget:.6g}"
             f"{f' ({self._meaning})' if self._meaning else ''} is left ({self.unit}); more noise, "
-            "a smaller rate or fewer steps cost less.",
+            f"a smaller rate or fewer steps cost less.{self._unexpected(request)}",
             page="docs/stopping.md#when-the-budget-is-used-up",
         )
+
+    def _unexpected(self, request: StepRequest) -> str:
+        """A sentence for requests that are not near anything for which the filter was built."""
+        step, built_for = request.step, self._built_for
+        if step is None or built_for is None:
+            return ""
+        noise = step.noise_multiplier / step.sensitivity
+        near = (_near(e.rate, step.rate) and _near(e.noise_multiplier, noise) for e in built_for)
+        if any(near):
+            return ""
+        first = built_for[0]
+        return (
+            f" The filter was built for other steps (rate {first.rate:g}, noise multiplier "
+            f"{first.noise_multiplier:g}{', ...' if len(built_for) > 1 else ''}): for steps like "
+            f"this one expected=[({step.rate:g}, {noise:g}, steps)] may permit more with the same "
+            "guarantee."
+        )
+
+
+def _near(one: float, other: float) -> bool:
+    """Within a factor of two, between which little is lost."""
+    return other / 2 <= one <= 2 * other

@@ -59,8 +59,11 @@ class IntegerRecurrence:
         """Only if C is diagonal: there is nothing to remember then."""
         return self.inverse_diagonal if self.rows == 0 else None
 
-    def advance(self, row: Integers, memory: Integers, *, scale: float, step: int) -> None:
+    def advance(
+        self, row: Integers, memory: Integers, *, scale: float, step: int, first: int = 0
+    ) -> None:
         """Replace Z_t by N_t; `scale` is in the units already."""
+        memory = memory[:, first : first + row.size]
         integer_step(row, memory, self.entries[step % len(self.entries)], step)
 
 

@@ -16,7 +16,7 @@ from hockeystick._numerics.threads import in_threads
 from hockeystick._validate import positive_integer
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import Key, RandomSource
-from hockeystick.strategies.noise_parts import NoiseRow
+from hockeystick.strategies.noise_parts import Cipher, NoiseRow
 from hockeystick.strategies.noise_range import (
     WORKING_TYPES,
     check_row,
@@ -106,6 +106,7 @@ class NoiseStream(NoiseStates, Iterator[npt.NDArray[Any]]):
         self._seeded = self._key.seeded
         self._shares = shares(self.coordinates)
         self._memory = self._blank(rows, held)
+        self._cipher: Cipher | None = None
         self._intact = True
 
     def _checked(self, dtype: npt.DTypeLike, scale: float) -> tuple[np.dtype[Any], float]:
@@ -145,8 +146,11 @@ class NoiseStream(NoiseStates, Iterator[npt.NDArray[Any]]):
 
     def _next_row(self) -> npt.NDArray[Any]:
         """Draw it."""
-        size = math.prod(self.shape)
-        row = NoiseRow.empty(size, self._memory_type(), self._key, scale=self.scale, step=self.step)
+        size, cipher = math.prod(self.shape), self._cipher
+        if cipher is None or cipher.key is not self._key:
+            # Once for a key, which a restored state replaces.
+            self._cipher = cipher = Cipher.of(self._key)
+        row = NoiseRow.empty(size, self._memory.dtype, cipher, scale=self.scale, step=self.step)
         if self._factors is None:
             memory, recurrence = self._memory, self._recurrence
             in_threads(partial(row.advance, share, memory, recurrence) for share in self._shares)

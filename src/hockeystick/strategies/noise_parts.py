@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,24 @@ from hockeystick.randomness import Key
 from hockeystick.strategies.recurrence import Recurrence
 from hockeystick.strategies.stretches import Stretch
 
-__all__ = ["NoiseRow"]
+__all__ = ["Cipher", "NoiseRow"]
 
 # The purpose of the secret that noise follows from; no other is derived with this name.
 PURPOSE = b"noise"
+
+
+class Cipher(NamedTuple):
+    """A key, and what the blocks of all its rows begin with."""
+
+    key: Key
+    head: npt.NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, key: Key) -> Cipher:
+        """The head follows from the key."""
+        from hockeystick._numerics.chacha import cipher_head
+
+        return cls(key, cipher_head(key.secret(PURPOSE)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +55,9 @@ class NoiseRow:
     extremes: list[float] = field(default_factory=list)
 
     @classmethod
-    def empty(cls, size: int, dtype: Any, key: Key, *, scale: float, step: int) -> NoiseRow:
+    def empty(cls, size: int, dtype: Any, cipher: Cipher, *, scale: float, step: int) -> NoiseRow:
         """Nothing is drawn yet."""
-        from hockeystick._numerics.chacha import cipher_head
-
-        head = cipher_head(key.secret(PURPOSE))
-        return cls(np.empty(size, dtype), head, key.rounds, scale, step)
+        return cls(np.empty(size, dtype), cipher.head, cipher.key.rounds, scale, step)
 
     def advance(
         self, share: list[Stretch], memory: npt.NDArray[Any], recurrence: Recurrence
@@ -57,7 +68,9 @@ class NoiseRow:
         for start, where in share:
             mine = self.row[where]
             fill_normal(mine, start, self.head, step=self.step, rounds=self.rounds)
-            recurrence.advance(mine, memory[:, where], scale=self.scale, step=self.step)
+            recurrence.advance(
+                mine, memory, scale=self.scale, step=self.step, first=int(where.start)
+            )
             self._measure(mine)
 
     def replay(self, share: list[Stretch], factors: FloatArray) -> None:

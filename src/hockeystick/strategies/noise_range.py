@@ -26,7 +26,11 @@ WORKING_TYPES = {"float16": np.float32, "float32": np.float32, "float64": np.flo
 LEAST_NORMAL, MOST_DEVIATIONS = 2.0**4, 2.0**6
 # The largest entry of a row in units of s_t. A number of p binary digits resolves 2^-p of itself:
 # 2^-10 of s_t for the wider types, and 2^-5 for half precision, which has 11 digits.
-LARGEST_ENTRY = {"float16": 2.0**6, "float32": 2.0**14, "float64": 2.0**43}
+LARGEST_ENTRY = {
+    np.dtype(np.float16): 2.0**6,
+    np.dtype(np.float32): 2.0**14,
+    np.dtype(np.float64): 2.0**43,
+}
 
 
 def check_scale(scale: float, dtype: np.dtype[Any], inverse_diagonal: FloatArray) -> float:
@@ -51,7 +55,7 @@ def check_row(extremes: Iterable[float], dtype: np.dtype[Any], new: float) -> No
     Where the inverse of C grows, a row is dominated by what earlier rows contribute, and in the
     end nothing else is left of it, nor is it finite.
     """
-    limit = min(LARGEST_ENTRY[dtype.name] * new, sys.float_info.max)
+    limit = min(LARGEST_ENTRY[dtype] * new, sys.float_info.max)
     # A NaN in the row makes extremes NaN, and the comparison fail.
     if not all(abs(entry) <= limit for entry in extremes):
         raise PrecisionError(

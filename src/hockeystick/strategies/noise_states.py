@@ -188,7 +188,7 @@ class NoiseStates(SetOnce, SingleUse):
         step = operator.index(state["step"])
         if not 0 <= step <= self.steps:
             raise InvalidParameter("state", f"at a step in [0, {self.steps}]", step)
-        rows = np.array(state["memory"] if whole else memory)
+        rows = np.array(state["memory"] if whole else memory, order="C")
         shape, dtype = tuple(self._memory.shape), np.dtype(self._memory_type())
         if not ((rows.shape, rows.dtype) == (shape, dtype) and np.isfinite(rows).all()):
             allowed = f"with memory of shape {shape} and type {dtype}"

@@ -59,8 +59,13 @@ class Recurrence(Protocol):
         None where every row of Z, or a row of the output, has to be remembered in some way.
         """
 
-    def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
-        """Replace independent standard noise in `row` by row `step` of scale C^-1 Z."""
+    def advance(
+        self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int, first: int = 0
+    ) -> None:
+        """Replace independent standard noise in `row` by row `step` of scale C^-1 Z.
+
+        What is remembered of it is in the columns of `memory` from `first` on.
+        """
 
 
 def fingerprint(recurrence: Recurrence) -> str:
@@ -97,11 +102,13 @@ class AutoregressiveRecurrence:
         """Only if C is diagonal."""
         return self.inverse_diagonal if self.rows == 0 else None
 
-    def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
+    def advance(
+        self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int, first: int = 0
+    ) -> None:
         """Solve row `step` of C Y = Z for the newest row of Y."""
         from hockeystick.strategies.recurrence_kernels import autoregressive
 
-        autoregressive(row, memory, self.coefficients.copy(), scale, step)
+        autoregressive(row, memory, first, self.coefficients.copy(), scale, step)
 
     def at(self, step: int, scale: float) -> RecurrenceStep:
         """What `advance` does, as coefficients."""
@@ -131,11 +138,13 @@ class MovingAverageRecurrence:
         """All coefficients."""
         return self.inverse_coefficients
 
-    def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
+    def advance(
+        self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int, first: int = 0
+    ) -> None:
         """Multiply by row `step` of C^-1."""
         from hockeystick.strategies.recurrence_kernels import moving_average
 
-        moving_average(row, memory, self.inverse_coefficients.copy(), scale, step)
+        moving_average(row, memory, first, self.inverse_coefficients.copy(), scale, step)
 
     def at(self, step: int, scale: float) -> RecurrenceStep:
         """What `advance` does, as coefficients."""
@@ -169,11 +178,13 @@ class BufferedRecurrence:
     def replayed(self) -> None:
         """The inverse of C is not banded."""
 
-    def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
+    def advance(
+        self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int, first: int = 0
+    ) -> None:
         """Subtract what the buffers hold, then feed them."""
         from hockeystick.strategies.recurrence_kernels import buffered
 
-        buffered(row, memory, self.decays, self.weights, scale / self.diagonal)
+        buffered(row, memory, first, self.decays, self.weights, scale / self.diagonal)
 
     def at(self, step: int, scale: float) -> RecurrenceStep:
         """What `advance` does, as coefficients."""
@@ -205,11 +216,13 @@ class RowByRowRecurrence:
     def replayed(self) -> None:
         """The inverse of C is not banded."""
 
-    def advance(self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int) -> None:
+    def advance(
+        self, row: np.ndarray, memory: np.ndarray, *, scale: float, step: int, first: int = 0
+    ) -> None:
         """Solve row `step` of C Y = Z for the newest row of Y."""
         from hockeystick.strategies.recurrence_kernels import autoregressive
 
-        autoregressive(row, memory, self.entries[step].copy(), scale, step)
+        autoregressive(row, memory, first, self.entries[step].copy(), scale, step)
 
     def at(self, step: int, scale: float) -> RecurrenceStep:
         """What `advance` does, as coefficients."""

@@ -1,8 +1,10 @@
 """One step of the noise recurrences, block by block so that sums stay in the cache.
 
 `row` holds fresh independent noise on entry and the correlated noise on return; `memory` holds what
-the recurrence remembers. Sums are taken in double precision in a fixed order, so that a step gives
-the same bits whenever it is repeated.
+the recurrence remembers, in the columns from `first` on: the whole array, because loops over parts
+of its rows are computed for several numbers at a time only if the rows are known to be contiguous.
+Sums are taken in double precision in a fixed order, so that a step gives the same bits whenever it
+is repeated.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ BLOCK = 8192
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def autoregressive(row: Rows, memory: Rows, c: FloatArray, scale: float, step: int) -> None:
+def autoregressive(
+    row: Rows, memory: Rows, first: int, c: FloatArray, scale: float, step: int
+) -> None:
     """y_t = (scale z_t - c_1 y_(t-1) - c_2 y_(t-2) - ...) / c_0; memory is a ring of past y."""
     size = memory.shape[0]
     lags = min(size, step, c.size - 1)
@@ -39,18 +43,20 @@ def autoregressive(row: Rows, memory: Rows, c: FloatArray, scale: float, step: i
         block = row[start : start + BLOCK]
         for k in range(block.size):
             total[k] = scale * block[k]
-        _add_past(total, memory, -c, lags, step, start, block.size)
+        _add_past(total, memory, -c, lags, step, first + start, block.size)
         for k in range(block.size):
             block[k] = total[k] / c[0]
         if size > 0:
             # The oldest row is no longer needed in this block.
-            newest = memory[step % size, start : start + BLOCK]
+            newest = memory[step % size, first + start : first + start + block.size]
             for k in range(block.size):
                 newest[k] = block[k]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def moving_average(row: Rows, memory: Rows, d: FloatArray, scale: float, step: int) -> None:
+def moving_average(
+    row: Rows, memory: Rows, first: int, d: FloatArray, scale: float, step: int
+) -> None:
     """y_t = scale (d_0 z_t + d_1 z_(t-1) + ...); memory is a ring of past z."""
     size = memory.shape[0]
     lags = min(size, step, d.size - 1)
@@ -59,9 +65,9 @@ def moving_average(row: Rows, memory: Rows, d: FloatArray, scale: float, step: i
         block = row[start : start + BLOCK]
         for k in range(block.size):
             total[k] = d[0] * block[k]
-        _add_past(total, memory, d, lags, step, start, block.size)
+        _add_past(total, memory, d, lags, step, first + start, block.size)
         if size > 0:
-            newest = memory[step % size, start : start + BLOCK]
+            newest = memory[step % size, first + start : first + start + block.size]
             for k in range(block.size):
                 newest[k] = block[k]
         for k in range(block.size):
@@ -78,9 +84,27 @@ def _add_past(
     start: int,
     count: int,
 ) -> None:
-    """Add factors_j times the row of j steps ago, four rows at a time: sums stay in registers."""
+    """Add factors_j times the row of j steps ago, several rows at a time: sums stay in registers.
+
+    In the order of j, so that it is the same sum however many rows are taken at a time.
+    """
     size = memory.shape[0]
     j = 1
+    while j + 7 <= lags:
+        a = memory[(step - j) % size, start : start + count]
+        b = memory[(step - j - 1) % size, start : start + count]
+        c = memory[(step - j - 2) % size, start : start + count]
+        d = memory[(step - j - 3) % size, start : start + count]
+        e = memory[(step - j - 4) % size, start : start + count]
+        f = memory[(step - j - 5) % size, start : start + count]
+        g = memory[(step - j - 6) % size, start : start + count]
+        h = memory[(step - j - 7) % size, start : start + count]
+        fa, fb, fc, fd = factors[j], factors[j + 1], factors[j + 2], factors[j + 3]
+        fe, ff, fg, fh = factors[j + 4], factors[j + 5], factors[j + 6], factors[j + 7]
+        for k in range(count):
+            near = total[k] + fa * a[k] + fb * b[k] + fc * c[k] + fd * d[k]
+            total[k] = near + fe * e[k] + ff * f[k] + fg * g[k] + fh * h[k]
+        j += 8
     while j + 3 <= lags:
         a = memory[(step - j) % size, start : start + count]
         b = memory[(step - j - 1) % size, start : start + count]
@@ -90,6 +114,13 @@ def _add_past(
         for k in range(count):
             total[k] = total[k] + fa * a[k] + fb * b[k] + fc * c[k] + fd * d[k]
         j += 4
+    while j + 1 <= lags:
+        a = memory[(step - j) % size, start : start + count]
+        b = memory[(step - j - 1) % size, start : start + count]
+        fa, fb = factors[j], factors[j + 1]
+        for k in range(count):
+            total[k] = total[k] + fa * a[k] + fb * b[k]
+        j += 2
     while j <= lags:
         a = memory[(step - j) % size, start : start + count]
         fa = factors[j]
@@ -100,7 +131,7 @@ def _add_past(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def buffered(
-    row: Rows, memory: Rows, decays: FloatArray, weights: FloatArray, scale: float
+    row: Rows, memory: Rows, first: int, decays: FloatArray, weights: FloatArray, scale: float
 ) -> None:
     """y = scale z - sum_i w_i s_i, then s_i <- decay_i s_i + y; memory holds the buffers s_i."""
     total = np.empty(BLOCK)
@@ -109,13 +140,13 @@ def buffered(
         for k in range(block.size):
             total[k] = scale * block[k]
         for i in range(decays.size):
-            buffer, factor = memory[i, start : start + BLOCK], weights[i]
+            buffer, factor = memory[i, first + start : first + start + block.size], weights[i]
             for k in range(block.size):
                 total[k] -= factor * buffer[k]
         for k in range(block.size):
             block[k] = total[k]
         for i in range(decays.size):
-            buffer, factor = memory[i, start : start + BLOCK], decays[i]
+            buffer, factor = memory[i, first + start : first + start + block.size], decays[i]
             for k in range(block.size):
                 buffer[k] = factor * buffer[k] + block[k]
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
 
+from hockeystick import _validate as check
 from hockeystick.accounting.calibrate import calibrate
 from hockeystick.accounting.candidates import RunSize, candidates
 from hockeystick.accounting.compare import Compared, compare_run
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
+from hockeystick.schemes import Attribution
 
-__all__ = ["Choice", "chosen"]
+__all__ = ["STRATEGIES", "Choice", "chosen"]
+
+STRATEGIES = ("auto", "independent")
+ALLOWED = "'auto' or 'independent'; one of your own belongs into a plan"
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,31 +40,64 @@ def chosen(
     epochs: int,
     epsilon: float,
     delta: float,
+    attribution: Attribution | None = None,
+    strategy: str = "auto",
+    schemes: Collection[str] | None = None,
     exact: bool = False,
 ) -> Choice:
     """The proven plan whose noise leaves the smallest error, of those that are quick to account.
+
+    With an attribution the guarantee is for users. `strategy="independent"` leaves correlated noise
+    out, and `schemes` all others than those that it names.
 
     The error of correlated noise is that of an optimizer whose iterates are linear in the
     gradients: SGD, with its momentum. Every other one gets independent noise. With `exact`
     arithmetic it is the best one with an `exact()` plan, calibrated once more for that.
     """
     momentum = linear_momentum(optimizer)
-    run = RunSize(
-        examples=examples,
-        batch_size=batch_size,
-        epochs=epochs,
-        momentum=momentum or 0.0,
-        optimizer="other" if momentum is None else "sgd",
-    )
-    tried = candidates(run, quick=True)
+    sizes: dict[str, Any] = {
+        "examples": examples,
+        "batch_size": batch_size,
+        "epochs": epochs,
+        "momentum": momentum or 0.0,
+        "optimizer": "other" if momentum is None else "sgd",
+    }
+    run = RunSize(**sizes) if attribution is None else _users(attribution, sizes)
+    tried = candidates(run, schemes=schemes, quick=True)
+    if check.choice("strategy", strategy, STRATEGIES, ALLOWED) == "independent":
+        tried = [one for one in tried if one.strategy is None]
     asked: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
-    found = _proven(compare_run(run, tried, **asked))
+    found = _proven(compare_run(run, tried, **asked)) if tried else []
+    if not found:
+        allowed = "with proven candidates that are quick to account (others: give a plan)"
+        raise InvalidParameter("schemes", allowed, schemes)
     best, *others = _exact(found, **asked) if exact else found
     return Choice(
         plan=best.plan,
         noise_multiplier=best.calibration.noise_multiplier,
-        text=_text(best, others, optimizer, momentum),
+        text=_text(best, others, _reason(optimizer, momentum, strategy), bool(momentum)),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserRunSize(RunSize):
+    """A run for the users of a graph that is known."""
+
+    attribution: Attribution
+
+    @cached_property
+    def data(self) -> Attribution:
+        """The graph."""
+        return self.attribution
+
+
+def _users(attribution: Any, sizes: dict[str, Any]) -> RunSize:
+    examples = sizes["examples"]
+    if not isinstance(attribution, Attribution) or attribution.examples != examples:
+        allowed = f"an Attribution of the {examples} examples to users"
+        raise InvalidParameter("attribution", allowed, attribution)
+    most = int(attribution.most_examples_per_user)
+    return UserRunSize(**sizes, attribution=attribution, examples_per_user=most)
 
 
 def linear_momentum(optimizer: torch.optim.Optimizer) -> float | None:
@@ -100,26 +139,33 @@ def _has_exact(plan: Plan) -> bool:
     return True
 
 
-def _text(
-    best: Compared,
-    others: list[Compared],
-    optimizer: torch.optim.Optimizer,
-    momentum: float | None,
-) -> str:
+def _reason(optimizer: torch.optim.Optimizer, momentum: float | None, strategy: str) -> str | None:
+    """Why correlated noise was not tried; None if it was."""
+    if strategy == "independent":
+        return "was not tried, as asked"
+    if momentum is not None:
+        return None
+    return (
+        "was not tried, because its error is known for SGD without or with ordinary momentum and "
+        f"not for {_optimizer(optimizer)}"
+    )
+
+
+def _text(best: Compared, others: list[Compared], untried: str | None, momentum: bool) -> str:
     """One line: what is run, for which guarantee, and why."""
     calibration, plan = best.calibration, best.plan
+    of = "" if plan.sampling.unit == "example" else f" for each {plan.sampling.unit}"
     what = (
         f"hockeystick: {_named(plan.sampling.describe())} with {_noise(plan)}, noise multiplier "
         f"{calibration.noise_multiplier:.4g}, {plan.steps:,} steps for epsilon "
-        f"{calibration.epsilon:g} at delta {calibration.delta:g}"
+        f"{calibration.epsilon:g} at delta {calibration.delta:g}{of}"
     )
-    if momentum is None:
-        return (
-            f"{what}; correlated noise was not tried, because its error is known for SGD without "
-            f"or with ordinary momentum and not for {_optimizer(optimizer)}"
-        )
+    if untried is not None:
+        return f"{what}; correlated noise {untried}"
     error = f"error in the iterates of SGD{' with momentum' if momentum else ''}"
     plain = next((one for one in others if one.baseline), None)
+    if not others:
+        return f"{what}, the one proven candidate that is quick to account"
     if plain is None:
         return f"{what}, the smallest {error} of {len(others) + 1} proven candidates"
     less = 1 - best.mean_squared_error / plain.mean_squared_error

@@ -75,5 +75,7 @@ class ClipLimit:
         else:
             factors = longest / (norms + gamma)
         factors *= self.unit
-        factors[batch.counted :] = 0.0
-        return torch.where(torch.isfinite(norms), factors, torch.zeros_like(factors))
+        if batch.counted < len(factors):
+            factors[batch.counted :] = 0.0
+        # Lengths are finite: only a norm that is not a number makes such a factor.
+        return factors.nan_to_num_(nan=0.0)

@@ -15,7 +15,7 @@ from hockeystick.errors import HockeystickError, PlanMismatch
 from hockeystick.torch.clip_factors import clip_factors, excess_within
 from hockeystick.torch.per_sample_module import PerSampleModule, forget_gradients
 from hockeystick.torch.progress import ClipLimit, PhysicalBatch
-from hockeystick.torch.sums import squared_norms, weighted_sum
+from hockeystick.torch.sums import grouped_squares, weighted_sum
 from hockeystick.training.clip_rules import ClipParts
 
 __all__ = [
@@ -89,12 +89,11 @@ class PerSampleClipping:
             names = {id(p): name for name, p in self.model._module.named_parameters()}
             counts = {names[id(p)]: len(g) for p, g in zip(parameters, rows, strict=True)}
             refuse_counts(counts, physical_batch)
-        squares = [squared_norms(gradient) for gradient in rows]
-        factors = clip_factors(squares, self._parts, limit, physical_batch)
+        squares = grouped_squares(rows, self._parts.groups)
+        factors, finite = clip_factors(squares, self._parts, limit, physical_batch)
         excess = excess_within(squares, limit, physical_batch)
-        kept = [g[list(keep)].clone() for g in rows]
-        finite = torch.stack([s.to(squares[0].device) for s in squares]).isfinite().all(dim=0)
-        if not finite.all():
+        kept = [g[list(keep)].clone() for g in rows] if keep else []
+        if finite is not None:
             # Zero times infinity is not zero.
             rows, factors = [g[finite.to(g.device)] for g in rows], [f[finite] for f in factors]
         sums = [

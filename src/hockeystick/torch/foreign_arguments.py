@@ -24,7 +24,7 @@ _RANDOM = "batches and noise come from a secret source of their own, or in tests
 _PARTS = "batches are not accumulated by hand; physical_batch_size is the most that memory holds"
 _LIMITS = (
     "physical_batch_size is the most examples in memory at once; users with several examples need "
-    "a plan with UserMinSep and attribution= (`hockeystick docs users`)"
+    "attribution= (`hockeystick docs users`)"
 )
 _OPTIMIZER = (
     "momentum is read from the optimizer; for learning rates that change, hs.compare(..., "
@@ -60,7 +60,7 @@ COUNTERPARTS = {
         name: f"give loader_options={{'{name}': ...}}"
         for name in ("num_workers", "collate_fn", "pin_memory", "prefetch_factor")
     },
-    **dict.fromkeys(("sampling", "strategy", "bands"), _PLAN),
+    **dict.fromkeys(("sampling", "bands"), _PLAN),
 }
 
 

@@ -1,4 +1,4 @@
-"""The two forms of make_private: a plan with its noise, or a guarantee to choose them for."""
+"""The forms of make_private: a plan with its noise or its guarantee, or a guarantee alone."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from hockeystick import _validate as check
+from hockeystick.accounting.calibrate import calibrate
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
 from hockeystick.sequence import Sequence
@@ -18,6 +19,8 @@ __all__ = ["Form", "settled_form"]
 
 EXPLICIT = ("plan", "noise_multiplier")
 COMMON = ("epsilon", "delta", "batch_size")
+# What narrows the choice.
+CHOOSING = ("strategy", "schemes")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,32 +48,40 @@ def settled_form(
     exact: bool = False,
 ) -> Form:
     """The plan and its noise; one sentence unless exactly one form is complete."""
-    named = [name for name in (*EXPLICIT, *COMMON) if given[name] is not None]
-    if named == list(EXPLICIT):
-        plan, noise_multiplier = given["plan"], given["noise_multiplier"]
-        if isinstance(plan, Sequence):
-            allowed = "a Plan: each phase of a Sequence is a run of its own, on the same model"
-            raise InvalidParameter("plan", allowed, plan, page="docs/stopping.md#two-phases")
-        if not isinstance(plan, Plan):
-            raise InvalidParameter("plan", "a Plan", plan)
-        return Form(plan.exact() if exact else plan, noise_multiplier, epochs)
-    if named != list(COMMON) or epochs is None:
-        named += [] if epochs is None else ["epochs"]
+    named = {name for name in (*EXPLICIT, *COMMON) if given[name] is not None}
+    narrowed = [name for name in CHOOSING if given[name] is not None]
+    if narrowed and given["plan"] is not None:
+        raise InvalidParameter(narrowed[0], "left out beside a plan", given[narrowed[0]])
+    delta = given["delta"]
+    if delta is not None:
+        delta = check.small_probability("delta", delta)
+    if named - {"delta"} == set(EXPLICIT) or named == {"plan", "epsilon", "delta"}:
+        plan = _checked_plan(given["plan"])
+        plan = plan.exact() if exact else plan
+        noise = given["noise_multiplier"]
+        if noise is None:
+            noise = calibrate(plan, epsilon=given["epsilon"], delta=delta).noise_multiplier
+        return Form(plan, noise, epochs, delta=delta)
+    if named != set(COMMON) or epochs is None:
+        shown = sorted(named | (set() if epochs is None else {"epochs"}))
         allowed = (
-            "given either plan and noise_multiplier (hs.calibrate(plan, epsilon=, delta=) finds "
-            "it), or epsilon, delta, epochs and batch_size (max_grad_norm in both forms)"
+            "given either plan and noise_multiplier, or plan, epsilon and delta (which finds the "
+            "noise), or epsilon, delta, epochs and batch_size (max_grad_norm in every form)"
         )
-        raise InvalidParameter("make_private", allowed, ", ".join(named) or None)
-    for name in ("attribution", "filter"):
-        if given[name] is not None:
-            allowed = "left out where the plan is chosen; give plan and noise_multiplier with it"
-            raise InvalidParameter(name, allowed, given[name])
-    asked = {name: given[name] for name in COMMON}
+        raise InvalidParameter("make_private", allowed, ", ".join(shown) or None)
+    if given["filter"] is not None:
+        allowed = "left out where the plan is chosen; give plan and noise_multiplier with it"
+        raise InvalidParameter("filter", allowed, given["filter"])
+    asked = {name: given[name] for name in (*COMMON, "attribution")}
+    asked |= {name: given[name] for name in narrowed}
     found = chosen(optimizer, examples=examples, epochs=epochs, exact=exact, **asked)
-    return Form(
-        found.plan,
-        found.noise_multiplier,
-        epochs,
-        delta=check.small_probability("delta", given["delta"]),
-        choice=found.text,
-    )
+    return Form(found.plan, found.noise_multiplier, epochs, delta=delta, choice=found.text)
+
+
+def _checked_plan(plan: Any) -> Plan:
+    if isinstance(plan, Sequence):
+        allowed = "a Plan: each phase of a Sequence is a run of its own, on the same model"
+        raise InvalidParameter("plan", allowed, plan, page="docs/stopping.md#two-phases")
+    if not isinstance(plan, Plan):
+        raise InvalidParameter("plan", "a Plan", plan)
+    return plan

@@ -9,7 +9,7 @@ import torch
 from opacus.grad_sample.functorch import ft_compute_per_sample_gradient
 
 from hockeystick.errors import PlanMismatch
-from hockeystick.torch.clip_factors import clip_factors, excess_within
+from hockeystick.torch.clip_factors import clip_factors, excess_within, summed_squares
 from hockeystick.torch.clipping import Contribution, backward, refuse_counts
 from hockeystick.torch.layer_gradients import (
     MOST_EXAMPLES,
@@ -138,12 +138,13 @@ class GhostClipping:
         squares = self._collected(own)
         _check_used(used, squares)
         of_each = [squares[p].cpu() if p in squares else None for p in parameters]
-        factors = clip_factors(of_each, self._parts, limit, physical_batch)
+        totals = summed_squares(of_each, self._parts, physical_batch)
+        factors, _ = clip_factors(totals, self._parts, limit, physical_batch)
         layer_of = {p: layer for layer, some in zip(layers, own, strict=True) for p in some}
         sums = self._sums(parameters, layer_of, factors)
         self.model.layer_calls = kept
         rows = self.model.take_rows(parameters) if keep else []
-        return Contribution(sums, rows, excess_within(of_each, limit, physical_batch))
+        return Contribution(sums, rows, excess_within(totals, limit, physical_batch))
 
     def _sums(
         self,

@@ -60,6 +60,9 @@ class GradientSums:
         self._refusal: PlanMismatch | None = None
         self._report: ProbeReport | None = None
         self._probe_rows: list[torch.Tensor] = []
+        if layout.sharded:
+            # Hooks for gradients of examples make a view of what a layer returns, in every pass.
+            warnings.filterwarnings("ignore", "FSDP2-wrapped module")
         # What an earlier run or another training left there does not belong to this run.
         forget_gradients(clipping.model)
         clipping.model.observer = self._call
@@ -225,10 +228,7 @@ class GradientSums:
             yield
             return
         try:
-            with warnings.catch_warnings():
-                # Hooks for gradients of examples make a view of what a layer returns.
-                warnings.filterwarnings("ignore", "FSDP2-wrapped module")
-                yield
+            yield
         except RuntimeError as error:
             if not group.is_loss(error):
                 raise

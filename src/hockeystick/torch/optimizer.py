@@ -19,6 +19,7 @@ from hockeystick.torch.original_optimizer import GroupSettings, StepGuard, train
 from hockeystick.torch.progress import Progress
 from hockeystick.torch.repeated_steps import ReleaseWitness, refuse_other_release
 from hockeystick.torch.state_dicts import load_optimizer_state
+from hockeystick.torch.sums import with_noise
 
 __all__ = ["PlanOptimizer"]
 
@@ -68,6 +69,7 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
             saved,
         )
         self._layout, self._adapting = layout, adapting
+        self._dtypes = [held.dtype for held in layout.like()]
         self._excess = 0
         self._parameters = trained_parameters(original)
         self._witness = ReleaseWitness(progress.settings, layout, self._parameters)
@@ -132,12 +134,18 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
         unit = 1.0 if self._noise.lattice is None else self._noise.lattice
         size, shortened = self.expected_batch_size, self._adapting.shortened
         self._progress.step_done()
-        noisy = [total.add_(own.flatten()) for total, own in zip(held, noise, strict=True)]
-        self._compare_repeated(noisy)
+        noted = self._progress.budget.noted
+        if noted:
+            noisy = [total.add_(own.flatten()) for total, own in zip(held, noise, strict=True)]
+            self._compare_repeated(noisy)
         if not shortened:
             # A step that the filter has shortened releases no count.
             self._adapting.after_step(self._excess)
-        released = [total.mul_(unit).div_(size) for total in noisy]
+        if noted:
+            released = [total.mul_(unit).div_(size) for total in noisy]
+        else:
+            parts = zip(held, noise, self._dtypes, strict=True)
+            released = [with_noise(*part, unit=unit, size=size) for part in parts]
         gradients = self._layout.gradients(released)
         for parameter, gradient in zip(self._parameters, gradients, strict=True):
             parameter.grad = gradient
@@ -151,8 +159,6 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
     def _compare_repeated(self, noisy: list[torch.Tensor]) -> None:
         """End the run if the step was taken before, with other gradients and the same noise."""
         budget, step = self._progress.budget, self._progress.taken - 1
-        if not budget.noted:
-            return
         found = self._witness.of(noisy, run=self._progress.settings.run_id, step=step)
         if budget.before is not None and not self._witness.same(budget.before, found):
             self.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
@@ -53,6 +53,8 @@ def make_private(
     delta: float | None = None,
     epochs: int | None = None,
     batch_size: float | None = None,
+    strategy: str | None = None,
+    schemes: Collection[str] | None = None,
     verbose: bool = True,
     attribution: Attribution | None = None,
     physical_batch_size: int | None = None,
@@ -66,11 +68,11 @@ def make_private(
 ) -> TorchRun:
     """A run in which the plan draws the batches and the noise: `model, optimizer, loader = run`.
 
-    Either `plan` and `noise_multiplier` say what is run, or `epsilon`, `delta`, `epochs` and
-    `batch_size` say what is wanted. Then plan and noise are those of the smallest error that
-    `compare(quick=True)` finds among proven ones that suit the optimizer; one line says which and
-    why. The error of correlated noise is that of SGD with its momentum; every other optimizer gets
-    independent noise.
+    Either `plan` and `noise_multiplier` say what is run (or `plan`, `epsilon` and `delta`, for
+    which the noise is calibrated), or `epsilon`, `delta`, `epochs` and `batch_size` say what is
+    wanted. Then plan and noise are those of the smallest error that `compare(quick=True)` finds
+    among proven ones that suit the optimizer; one line says which and why. The error of correlated
+    noise is that of SGD with its momentum; every other optimizer gets independent noise.
 
     In each step the gradient of every example in the plan's batch is clipped to `max_grad_norm`;
     their sum plus the plan's noise C^-1 Z, Z of standard deviation noise_multiplier *
@@ -100,17 +102,23 @@ def make_private(
         The clip norm of each example's gradient, or `hs.training.AdaptiveClipping`; left out if
         every layer has its own norm.
     epsilon, delta
-        The guarantee for which plan and noise are chosen; the statement never exceeds it.
+        The guarantee for which plan and noise are chosen; the statement never exceeds it. `delta`
+        beside a plan is that of `run.statement()`.
     epochs
         One pass over the loader is one of them: the steps are split as evenly as possible. Without
         it, one pass is the whole run.
     batch_size
         The expected batch size, where the plan is chosen; the steps are then
         ceil(epochs * examples / batch_size).
+    strategy
+        "independent" where the plan is chosen and its noise shall not be correlated.
+    schemes
+        Names of sampling schemes among which the plan is chosen, such as `["poisson"]`.
     verbose
         Whether the line about the choice goes to standard error; it is `run.choice` too.
     attribution
-        The graph of examples and users, for schemes that protect users.
+        The graph of examples and users, for schemes that protect users. Where the plan is chosen,
+        the guarantee is then for users.
     physical_batch_size
         The most examples in memory at once; larger batches come in parts, and the optimizer
         updates after the last one. Batches and noise stay the same.
@@ -186,24 +194,21 @@ def make_private(
         optimizer, data = free_optimizer(optimizer), indexed(data, options)
         wrapper, model = model, free_module(unwrapped(model))
         parameters = checked_parameters(model, optimizer)
-        sizes = [p.numel() for p in parameters]
-        parts = rule.parts(layers_of(model, parameters), sizes, max_grad_norm=clip)
-        settle = partial(
-            settled_form,
-            optimizer,
-            examples=examples_of(data),
-            epochs=epochs,
-            exact=exact,
-            given={
-                "plan": plan,
-                "noise_multiplier": noise_multiplier,
-                "epsilon": epsilon,
-                "delta": delta,
-                "batch_size": batch_size,
-                "attribution": attribution,
-                "filter": filter,
-            },
-        )
+        layers, sizes = layers_of(model, parameters), [p.numel() for p in parameters]
+        parts = rule.parts(layers, sizes, max_grad_norm=clip)
+        given = {
+            "plan": plan,
+            "noise_multiplier": noise_multiplier,
+            "epsilon": epsilon,
+            "delta": delta,
+            "batch_size": batch_size,
+            "strategy": strategy,
+            "schemes": schemes,
+            "attribution": attribution,
+            "filter": filter,
+        }
+        sized = partial(settled_form, optimizer, examples=examples_of(data), epochs=epochs)
+        settle = partial(sized, exact=exact, given=given)
         form = settle() if group is None or plan is not None else group.chosen(settle)
         settings, graph = settled(
             form.plan,

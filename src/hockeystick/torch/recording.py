@@ -98,6 +98,10 @@ def _mark(value: RecordedTensor, origin: ModelOutput | AppliedOperation) -> Reco
 
 def plain(value: Any) -> Any:
     """The same values as ordinary tensors."""
+    parts = value.values() if isinstance(value, dict) else value
+    if isinstance(value, (tuple, dict)) and all(type(part) is torch.Tensor for part in parts):
+        # In most steps; a map over nested values leaves cycles for the garbage collector.
+        return value
     return tree_map(
         lambda v: v.as_subclass(torch.Tensor) if isinstance(v, RecordedTensor) else v, value
     )

@@ -19,7 +19,7 @@ from numba import njit
 from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.threads import in_threads
 
-__all__ = ["per_example_norms", "squared_norms", "weighted_sum"]
+__all__ = ["grouped_squares", "per_example_norms", "squared_norms", "weighted_sum", "with_noise"]
 
 # Numbers that are copied to double precision at a time on other devices than the CPU (128 MB).
 COPIED = 2**24
@@ -35,16 +35,35 @@ def per_example_norms(rows: Sequence[torch.Tensor]) -> torch.Tensor:
 
     `rows` has for each parameter a tensor with one gradient for each example.
     """
-    squares = squared_norms(rows[0])
-    for gradient in rows[1:]:
-        squares += squared_norms(gradient).to(squares.device)
-    return squares.sqrt()
+    return grouped_squares(rows, [0] * len(rows))[0].sqrt()
+
+
+def grouped_squares(rows: Sequence[torch.Tensor], groups: Sequence[int]) -> torch.Tensor:
+    """The sums of squares over the parameters of each group: a row for each of them.
+
+    `rows` is that of `per_example_norms`, `groups` has the number of each parameter's group.
+    """
+    count, examples = max(groups) + 1, len(rows[0])
+    if all(gradient.device.type == "cpu" for gradient in rows):
+        totals = np.zeros((count, examples))
+        for gradient, group in zip(rows, groups, strict=True):
+            _add_squares_on_cpu(_flat(gradient), totals[group])
+        return torch.from_numpy(totals)
+    on = rows[0].device
+    found = torch.zeros(count, examples, dtype=torch.float64, device=on)
+    for gradient, group in zip(rows, groups, strict=True):
+        found[group] += squared_norms(gradient).to(on)
+    return found
 
 
 def squared_norms(gradient: torch.Tensor) -> torch.Tensor:
     """The sum of squares of each example's gradient for one parameter, in double precision."""
     flat = _flat(gradient)
-    return _squares_on_cpu(flat) if flat.device.type == "cpu" else _squares(flat)
+    if flat.device.type != "cpu":
+        return _squares(flat)
+    squares = np.zeros(len(flat))
+    _add_squares_on_cpu(flat, squares)
+    return torch.from_numpy(squares)
 
 
 def weighted_sum(
@@ -64,16 +83,34 @@ def weighted_sum(
     return found(flat, weights, rounded=spacing is not None)
 
 
+def with_noise(
+    total: torch.Tensor, noise: torch.Tensor, dtype: torch.dtype, *, unit: float, size: float
+) -> torch.Tensor:
+    """(total + noise) unit / size in double precision, rounded once if `dtype` is the noise's type.
+
+    That takes one pass over memory on the CPU and the noise is overwritten; otherwise the total is,
+    and nothing is rounded.
+    """
+    flat = noise.flatten()
+    if flat.dtype != dtype or total.device.type != "cpu":
+        return total.add_(flat).mul_(unit).div_(size)
+    values, sums = flat.numpy(), total.numpy()
+    _in_parts(
+        values.size, values.size, lambda part: _add_total(values[part], sums[part], unit, size)
+    )
+    # Not a view of the whole row of noise: each gradient counts its own changes.
+    return torch.from_numpy(values)
+
+
 def _flat(gradient: torch.Tensor) -> torch.Tensor:
     """One row for each example, in single or double precision."""
     flat = gradient.detach().flatten(1).contiguous()
     return flat if flat.dtype == torch.float64 else flat.float()
 
 
-def _squares_on_cpu(flat: torch.Tensor) -> torch.Tensor:
-    values, squares = flat.numpy(), np.zeros(len(flat))
+def _add_squares_on_cpu(flat: torch.Tensor, squares: FloatArray) -> None:
+    values = flat.numpy()
     _in_parts(values.size, len(values), lambda part: _add_squares(values[part], squares[part]))
-    return torch.from_numpy(squares)
 
 
 def _sum_on_cpu(flat: torch.Tensor, weights: torch.Tensor, *, rounded: bool) -> torch.Tensor:
@@ -125,6 +162,13 @@ def _add_squares(rows: FloatArray, squares: FloatArray) -> None:
         for k in range(row.size):
             total += np.float64(row[k]) * np.float64(row[k])
         squares[i] += total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _add_total(noise: FloatArray, total: FloatArray, unit: float, size: float) -> None:
+    """noise <- (total + noise) unit / size."""
+    for k in range(noise.size):
+        noise[k] = (total[k] + np.float64(noise[k])) * unit / size
 
 
 @njit(cache=True, nogil=True)

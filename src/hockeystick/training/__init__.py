@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hockeystick.training import policies as policies
 from hockeystick.training.adaptive_clipping import AdaptiveClipping
 from hockeystick.training.clip_rules import Automatic, Flat, PerLayer
@@ -30,6 +32,8 @@ __all__ = [
     "LinearRegression",
     "LogisticRegression",
     "PerLayer",
+    "PrivateLinearRegression",
+    "PrivateLogisticRegression",
     "PrivateRun",
     "Recheck",
     "RunRecord",
@@ -48,3 +52,12 @@ __all__ = [
     "to_jax_privacy",
     "versions_of",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The estimators, which need scikit-learn, on demand."""
+    if name in ("PrivateLinearRegression", "PrivateLogisticRegression"):
+        from hockeystick.training import estimators
+
+        return getattr(estimators, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,7 +11,7 @@ from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import InvalidParameter
 
-__all__ = ["LinearModel", "LinearRegression", "LogisticRegression"]
+__all__ = ["LinearModel", "LinearRegression", "LogisticRegression", "softmax"]
 
 
 class LinearModel(ABC):
@@ -128,4 +128,11 @@ class LinearRegression(LinearModel):
 def _sigmoid(scores: FloatArray) -> FloatArray:
     """1 / (1 + e^-score) without overflow."""
     result: FloatArray = 0.5 * (1.0 + np.tanh(0.5 * scores))
+    return result
+
+
+def softmax(scores: FloatArray) -> FloatArray:
+    """Of each row: e^score over their sum, without overflow."""
+    shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
+    result: FloatArray = shifted / shifted.sum(axis=1, keepdims=True)
     return result

@@ -1,0 +1,169 @@
+"""The plan's noise as an Optax gradient transformation: C^-1 Z, row by row, on the device.
+
+With b bands in C a row is x_t = (z_t - sum of C[t, t-k] x_{t-k} over k < b) / C[t, t], and the
+state has the last b - 1 rows. Where C^-1 has fewer bands, a row is the sum of C^-1[t, t-k] z_{t-k},
+and the state has the last z. Both are pytrees like the parameters, with the rows first.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax.sharding import NamedSharding, PartitionSpec
+
+from hockeystick import _validate as check
+from hockeystick._numerics.law import FloatArray
+from hockeystick.errors import InvalidParameter
+from hockeystick.plan import Plan
+from hockeystick.training.plan_object import require_gaussian
+
+__all__ = ["PlanNoiseState", "plan_noise", "row_bound"]
+
+# Rows of a dense inverse, where neither C nor C^-1 has few bands: 3.2 GB in double precision.
+LARGEST_DENSE = 20_000
+
+
+class PlanNoiseState(NamedTuple):
+    """Where the noise is: a pytree, to be kept and saved like the optimizer's state.
+
+    Attributes
+    ----------
+    key
+        The key of all noise; as secret as the data.
+    step
+        How many rows were drawn.
+    rows
+        Earlier rows, for each parameter an array with the rows in the first dimension.
+    """
+
+    key: Any
+    step: Any
+    rows: Any
+
+
+def plan_noise(
+    plan: Plan, *, noise_multiplier: float, max_grad_norm: float, key: Any = None
+) -> optax.GradientTransformation:
+    """Adds the plan's noise to sums of clipped gradients, one row in each update.
+
+    Row t of C^-1 Z, where Z has standard deviation noise_multiplier * max_grad_norm. It works under
+    `jit`, and its state is sharded like the parameters. Clipping, the plan's batches and the
+    division by the expected batch size are the caller's; `JaxRun` does all of it. After the plan's
+    last row the noise is not a number.
+
+    Parameters
+    ----------
+    plan
+        Steps and strategy, with Gaussian noise.
+    noise_multiplier, max_grad_norm
+        The standard deviation of Z over the clip norm, and the clip norm.
+    key
+        A key of `jax.random`; by default a secret one of 64 bits.
+
+    Returns
+    -------
+    optax.GradientTransformation
+        Its state is a `PlanNoiseState`.
+    """
+    if not isinstance(plan, Plan):
+        raise InvalidParameter("plan", "a Plan", plan)
+    require_gaussian(plan)
+    scale = check.positive("noise_multiplier", noise_multiplier) * check.positive(
+        "max_grad_norm", max_grad_norm
+    )
+    table, recursive = _weights(plan)
+    weights = jnp.asarray(table, dtype=jnp.float32)
+    kept = table.shape[1] - 1
+
+    def init(params: Any) -> PlanNoiseState:
+        own = jax.random.wrap_key_data(_secret_words()) if key is None else key
+        rows = jax.tree.map(lambda leaf: _rows_like(leaf, kept), params)
+        return PlanNoiseState(own, jnp.zeros((), jnp.int32), rows)
+
+    def update(updates: Any, state: PlanNoiseState, params: Any = None) -> Any:  # noqa: ARG001
+        leaves, structure = jax.tree.flatten(updates)
+        keys = jax.random.split(jax.random.fold_in(state.key, state.step), len(leaves))
+        row = weights[state.step]
+        # A table has as many rows as there are steps; an index beyond it would give the last one.
+        row = jnp.where(state.step < plan.steps, row, jnp.nan)
+        noise, rows = [], []
+        earlier = structure.flatten_up_to(state.rows)
+        for own, leaf, before in zip(keys, leaves, earlier, strict=True):
+            z = scale * _normals(own, leaf.shape)
+            past = jnp.tensordot(row[1:], before, axes=1) if kept else 0.0
+            x = row[0] * (z - past) if recursive else row[0] * z + past
+            noise.append(x)
+            newest = (x if recursive else z)[None]
+            rows.append(jnp.concatenate([newest, before[:-1]]) if kept else before)
+        added = [u + n.astype(u.dtype) for u, n in zip(leaves, noise, strict=True)]
+        following = PlanNoiseState(state.key, state.step + 1, structure.unflatten(rows))
+        return structure.unflatten(added), following
+
+    return optax.GradientTransformation(init, update)
+
+
+def row_bound(plan: Plan) -> float:
+    """The largest standard deviation of a coordinate of C^-1 Z over that of Z."""
+    inverse = plan.strategy.inverse_coefficients
+    if inverse is not None:
+        return float(np.linalg.norm(inverse))
+    return float(np.linalg.norm(_dense(plan), axis=1).max())
+
+
+def _weights(plan: Plan) -> tuple[FloatArray, bool]:
+    """For each step what multiplies the new row and the earlier ones; whether those are of x."""
+    strategy, steps = plan.strategy, plan.steps
+    recursive = strategy.bands <= strategy.inverse_bands
+    width = min(strategy.bands, strategy.inverse_bands)
+    toeplitz = strategy.coefficients if recursive else strategy.inverse_coefficients
+    if toeplitz is not None:
+        row = np.zeros(width)
+        row[: toeplitz.size] = toeplitz[:width]
+        table = np.tile(row, (steps, 1))
+    else:
+        matrix = strategy.to_matrix() if recursive else _dense(plan)
+        table = np.zeros((steps, width))
+        for lag in range(width):
+            table[lag:, lag] = np.diagonal(matrix, -lag)
+    if recursive:
+        table[:, 0] = 1.0 / table[:, 0]
+    return table, recursive
+
+
+def _dense(plan: Plan) -> FloatArray:
+    if plan.steps > LARGEST_DENSE:
+        allowed = f"at most {LARGEST_DENSE} for a strategy that is not Toeplitz"
+        raise InvalidParameter("steps", allowed, plan.steps)
+    return plan.strategy.inverse_matrix()
+
+
+def _rows_like(leaf: Any, kept: int) -> Any:
+    """Zeros of earlier rows, sharded like the parameter."""
+    zeros = jnp.zeros((kept, *leaf.shape), jnp.float32)
+    sharding = getattr(leaf, "sharding", None)
+    if isinstance(sharding, NamedSharding):
+        spec = PartitionSpec(None, *sharding.spec)
+        return jax.device_put(zeros, NamedSharding(sharding.mesh, spec))
+    return zeros
+
+
+def _normals(key: Any, shape: tuple[int, ...]) -> Any:
+    """Standard normal numbers by the Box-Muller transform, from 96 bits each.
+
+    `jax.random.normal` has 23 bits in single precision: none of its numbers is beyond 5.5. Here the
+    smallest uniform number is 2^-64, which gives 9.4.
+    """
+    high, low, turn = (jax.random.bits(one, shape, jnp.uint32) for one in jax.random.split(key, 3))
+    small = (low.astype(jnp.float32) + 0.5) * 2.0**-64
+    uniform = high.astype(jnp.float32) * 2.0**-32 + small
+    radius = jnp.sqrt(-2.0 * jnp.log(jnp.minimum(uniform, 1.0)))
+    return radius * jnp.cos(turn.astype(jnp.float32) * (2.0 * np.pi * 2.0**-32))
+
+
+def _secret_words() -> Any:
+    return np.array([secrets.randbits(32) for _ in range(2)], dtype=np.uint32)

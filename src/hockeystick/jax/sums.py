@@ -1,0 +1,137 @@
+"""Sums of clipped gradients in JAX: integers, exact in single precision and on any device.
+
+JAX computes in single precision, in which a sum over many examples is wrong by more than an
+example's share can bear. So every clipped gradient is rounded to a lattice and the sums are
+integers of 32 bits: their order does not matter, and one example changes them by exactly what it
+adds. Rounding d coordinates moves a gradient by at most half the spacing times sqrt(d); gradients
+are clipped to less than the clip norm by that, and by what single precision can do to a norm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from hockeystick.errors import InvalidParameter
+from hockeystick.training.clip_rules import ClipParts
+
+__all__ = ["IntegerLattice", "clipped_sums", "layers_of_tree", "noisy_means"]
+
+# Sums and noise together stay below 2^30: half of what 32 bits hold.
+MOST = 2.0**30
+# Standard deviations that noise may have, more than any number of `_normals`.
+FARTHEST = 10.0
+# Unit roundoff of single precision, and numbers that are added at a time.
+UNIT, BLOCK = 2.0**-24, 256
+# The clip norm that rounding may take, at most.
+LARGEST_SHARE = 0.05
+
+
+@dataclass(frozen=True)
+class IntegerLattice:
+    """The lattice of a run.
+
+    Attributes
+    ----------
+    spacing
+        The distance of neighbouring points, a power of two times the clip norm.
+    rounding
+        What rounding to it moves a gradient by, at most.
+    relative
+        What single precision leaves of a norm, at least.
+    """
+
+    spacing: float
+    rounding: float
+    relative: float
+
+    @classmethod
+    def of(
+        cls, *, max_grad_norm: float, dimension: int, examples: int, noise: float
+    ) -> IntegerLattice:
+        """For at most so many examples in a batch, and noise of this standard deviation."""
+        most = examples + FARTHEST * noise / max_grad_norm
+        spacing = max_grad_norm * 2.0 ** math.ceil(math.log2(most / MOST))
+        rounding = spacing * math.sqrt(dimension) / 2.0 * (1.0 + 2.0**-20)
+        levels = max(math.ceil(math.log(max(dimension, 2), BLOCK)), 1)
+        relative = 1.0 - (BLOCK * levels + 16) * UNIT
+        if not rounding <= LARGEST_SHARE * max_grad_norm:
+            allowed = (
+                f"fewer: with {dimension:,} parameters and noise {noise:g} rounding to integers of "
+                f"32 bits would take more than {LARGEST_SHARE:.0%} of the clip norm"
+            )
+            raise InvalidParameter("examples", allowed, examples)
+        return cls(spacing, rounding, relative)
+
+
+def clipped_sums(
+    loss: Callable[..., Any], parts: ClipParts, lattice: IntegerLattice
+) -> Callable[..., Any]:
+    """A function from parameters, a batch, who counts and the clip norm to integer sums."""
+
+    def sums(params: Any, batch: Any, counted: Any, clip: Any) -> Any:
+        gradients = jax.vmap(jax.grad(loss), in_axes=(None, 0))(params, batch)
+        leaves, structure = jax.tree.flatten(gradients)
+        rows = [leaf.astype(jnp.float32).reshape(len(counted), -1) for leaf in leaves]
+        squares = [jnp.zeros(len(counted)) for _ in parts.shares]
+        for group, own in zip(parts.groups, rows, strict=True):
+            squares[group] = squares[group] + _sums(jnp.square(own))
+        norms = [jnp.sqrt(square) for square in squares]
+        usable = jnp.isfinite(jnp.stack(norms)).all(axis=0) & counted
+        longest = jnp.maximum(clip - lattice.rounding, 0.0) * lattice.relative
+        found = []
+        for leaf, own, group in zip(leaves, rows, parts.groups, strict=True):
+            length, norm = longest * parts.shares[group], norms[group]
+            if parts.gamma is None:
+                factor = jnp.minimum(length / jnp.maximum(norm, jnp.finfo(jnp.float32).tiny), 1.0)
+            else:
+                factor = length / (norm + parts.gamma)
+            scaled = jnp.where(usable[:, None], own * (factor / lattice.spacing)[:, None], 0.0)
+            whole = jnp.rint(scaled).astype(jnp.int32)
+            found.append(whole.sum(axis=0, dtype=jnp.int32).reshape(leaf.shape[1:]))
+        return structure.unflatten(found)
+
+    return sums
+
+
+def _sums(values: Any) -> Any:
+    """Of each row, a few numbers at a time: rounding grows with their number and the levels."""
+    while values.shape[1] > 1:
+        missing = -values.shape[1] % BLOCK
+        values = jnp.pad(values, ((0, 0), (0, missing)))
+        values = values.reshape(values.shape[0], -1, BLOCK).sum(axis=2)
+    return values[:, 0]
+
+
+def layers_of_tree(params: Any) -> tuple[Sequence[str], Sequence[int]]:
+    """For each leaf the name of what it belongs to, its path without the last key, and its size."""
+    leaves, _ = jax.tree_util.tree_flatten_with_path(params)
+    names = [
+        "/".join(str(getattr(k, "key", getattr(k, "idx", k))) for k in (path[:-1] or path))
+        for path, _ in leaves
+    ]
+    return names, [int(leaf.size) for _, leaf in leaves]
+
+
+def noisy_means(noise: Any, spacing: float, expected: float) -> Callable[..., Any]:
+    """From integer sums to noisy means: sum and noise are added on the lattice, exactly."""
+
+    def noisy(sums: Any, state: Any) -> Any:
+        zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, jnp.float32), sums)
+        drawn, following = noise.update(zeros, state)
+        found = jax.tree.map(
+            lambda total, own: (
+                (total + jnp.rint(own / spacing).astype(jnp.int32)).astype(jnp.float32)
+                * (spacing / expected)
+            ),
+            sums,
+            drawn,
+        )
+        return found, following
+
+    return noisy

@@ -1,0 +1,89 @@
+"""Arguments of Hugging Face's trainer that a private run translates, ignores or refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hockeystick.errors import InvalidParameter
+
+__all__ = ["check_arguments", "loader_options"]
+
+_PLAN = "the plan says how many steps there are and how batches are drawn"
+_PER_EXAMPLE = "losses are of single examples: give loss(logits, labels) with a value for each"
+_SECRET = (
+    "checkpoints have the noise of the run in them: push the finished model by "
+    "model.push_to_hub(...) instead"
+)
+
+
+def _off(value: Any) -> bool:
+    return not value
+
+
+# Of each argument: what is allowed, and why nothing else is.
+RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "gradient_accumulation_steps": (
+        lambda value: value == 1,
+        "1: a batch is what the plan draws, and per_device_train_batch_size is the most of it in "
+        "memory at once",
+    ),
+    "max_grad_norm": (
+        lambda value: value in (None, 0, 0.0, 1.0),
+        "left alone: the clip norm of each example is max_grad_norm of PlanTrainer, and the noisy "
+        "mean is not clipped again",
+    ),
+    "label_smoothing_factor": (_off, f"0: {_PER_EXAMPLE}, with label_smoothing inside"),
+    "fp16": (_off, "False: scaled losses change what is clipped; bf16=True needs no scaling"),
+    "lr_scheduler_type": (
+        lambda value: str(getattr(value, "value", value)) != "reduce_lr_on_plateau",
+        "a schedule of the steps: rates that follow an evaluation change within a pass",
+    ),
+    "dataloader_drop_last": (_off, f"False: {_PLAN}"),
+    "train_sampling_strategy": (lambda value: value == "random", f"left alone: {_PLAN}"),
+    "group_by_length": (_off, f"False: {_PLAN}"),
+    "auto_find_batch_size": (_off, f"False: {_PLAN}"),
+    "neftune_noise_alpha": (_off, "None: hooks that change embeddings are not probed"),
+    "gradient_checkpointing": (
+        _off,
+        "left out: hooks for gradients of single examples need every activation; a smaller "
+        "per_device_train_batch_size saves memory",
+    ),
+    "activation_checkpointing": (
+        _off,
+        "left out: hooks for gradients of single examples need every activation; a smaller "
+        "per_device_train_batch_size saves memory",
+    ),
+    "torch_compile": (_off, "False: compiled models have no hooks for single examples"),
+    "use_liger_kernel": (_off, "False: fused kernels have no hooks for single examples"),
+    "fsdp": (_off, "left out: shard the model by fully_shard and use hs.torch.make_private"),
+    "deepspeed": (_off, "left out: it exchanges gradients before they are clipped"),
+    "parallelism_config": (_off, "left out: ranks share the batches of one run"),
+    "push_to_hub": (_off, f"False: {_SECRET}"),
+    "save_only_model": (_off, "False: a run without its noise cannot be resumed"),
+}
+
+
+def check_arguments(args: Any, *, steps: int | None) -> None:
+    """`InvalidParameter` for arguments that would make another mechanism of it."""
+    for name, (allows, allowed) in RULES.items():
+        value = getattr(args, name, None)
+        if value is not None and not allows(value):
+            raise InvalidParameter(name, allowed, value)
+    if getattr(args, "n_gpu", 0) > 1:
+        allowed = "one device for each process: start several by torchrun, not DataParallel"
+        raise InvalidParameter("n_gpu", allowed, args.n_gpu)
+    if steps is not None and args.max_steps > 0 and args.max_steps != steps:
+        allowed = f"left out, or the {steps} steps of the plan"
+        raise InvalidParameter("max_steps", allowed, args.max_steps)
+
+
+def loader_options(args: Any, collate: Any, *, pin: bool) -> dict[str, Any]:
+    """Those that say how examples are read, and not which."""
+    found: dict[str, Any] = {"collate_fn": collate, "num_workers": args.dataloader_num_workers}
+    if pin and args.dataloader_pin_memory:
+        found["pin_memory"] = True
+    if args.dataloader_num_workers:
+        found["persistent_workers"] = args.dataloader_persistent_workers
+        found["prefetch_factor"] = args.dataloader_prefetch_factor
+    return found
