@@ -120,7 +120,7 @@ def test_the_last_steps_are_clipped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "steps"), [((0.01, 1.1), 1), ((0.01, 3.0), 5), ((0.004, 1.0), 1), ((0.02, 1.6), 1)]
+    ("wanted", "steps"), [((0.01, 1.2), 1), ((0.01, 3.0), 5), ((0.004, 1.0), 1), ((0.02, 1.6), 1)]
 )
 def test_exchanges_are_dominated(wanted: tuple[float, float], steps: int) -> None:
     """What an exchange leaves, with what it gave, is below what there was, at every epsilon.

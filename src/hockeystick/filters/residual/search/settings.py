@@ -54,7 +54,7 @@ class Settings(NamedTuple):
     exchange_share: float = 0.03
     exchanges: int = 24
     coarse_step: float = 0.02
-    waste: float = 1.4
+    waste: float = 2.0
     first_part: float = 0.08
     streak: int = 4
     near: float = 0.6
