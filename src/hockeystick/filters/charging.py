@@ -29,13 +29,16 @@ class Charging(SetOnce, ABC):
     unit: str
     # By how much a product of steps and charge is rounded up.
     _product_rounding = ROUNDING
+    # Whether a refusal compares the request with the expected steps.
+    _refusal_names_expected = True
 
     def __init__(
         self, *, budget: float, meaning: str, follows: Mapping[str, tuple[str, Any]]
     ) -> None:
         self._budget, self._meaning = budget, meaning
         expected = [value for source, value in follows.values() if source == "expected"]
-        self._built_for = checked_expected(expected[0]) if expected else None
+        named = bool(expected) and self._refusal_names_expected
+        self._built_for = checked_expected(expected[0]) if named else None
         self._charges: dict[Hashable, float] = {}
 
     # -- what a filter has to know ----------------------------------------------------------------

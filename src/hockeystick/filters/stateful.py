@@ -37,6 +37,9 @@ class StatefulFilter(Filter, Generic[State]):
     process has spent in between, or a permit was cancelled, also that of reading the history.
     """
 
+    # `_decision` refuses in its own words; what is expected may be ranges.
+    _refusal_names_expected = False
+
     def __init__(self, **opened: Any) -> None:
         super().__init__(**opened)
         self._lock = threading.RLock()
