@@ -20,7 +20,10 @@ from hockeystick.schemes import Attribution
 __all__ = ["STRATEGIES", "Choice", "chosen"]
 
 STRATEGIES = ("auto", "independent")
-ALLOWED = "'auto' or 'independent'; one of your own belongs into a plan"
+ALLOWED = (
+    "'auto' or 'independent'; one of your own belongs into a plan, such as plan=hs.Plan("
+    "sampling=..., steps=n, strategy=hs.strategies.band_mf(n, bands=16)) beside epsilon and delta"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +97,7 @@ class UserRunSize(RunSize):
 def _users(attribution: Any, sizes: dict[str, Any]) -> RunSize:
     examples = sizes["examples"]
     if not isinstance(attribution, Attribution) or attribution.examples != examples:
-        allowed = f"an Attribution of the {examples} examples to users"
+        allowed = f"hs.Attribution.from_users(...) of the {examples} examples"
         raise InvalidParameter("attribution", allowed, attribution)
     most = int(attribution.most_examples_per_user)
     return UserRunSize(**sizes, attribution=attribution, examples_per_user=most)

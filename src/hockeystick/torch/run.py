@@ -219,7 +219,8 @@ class TorchRun(RunFacts):
         """
         delta = self.delta if delta is None else delta
         if delta is None:
-            raise InvalidParameter("delta", "in (0, 1): the run was made without one", delta)
+            allowed = "in (0, 1), as statement(delta=1e-5): the run was made without one"
+            raise InvalidParameter("delta", allowed, delta)
         options.setdefault("parameters", fingerprint(self._clipping.model))
         return statement(self.record(), delta=delta, **options)
 

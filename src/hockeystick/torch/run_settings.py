@@ -86,7 +86,7 @@ def _graph(plan: Plan, examples: int, attribution: Attribution | None) -> int | 
             raise InvalidParameter("attribution", allowed, attribution)
         return examples
     if not isinstance(attribution, Attribution) or attribution.examples != examples:
-        allowed = f"an Attribution of the {examples} examples to users, for this scheme"
+        allowed = f"hs.Attribution.from_users(...) of the {examples} examples, for this scheme"
         raise InvalidParameter("attribution", allowed, attribution)
     return attribution
 

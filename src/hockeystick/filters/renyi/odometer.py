@@ -120,6 +120,9 @@ class Odometer(StatefulFilter[list[Spent]]):
         )
         return Guarantee((Analysis("renyi odometer", self.kind, bound),))
 
+    def __repr__(self) -> str:
+        return f"Odometer(kind={self.kind!r}, delta={self.delta:g}, epsilon={self.epsilon:.6g})"
+
     # -- the state ---------------------------------------------------------------------------------
 
     def _start(self) -> list[Spent]:
