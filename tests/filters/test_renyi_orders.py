@@ -126,3 +126,14 @@ def test_the_odometer_is_kept(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter):
         odometer.describe()  # no guarantee that a statement could carry
     assert hs.filters.Odometer is filters.Odometer
+
+
+def test_an_odometer_sees_what_others_exchanged(tmp_path) -> None:
+    """One request cancelled and another one made elsewhere: as many, and another epsilon."""
+    one, other = (filters.Odometer(delta=1e-5, ledger=tmp_path / "ledger.db") for _ in range(2))
+    small = one.request(rate=0.001, noise_multiplier=10.0)
+    other.request(rate=1.0, noise_multiplier=0.5, steps=10).commit()
+    small.cancel()
+    assert one.epsilon == other.epsilon > 50
+    assert one.guarantee().epsilon(1e-5) > 50
+    assert "epsilon=54" in repr(one)

@@ -109,3 +109,26 @@ def test_laws_are_pairs():
             assert np.all(np.diff(law.loss) > 0)
             there = (law.p > 1e-250) & (law.q > 1e-250)
             assert np.allclose(np.log(law.p[there] / law.q[there]), law.loss[there], atol=1e-9)
+
+
+@pytest.mark.parametrize(("noise", "size", "epsilon"), [(0.02, 2, 5200.0), (0.05, 5, 5100.0)])
+def test_lower_bounds_of_groups_at_little_noise(noise, size, epsilon):
+    """Masses that underflow are not taken for infinite losses on the lower side."""
+    exact = hs.Profile.gaussian(noise_multiplier=noise / size).delta(epsilon)
+    try:
+        lower, upper = hs.Profile.gaussian(noise_multiplier=noise).group(size).delta_bounds(epsilon)
+    except hs.errors.PrecisionError as error:
+        lower, upper = error.lower, error.upper
+    assert lower <= exact * (1 + 1e-9)
+    assert exact <= upper * (1 + 1e-9)
+
+
+def test_rates_that_floating_point_cannot_tell_apart_are_refused():
+    """P and Q differ by rate / noise; far below 1e-6 of that digits are lost."""
+    with pytest.raises(hs.errors.InvalidParameter, match="rate"):
+        hs.Profile.replaced_gaussian(noise_multiplier=1.0, rate=1e-9)
+    with pytest.raises(hs.errors.InvalidParameter, match="rate"):
+        hs.Profile.replaced_gaussian(noise_multiplier=1e6, rate=1e-3)
+    truth = 1e-6 * math.erf(1 / math.sqrt(2))
+    lower, upper = hs.Profile.replaced_gaussian(noise_multiplier=1.0, rate=1e-6).delta_bounds(0.0)
+    assert lower <= truth <= upper

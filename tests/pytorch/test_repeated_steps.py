@@ -15,6 +15,7 @@ from hockeystick.torch import repeated_steps
 from hockeystick.torch.layouts import WholeLayout
 from hockeystick.torch.progress import RunSettings
 from hockeystick.torch.repeated_steps import BLOCK, PARTS, ReleaseWitness
+from hockeystick.training.schedules import StepSettings
 
 SAVED, KILLED = 3, 6
 PLAN = hs.Plan(sampling=hs.Poisson(rate=0.3), steps=10)
@@ -123,6 +124,25 @@ def test_other_gradients_end_the_run(runs, tmp_path, what):
     assert budget.spent == spent
     with pytest.raises(PlanMismatch, match="was closed"):
         next(iter(run.loader))
+
+
+@pytest.mark.parametrize("arithmetic", ["float", "exact"])
+def test_a_run_that_goes_on_in_two_places(runs, tmp_path, arithmetic):
+    """Two runs from one state: whoever comes second with other data is refused, not charged."""
+    ledger = tmp_path / "ledger.db"
+    first, _ = begun(runs, ledger, arithmetic=arithmetic)
+    train(first, SAVED)
+    state = copy.deepcopy(first.state_dict())
+    other = torch.utils.data.TensorDataset(
+        0.01 + runs.data().tensors[0], torch.arange(runs.EXAMPLES)
+    )
+    second, budget = begun(runs, ledger, arithmetic=arithmetic, dataset=other)
+    second.load_state_dict(state)
+    train(first, KILLED)
+    spent = budget.spent
+    with pytest.raises(PlanMismatch, match="was taken before, with the same noise and with other"):
+        train(second, None)
+    assert budget.spent == spent
 
 
 def test_exact_arithmetic_compares_to_the_last_bit(runs, tmp_path):
@@ -274,16 +294,19 @@ def test_how_large_a_difference_is_noticed():
     judge = witness(layout=layout, dimension=size)
     source = torch.Generator().manual_seed(1)
     values = torch.randn(size, generator=source, dtype=torch.float64)
-    may_differ = judge._unit * PARTS
+    now = StepSettings(1.0, 1.0, 0.3)
+    may_differ = judge.unit(now) * PARTS
     assert may_differ == pytest.approx(1e-4, rel=0.1)
     noticed = {0.1: 0, 1000.0: 0}
     for times in noticed:
         for step in range(100):
             direction = torch.randn(size, generator=source, dtype=torch.float64)
             moved = values + times * may_differ * direction / direction.norm()
-            first, second = (judge.of([v], run="a", step=step) for v in (values, moved))
+            first, second = (judge.of([v], now, run="a", step=step) for v in (values, moved))
             noticed[times] += not judge.same(first, second)
     assert noticed[0.1] == 0
     assert noticed[1000.0] >= 97
-    assert judge.of([values * float("nan")], run="a", step=0) == (0, 0)
+    assert judge.of([values * float("nan")], now, run="a", step=0) == (0, 0)
     assert not judge.same((0, 0), (0,))
+    # The clip norm of the step counts, not that of the start.
+    assert judge.unit(StepSettings(1.0, 1e-5, 0.3)) == pytest.approx(1e-5 * judge.unit(now))

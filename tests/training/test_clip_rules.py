@@ -146,3 +146,10 @@ def test_statements_say_how_gradients_were_clipped():
     for wrong in ({"clipping": "none"}, {"clipping": "flat", "gamma": 1.0}, {}, "flat"):
         with pytest.raises(InvalidParameter, match="clipping"):
             hs.training.Statement.from_object({**stated.to_object(), "clipping": wrong})
+
+
+def test_a_gamma_that_squares_would_lose_is_refused():
+    """Gradients as short as it would have a length of 0 in floating point."""
+    with pytest.raises(InvalidParameter, match="gamma"):
+        hs.training.Automatic(gamma=1e-200)
+    assert hs.training.Automatic(gamma=1e-20).gamma == 1e-20

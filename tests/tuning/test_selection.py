@@ -149,8 +149,26 @@ def test_density_mass_and_inverse_agree(law):
     x = np.linspace(0, 1, 2001)
     middle = (x[1:] + x[:-1]) / 2
     assert np.allclose(np.cumsum(count.density(middle)) / 2000, count.mass(x)[1:], rtol=1e-4)
-    assert np.allclose(count.where_density(count.density(x[1:])), x[1:], rtol=1e-9)
+    assert np.allclose(count.where_log_density(count.log_density(x[1:])), x[1:], rtol=1e-9)
     assert float(count.density(x[:1])[0]) == pytest.approx(law["mean"], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        {"distribution": "poisson", "mean": 2e3},
+        {"distribution": "poisson", "mean": 1e6},
+        {"distribution": "negative-binomial", "mean": 1e6, "shape": 200.0},
+    ],
+    ids=lambda law: f"{law['distribution']} {law['mean']:g}",
+)
+def test_many_runs_leak_more(law):
+    """Where the density of the number of runs underflows, epsilon is large and not 0."""
+    base = hs.account(hs.Plan(sampling=hs.FullBatch(), steps=1), noise_multiplier=1.0)
+    found = hs.tuning.RandomRuns(**law).guarantee(base)
+    fewer = hs.tuning.RandomRuns(**{**law, "mean": 100.0}).guarantee(base)
+    assert found.epsilon(1e-5) > fewer.epsilon(1e-5) > base.epsilon(1e-5)
+    assert found.delta(base.epsilon(1e-5)) > 1e-5
 
 
 def test_calibrated_searches_meet_their_target():

@@ -13,7 +13,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 from hockeystick import _validate as check
 from hockeystick.errors import BudgetExceeded
@@ -29,6 +29,10 @@ State = TypeVar("State")
 
 class _Behind(Exception):
     """Somebody has spent, or given back, since the state was read."""
+
+
+class _UpToDate(Exception):
+    """Nobody has reserved or cancelled anything."""
 
 
 class StatefulFilter(Filter, Generic[State]):
@@ -100,8 +104,20 @@ class StatefulFilter(Filter, Generic[State]):
         self._state, self._seen = state, (spent, last)
 
     def _refresh(self) -> None:
-        """Read the history again if anybody has spent, or given back, since it was read."""
-        if self._store.spent() != self._seen[0]:
+        """Read the history again if anybody has reserved, or given back, since it was read.
+
+        What is spent does not tell alone: one request that is cancelled and another one that is
+        made may leave it as it was.
+        """
+
+        def compare(spent: float, reservations: int) -> NoReturn:
+            raise _Behind if (spent, reservations) != self._seen else _UpToDate
+
+        try:
+            self._store.reserve_numbered(compare)
+        except _UpToDate:
+            return
+        except _Behind:
             self._catch_up()
 
     def _reserve(self, request: StepRequest) -> Entry:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from hockeystick import _validate as check
+from hockeystick.errors import InvalidParameter
 from hockeystick.profile.curves import Side
 from hockeystick.profile.expressions import discrete
 from hockeystick.profile.expressions.mechanisms import GaussianPair, Laplace
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 __all__ = ["ProfileConstructors"]
+
+
+# Masses of the two laws of a replaced example differ by about rate / noise multiplier; below this
+# share floating point does not tell them apart to eight digits.
+SMALLEST_REPLACED = 1e-6
 
 
 class ProfileConstructors(ProfileValues):
@@ -79,6 +85,9 @@ class ProfileConstructors(ProfileValues):
         """
         noise = check.noise_scale("noise_multiplier", noise_multiplier)
         rate = check.sampling_rate("rate", rate)
+        if not rate >= SMALLEST_REPLACED * max(noise, 1.0):
+            allowed = f"at least {SMALLEST_REPLACED:g} times the noise multiplier, or times 1"
+            raise InvalidParameter("rate", allowed, rate)
         pair = GaussianPair(2 / noise) if rate == 1 else ReplacedGaussian(1 / noise, rate)
         return cls(pair, bound=bound)
 

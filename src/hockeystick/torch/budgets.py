@@ -84,6 +84,8 @@ class FilterBudget:
         self.before: Witness | None = None
         # A batch that comes again after an interrupted pass has its permit already.
         self._held: tuple[int, Permit] | None = None
+        # What was spent after the last request of this run.
+        self._left_at = privacy_filter.spent
 
     def use(self, now: StepSettings) -> None:
         """What the next permits are requested for."""
@@ -100,13 +102,18 @@ class FilterBudget:
 
     def _permit(self, step: int) -> Permit:
         """That of the step's entry if there is one already, otherwise a new one."""
+        if self._filter.spent != self._left_at:
+            # Somebody else has spent: perhaps this run, going on elsewhere from the same state.
+            self._entries.read(self._filter.history)
         entry = self._entries.entry(step)
         if entry is None:
-            return self._filter.request(
+            permit = self._filter.request(
                 rate=self._rate,
                 noise_multiplier=self._noise_multiplier,
                 note=self._entries.note(step),
             )
+            self._left_at = self._filter.spent
+            return permit
         permit = self._filter.repeated(entry)
         asked = (1, self._rate, self._noise_multiplier, 1.0)
         if (permit.steps, permit.rate, permit.noise_multiplier, permit.sensitivity) != asked:

@@ -158,8 +158,8 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
 
     def _compare_repeated(self, noisy: list[torch.Tensor]) -> None:
         """End the run if the step was taken before, with other gradients and the same noise."""
-        budget, step = self._progress.budget, self._progress.taken - 1
-        found = self._witness.of(noisy, run=self._progress.settings.run_id, step=step)
+        budget, step, now = self._progress.budget, self._progress.taken - 1, self._progress.now
+        found = self._witness.of(noisy, now, run=self._progress.settings.run_id, step=step)
         if budget.before is not None and not self._witness.same(budget.before, found):
             self.close()
             refuse_other_release(step)

@@ -23,6 +23,7 @@ from hockeystick.ledger import Entry
 from hockeystick.torch.layouts import Layout, Ranges
 from hockeystick.torch.progress import RunSettings
 from hockeystick.torch.remembered_noise import memory_checksum
+from hockeystick.training.schedules import StepSettings
 
 __all__ = ["ReleaseWitness", "StepEntries", "Witness", "refuse_other_release"]
 
@@ -52,13 +53,14 @@ class ReleaseWitness:
     def __init__(
         self, settings: RunSettings, layout: Layout, parameters: list[torch.Tensor]
     ) -> None:
-        self._layout, dimension = layout, sum(p.numel() for p in parameters)
+        self._layout, self._dimension = layout, sum(p.numel() for p in parameters)
         self._exact = settings.arithmetic == "exact"
-        rounding = NOISE_ROUNDING * settings.noise_multiplier * math.sqrt(dimension)
-        self._unit = (SAME + rounding) * settings.max_grad_norm / PARTS
 
-    def of(self, noisy: list[torch.Tensor], *, run: str, step: int) -> Witness:
-        """Of the parts that are held here, before they are multiplied by anything."""
+    def of(self, noisy: list[torch.Tensor], now: StepSettings, *, run: str, step: int) -> Witness:
+        """Of the parts that are held here, before they are multiplied by anything.
+
+        What may differ is a share of the clip norm of this step, which a run may change.
+        """
         ranges, group = self._layout.ranges, self._layout.group
         if self._exact:
             held = torch.cat([part.cpu() for part in noisy])[None]
@@ -67,7 +69,12 @@ class ReleaseWitness:
         own = _projection(noisy, ranges, seed=_seed(run, step))
         total = float(own if group is None else group.total(own))
         # What is not finite is compared too.
-        return (round(total / self._unit),) if math.isfinite(total) else (0, 0)
+        return (round(total / self.unit(now)),) if math.isfinite(total) else (0, 0)
+
+    def unit(self, now: StepSettings) -> float:
+        """What witnesses of this step are whole numbers of."""
+        rounding = NOISE_ROUNDING * now.noise_multiplier * math.sqrt(self._dimension)
+        return (SAME + rounding) * now.max_grad_norm / PARTS
 
     def same(self, one: Witness, other: Witness) -> bool:
         """Whether both are of the same release."""
@@ -95,11 +102,17 @@ class StepEntries:
         if latest is not None:
             step, lineage, *witness = latest
             restored._before = (int(step), str(lineage), tuple(int(one) for one in witness))
+        restored.read(history)
+        return restored
+
+    def read(self, history: Iterable[Entry]) -> None:
+        """Take the entries of the run, whoever made them: it may go on in two places."""
         for entry in history:
             note = entry.request.get("note")
-            if isinstance(note, Mapping) and note.get("run") == run and entry.status != "cancelled":
-                restored._take(int(note["step"]), note, entry)
-        return restored
+            if not isinstance(note, Mapping) or entry.status == "cancelled":
+                continue
+            if note.get("run") == self._run:
+                self._take(int(note["step"]), note, entry)
 
     def _take(self, step: int, note: Mapping[str, Any], entry: Entry) -> None:
         self._found.setdefault((step, str(note["lineage"])), entry)

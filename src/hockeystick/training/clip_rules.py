@@ -20,6 +20,8 @@ __all__ = ["Automatic", "ClipParts", "ClipRule", "Flat", "PerLayer", "clip_rule"
 # from them, rounded in double precision, do not exceed that of the clip norm.
 INWARD = 1.0 - 2.0**-48
 COMPUTED = ("per-sample", "ghost")
+# Squares of gradients as short as a smaller gamma would underflow.
+SMALLEST_GAMMA = 1e-20
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,10 @@ class Automatic:
     computed: str = "per-sample"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "gamma", check.positive("gamma", self.gamma))
+        gamma = check.positive("gamma", self.gamma)
+        if not gamma >= SMALLEST_GAMMA:
+            raise InvalidParameter("gamma", f"at least {SMALLEST_GAMMA:g}", gamma)
+        object.__setattr__(self, "gamma", gamma)
         check.choice("computed", self.computed, COMPUTED)
 
     def parts(

@@ -34,16 +34,20 @@ class RunCount(ABC):
         """E K, the density at x = 0, where it is largest."""
 
     @abstractmethod
+    def log_density(self, x: FloatArray) -> FloatArray:
+        """log phi'(1 - x), decreasing in x: the density itself may underflow."""
+
     def density(self, x: FloatArray) -> FloatArray:
-        """phi'(1 - x), decreasing in x."""
+        """phi'(1 - x)."""
+        return np.exp(self.log_density(x))
 
     @abstractmethod
     def mass(self, x: FloatArray) -> FloatArray:
         """phi(1) - phi(1 - x), increasing in x."""
 
     @abstractmethod
-    def where_density(self, value: FloatArray) -> FloatArray:
-        """The x at which the density has the value."""
+    def where_log_density(self, value: FloatArray) -> FloatArray:
+        """The x at which the logarithm of the density has the value."""
 
     @abstractmethod
     def draw(self, rng: np.random.Generator) -> int:
@@ -61,17 +65,17 @@ class PoissonCount(RunCount):
         """E K."""
         return self.expected
 
-    def density(self, x: FloatArray) -> FloatArray:
-        """phi'(1 - x)."""
-        return self.expected * np.exp(-self.expected * x)
+    def log_density(self, x: FloatArray) -> FloatArray:
+        """log phi'(1 - x)."""
+        return math.log(self.expected) - self.expected * x
 
     def mass(self, x: FloatArray) -> FloatArray:
         """phi(1) - phi(1 - x)."""
         return -np.expm1(-self.expected * x)
 
-    def where_density(self, value: FloatArray) -> FloatArray:
-        """The inverse of the density."""
-        return np.log(self.expected / value) / self.expected
+    def where_log_density(self, value: FloatArray) -> FloatArray:
+        """The inverse of the logarithm."""
+        return (math.log(self.expected) - value) / self.expected
 
     def draw(self, rng: np.random.Generator) -> int:
         """A Poisson number."""
@@ -113,9 +117,9 @@ class NegativeBinomialCount(RunCount):
         """(1 - gamma) x / gamma, by which the base of the power grows."""
         return (1 - self.gamma) / self.gamma * x
 
-    def density(self, x: FloatArray) -> FloatArray:
-        """phi'(1 - x)."""
-        return self.mean * np.exp(-(self.shape + 1) * np.log1p(self._stretch(x)))
+    def log_density(self, x: FloatArray) -> FloatArray:
+        """log phi'(1 - x)."""
+        return math.log(self.mean) - (self.shape + 1) * np.log1p(self._stretch(x))
 
     def mass(self, x: FloatArray) -> FloatArray:
         """phi(1) - phi(1 - x)."""
@@ -123,9 +127,9 @@ class NegativeBinomialCount(RunCount):
         integral = logs if self.shape == 0 else -np.expm1(-self.shape * logs) / self.shape
         return self.mean * self.gamma / (1 - self.gamma) * integral
 
-    def where_density(self, value: FloatArray) -> FloatArray:
-        """The inverse of the density."""
-        stretch = np.expm1(np.log(self.mean / value) / (self.shape + 1))
+    def where_log_density(self, value: FloatArray) -> FloatArray:
+        """The inverse of the logarithm."""
+        stretch = np.expm1((math.log(self.mean) - value) / (self.shape + 1))
         return stretch * self.gamma / (1 - self.gamma)
 
     def draw(self, rng: np.random.Generator) -> int:

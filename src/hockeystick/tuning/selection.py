@@ -73,7 +73,8 @@ class SelectionCurve(NamedTuple):
         """E_P h(e^epsilon s): every output where it is worst."""
         t = np.exp(np.minimum(epsilon - self.losses, 700.0))
         # The line that is highest at t: corners of the envelope decrease with the slope.
-        corners = np.diff(self.heights) / np.diff(self.slopes)
+        with np.errstate(over="ignore"):
+            corners = np.diff(self.heights) / np.diff(self.slopes)
         line = np.searchsorted(-corners, -t)
         values = np.maximum(self.heights[line] - self.slopes[line] * t, 0.0)
         total = float(self.masses @ values) + self.infinite * float(self.heights[-1])
@@ -96,10 +97,10 @@ def selection_curve(law: Law, count: RunCount) -> SelectionCurve:
     better, worse = places[:-1], places[1:]
     # On a cell of places the density is at most that of its better end, and psi at least that of
     # its worse end.
-    largest = count.density(better)
-    smallest = count.density(_largest_q_mass(law, worse))
-    slopes, heights = _upper_lines(smallest, largest)
-    ratio = np.maximum.accumulate((largest / smallest)[::-1])[::-1]
+    largest = count.log_density(better)
+    smallest = count.log_density(_largest_q_mass(law, worse))
+    slopes, heights = _upper_lines(np.exp(smallest), np.exp(largest))
+    log_ratio = np.maximum.accumulate((largest - smallest)[::-1])[::-1]
     top = _top_losses(law, better)
     mass = np.diff(count.mass(places))
     finite = np.isfinite(top)
@@ -109,7 +110,7 @@ def selection_curve(law: Law, count: RunCount) -> SelectionCurve:
         infinite=law.p_infinite,
         slopes=slopes,
         heights=heights,
-        ordered_losses=top[finite] + np.log(ratio[finite]),
+        ordered_losses=top[finite] + log_ratio[finite],
         ordered_masses=mass[finite],
         ordered_infinite=float(mass[~finite].sum()),
     )
@@ -117,10 +118,9 @@ def selection_curve(law: Law, count: RunCount) -> SelectionCurve:
 
 def _places(law: Law, count: RunCount) -> FloatArray:
     """Places x from 0 to 1: where the loss in order changes, and where a or psi has changed."""
-    ends = count.density(np.array([0.0, 1.0]))
-    span = float(np.log(ends[0] / ends[1]))
-    number = int(np.clip(span / FACTOR, 2, MOST_PLACES))
-    levels = count.where_density(ends[0] * np.exp(-np.linspace(0.0, span, number)[1:-1]))
+    first, last = count.log_density(np.array([0.0, 1.0])).tolist()
+    number = int(np.clip((first - last) / FACTOR, 2, MOST_PLACES))
+    levels = count.where_log_density(np.linspace(first, last, number)[1:-1])
     breaks = np.concatenate((_tail_masses(law), levels, _p_mass_of(law, levels)))
     inside = breaks[(breaks > SMALLEST_PLACE) & (breaks < 1.0)]
     return np.concatenate(([0.0], np.unique(inside), [1.0]))

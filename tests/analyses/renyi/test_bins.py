@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+import hockeystick as hs
 from hockeystick import strategies
 from hockeystick._numerics.law import Resolution
 from hockeystick.analyses.renyi import ring
@@ -182,3 +183,12 @@ def test_remove_direction_of_the_same_object(case):
     for order in range(2, LARGEST + 1):
         assert short[order] >= enumerated_moment(kernel, order) * (1 - 1e-13)
     assert ring.bandwidth(kernel) == 2
+
+
+def test_bands_that_are_longer_than_a_group():
+    """Above 4,000 bins groups may be shorter than wide bands: then other bounds are taken."""
+    strategy = hs.strategies.bsr(5000, bands=2400)
+    plan = hs.Plan(sampling=hs.BallsInBins(bins=5000), steps=5000, strategy=strategy)
+    found = hs.account(plan, noise_multiplier=5.0, method="renyi", budget=1e6)
+    known = hs.account(plan, noise_multiplier=5.0, method="gaussian")
+    assert 0 < found.epsilon(1e-5) < known.epsilon(1e-5)

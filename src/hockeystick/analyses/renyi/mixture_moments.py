@@ -123,14 +123,16 @@ def mixture_moments(
         best.offer(_second_order(shape), Kept(own))
     # All bands of all bins first; what that leaves is shared by the others.
     order = _reach(shape, own, SEARCH.own_share * budget, largest)
-    best.offer(_truncated(shape, own, order), Kept(own))
-    left -= ring.ring_cost(_group(shape, own)[0], own, order)
+    if order > 0:
+        best.offer(_truncated(shape, own, order), Kept(own))
+        left -= ring.ring_cost(_group(shape, own)[0], own, order)
     others = list(_choices(own, shape.bins))
     share = left / max(1, sum(choice.bands > 1 for choice in others))
     for choice in others:
         thinned = shape.thinned(choice.spacing)
         order = _reach(thinned, choice.bands, share, largest)
-        best.offer(_truncated(thinned, choice.bands, order), choice)
+        if order > 0:
+            best.offer(_truncated(thinned, choice.bands, order), choice)
     return best.result()
 
 
@@ -194,12 +196,15 @@ def _choices(own: int, bins: int) -> Iterator[Kept]:
 
 
 def _reach(shape: Envelope, bands: int, budget: float, largest: int) -> int:
-    """The largest order that is affordable and at which no cluster reaches around the ring."""
+    """The largest order that is affordable and at which no cluster reaches around the ring.
+
+    0 if a group is not longer than its bands: then nothing is known this way.
+    """
     if bands == 1:
         return largest
     bins = _group(shape, bands)[0]
     limit = min(largest, LARGEST_BANDED_ORDER, (bins - 1) // (bands - 1))
-    return _affordable(lambda a: ring.ring_cost(bins, bands, a), budget, limit)
+    return 0 if limit < 1 else _affordable(lambda a: ring.ring_cost(bins, bands, a), budget, limit)
 
 
 def _group(shape: Envelope, bands: int) -> tuple[int, int]:

@@ -106,8 +106,8 @@ class Chained(Expression):
     def law(self, side: Side, resolution: Resolution) -> Law:
         """From the laws of both members; the larger losses from above, the others from below."""
         first, second = self.first.law(side, resolution), self.second.law(side, resolution)
-        above = _chain_from_above(first, second)
-        below = reverse_law(_chain_from_above(reverse_law(second), reverse_law(first)))
+        above = _chain_from_above(first, second, side)
+        below = reverse_law(_chain_from_above(reverse_law(second), reverse_law(first), side))
         upper, lower = above.loss >= 0, below.loss < 0
         return joined(
             np.concatenate((below.loss[lower], above.loss[upper])),
@@ -118,7 +118,7 @@ class Chained(Expression):
         )
 
 
-def _chain_from_above(first: Law, second: Law) -> Law:
+def _chain_from_above(first: Law, second: Law, side: Side) -> Law:
     """The chained law, with masses summed from the largest loss down, so that small ones are exact.
 
     Cells of the middle distribution M end where an atom of either law ends. A cell of M-mass m has
@@ -132,8 +132,10 @@ def _chain_from_above(first: Law, second: Law) -> Law:
     up, down = _losses_at(first, ends_of_first, starts), _losses_at(second, ends_of_second, starts)
     log_p = np.log(mass) + up
     finite = np.isfinite(down)
-    # P-mass where M has none, or none in floating point, and where M has mass and Q has none.
-    apart = first.p_infinite + float(first.p[first.q == 0].sum())
+    # P-mass where M has none, and where M has mass and Q has none. Where M has none in floating
+    # point alone: upper, as if it had none at all; lower, that P-mass is left out.
+    vanished = float(first.p[first.q == 0].sum()) if side is Side.UPPER else 0.0
+    apart = first.p_infinite + vanished
     infinite = apart + float(np.exp(log_p[~finite]).sum())
     q = np.exp(np.log(mass) - down)
     order = slice(None, None, -1)
