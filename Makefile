@@ -35,7 +35,7 @@ test-long: $(VENV)/.installed-test browser
 # Hugging Face, JAX and jax-privacy have their own environment: what they pin stays out of the other.
 test-extras:
 	$(MAKE) VENV=$(EXTRAS) $(EXTRAS)/.installed-test-extras
-	$(EXTRAS)/bin/python -m pytest --durations=10 tests/extras tests/training/test_jax_bridge.py
+	SCIPY_ARRAY_API=1 $(EXTRAS)/bin/python -m pytest --durations=10 tests/extras tests/training/test_jax_bridge.py
 
 # Chromium for the tests of the report, where it can be had; without it they skip and say so.
 browser:

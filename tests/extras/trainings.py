@@ -5,6 +5,7 @@ Started by torchrun it is one run over all processes.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,10 @@ def main(output: str, name: str, how: str = "") -> None:
     try:
         made.train(resume_from_checkpoint=how == "resume")
     except KeyboardInterrupt:
-        return
+        # At once, as a crash would, and together: the backend aborts where a peer has gone.
+        if torch.distributed.is_initialized():
+            torch.distributed.barrier()
+        os._exit(0)
     if made.is_world_process_zero():
         torch.save(made.model.state_dict(), Path(output) / "weights.pt")
 

@@ -75,8 +75,9 @@ def test_constant_work(where, name):
     for _ in range(100):
         store.reserve(lambda spent: (2.0**-20, {}))
     assert asked() == first
-    # A server locks the end of the chain in each of the two transactions.
-    most = 9 if "sqlite" in engine_of(store).name else 11
+    # A server locks the end of the chain in each of the two transactions. The chain of a file is
+    # written through the driver, four statements more, which no event of SQLAlchemy shows.
+    most = 5 if "sqlite" in engine_of(store).name else 11
     assert len([statement for statement in first if "BEGIN" not in statement]) == most
     if "sqlite" in engine_of(store).name:
         with sqlite3.connect(where) as file:

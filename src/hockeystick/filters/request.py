@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, ClassVar, SupportsFloat, cast
@@ -23,6 +23,7 @@ __all__ = [
     "as_number",
     "checked_expected",
     "checked_request",
+    "kept",
     "request_of",
     "unordered",
 ]
@@ -151,6 +152,11 @@ def checked_expected(expected: Any) -> tuple[EqualSteps, ...]:
         )
         for rate, noise_multiplier, steps in rows
     )
+
+
+def kept(expected: Any) -> Any:
+    """What was expected, to be read more than once: an iterator as a list."""
+    return list(expected) if isinstance(expected, Iterator) else expected
 
 
 def unordered(row: object) -> bool:

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Generic, TypeVar
 
+from hockeystick import _validate as check
 from hockeystick.errors import BudgetExceeded
 from hockeystick.fdp.schedule import EqualSteps
 from hockeystick.filters.base import Filter
@@ -77,6 +78,9 @@ class StatefulFilter(Filter, Generic[State]):
         """The state after so many rounds; None if they do not fit."""
         trial = deepcopy(state)
         for rate, noise, steps in expected:
+            # More steps than that cannot be requested.
+            if rounds * steps > check.LARGEST_COUNT:
+                return None
             request = StepRequest(GaussianStep(rate, noise), None, rounds * steps, clip=False)
             try:
                 charge, found = self._decision(trial, request, self._budget)

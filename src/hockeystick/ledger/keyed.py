@@ -16,7 +16,7 @@ class Ledger:
     """A ledger whose rows are authenticated with a key: taken wherever a path or URL is.
 
     Whoever can write to the ledger but does not have the key can change nothing without being
-    noticed, except for putting all of an older state back ([more](../ledger.md#a-key)).
+    noticed, except for putting all of an older state back ([more](ledger.md#a-key)).
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hockeystick.training import policies as policies
 from hockeystick.training.adaptive_clipping import AdaptiveClipping
@@ -20,6 +20,9 @@ from hockeystick.training.run import PrivateRun
 from hockeystick.training.schedules import TakenSteps
 from hockeystick.training.signatures import new_key_files
 from hockeystick.training.statements import Statement
+
+if TYPE_CHECKING:
+    from hockeystick.training.estimators import PrivateLinearRegression, PrivateLogisticRegression
 
 __all__ = [
     "AdaptiveClipping",

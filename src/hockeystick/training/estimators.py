@@ -12,7 +12,7 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick.accounting.calibrate import calibrate
 from hockeystick.errors import InvalidParameter, MissingExtra
 from hockeystick.plan import Plan
-from hockeystick.schemes import FullBatch
+from hockeystick.schemes import SCHEMES
 from hockeystick.training.linear_models import softmax
 from hockeystick.training.run import PrivateRun
 
@@ -79,7 +79,8 @@ class _Private:
 
     def _settled_plan(self) -> Plan:
         if self.plan is None:
-            return Plan(sampling=FullBatch(), steps=check.positive_integer("steps", self.steps))
+            full = SCHEMES["full-batch"]()
+            return Plan(sampling=full, steps=check.positive_integer("steps", self.steps))
         if not isinstance(self.plan, Plan):
             raise InvalidParameter("plan", "a Plan or None", self.plan)
         return self.plan

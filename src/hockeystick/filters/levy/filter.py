@@ -19,7 +19,7 @@ from hockeystick.filters.levy.charge import block_of, block_variance, charge_of,
 from hockeystick.filters.levy.process import LevyProcess
 from hockeystick.filters.levy.search.design import ExpectedRun, designed
 from hockeystick.filters.registry import parameters_of
-from hockeystick.filters.request import Expected, GaussianStep, StepRequest, checked_expected
+from hockeystick.filters.request import Expected, GaussianStep, StepRequest, checked_expected, kept
 from hockeystick.guarantee import Analysis, Guarantee
 from hockeystick.ledger.keyed import Where
 from hockeystick.profile import Profile
@@ -100,6 +100,7 @@ class Levy(Filter):
         self.epsilon = check.positive("epsilon", epsilon)
         self.delta = check.small_probability("delta", delta)
         block = check.positive_integer("block", block)
+        expected = kept(expected)
         run = ExpectedRun(checked_expected(expected), self.epsilon, self.delta, block)
         self.process = designed(run) if process is None else process
         budget = self.process.largest_time(epsilon=self.epsilon, delta=self.delta)

@@ -20,7 +20,7 @@ from hockeystick.filters.renyi.divergence import (
     sampled_divergences,
 )
 from hockeystick.filters.renyi.search import order_of_smallest
-from hockeystick.filters.request import Expected, GaussianStep, StepRequest, checked_expected
+from hockeystick.filters.request import Expected, GaussianStep, StepRequest, checked_expected, kept
 from hockeystick.guarantee import Analysis, Guarantee
 from hockeystick.ledger.keyed import Where
 from hockeystick.profile import Profile
@@ -90,6 +90,7 @@ class Renyi(Filter):
     ) -> None:
         epsilon = check.positive("epsilon", epsilon)
         delta = check.small_probability("delta", delta)
+        expected = kept(expected)
         self.order = checked_order(
             order, epsilon=epsilon, delta=delta, expected=checked_expected(expected)
         )

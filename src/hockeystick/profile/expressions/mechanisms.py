@@ -19,7 +19,7 @@ from hockeystick._numerics.gaussian import (
     quantile_of_tail,
 )
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side, from_losses, without_atoms
-from hockeystick._numerics.moments import PowerMoments, rounded_up
+from hockeystick._numerics.moments import MomentNodes, PowerMoments, rounded_up
 from hockeystick._numerics.rounding import law_from_cells, mixture
 from hockeystick.profile.expressions.base import Expression, Factor
 
@@ -78,6 +78,12 @@ class GaussianPair(Expression):
         """E_Q[LR^m] = e^(m (m - 1) mu^2 / 2), in both directions."""
         m = np.arange(largest + 1.0)
         return PowerMoments(rounded_up(m * (m - 1) * (self.mu**2 / 2)))
+
+    def moment_nodes(
+        self, orders: FloatArray, *, reverse: bool, resolution: Resolution
+    ) -> MomentNodes:
+        """The same formula at real orders."""
+        return MomentNodes(orders, rounded_up(orders * (orders - 1) * (self.mu**2 / 2)))
 
     def gaussian_mu(self) -> float:
         """Its own."""
