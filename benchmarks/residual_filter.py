@@ -1,0 +1,299 @@
+"""How many steps filters allow where steps are not as expected: the table of docs/residual.md.
+
+    python benchmarks/residual_filter.py measure [TEXT]    what has TEXT in its name, or everything
+    python benchmarks/residual_filter.py table             the rows of the page
+
+Noise multipliers have two decimals and rates four, so that the schedule fixed in advance can be
+accounted for as it is. `Renyi`, `RenyiOrders` and `Levy` are told five values of a range. Results
+are kept in `residual_filter.json`, and only what is not there yet is measured.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hockeystick import filters
+from hockeystick._numerics.law import Side
+from hockeystick.errors import BudgetExceeded, HockeystickError
+from hockeystick.filters.residual.composition import StepClass, delta_of, law_of
+
+RESULTS = Path(__file__).with_name("residual_filter.json")
+DELTA = 1e-5
+# Of the sequences that are measured; settings are chosen with other ones.
+SEEDS = (11, 12, 13)
+FILTERS = ("Renyi", "RenyiOrders", "Levy", "Residual")
+# The grid on which the fixed schedule is accounted for.
+STEP = 0.01
+# Where the search for the number of fixed steps begins.
+START = {1.0: 250, 2.0: 1800}
+DECIMALS = {"rate": 4, "noise": 2}
+
+Step = tuple[float, float]
+
+
+class Case(NamedTuple):
+    """What is announced and what is requested.
+
+    Attributes
+    ----------
+    announced, requested
+        In words.
+    expected
+        As `Residual` is told.
+    orders
+        Of evenly spread steps, or "drawn": one sequence for each seed. Otherwise the steps
+        themselves.
+    epsilon
+        The target, with `DELTA`.
+    wanted
+        Share of the fixed schedule that is aimed at.
+    block
+        Steps of one request.
+    """
+
+    announced: str
+    requested: str
+    expected: list[tuple[Any, Any, int]]
+    orders: str | list[Step]
+    epsilon: float
+    wanted: float
+    block: int = 1
+
+    @property
+    def name(self) -> str:
+        """By which its results are kept."""
+        return f"{self.announced}; {self.requested}; {self.epsilon:g}"
+
+
+ORDERS = {"least noise first": 1, "most noise first": -1, "shuffled": 0}
+
+
+def cases() -> Iterator[Case]:
+    """All rows of the table."""
+    noise, expected = "rate 0.01, noise in [0.8, 2]", [(0.01, (0.8, 2.0), 1)]
+    for epsilon in START:
+        for order in ORDERS:
+            yield Case(noise, f"evenly spread, {order}", expected, order, epsilon, 0.85)
+        yield Case(noise, "drawn independently", expected, "drawn", epsilon, 0.85)
+    for epsilon in START:
+        yield Case(noise, "noise 1.4 only", expected, [(0.01, 1.4)], epsilon, 0.5)
+    rates, announced = "noise 1.5, rate in [0.001, 0.05]", [((0.001, 0.05), 1.5, 1)]
+    for epsilon in START:
+        yield Case(rates, "drawn independently", announced, "drawn", epsilon, 0.8)
+    both = [(0.01, 2.0, 200), (0.05, 1.0, 1)]
+    for before in (0, 100, 1000, 3000):
+        switch = [(0.01, 2.0)] * before + [(0.05, 1.0)]
+        words = f"a switch after {before:,} steps"
+        yield Case("(0.01, 2) and (0.05, 1), 200 to 1", words, both, switch, 2.0, 0.6)
+    one = [(0.01, 1.0, 1)]
+    yield Case("rate 0.01, noise 1", "that", one, [(0.01, 1.0)], 2.0, 0.9)
+    yield Case("rate 0.01, noise 1", "that, blocks of 50", one, [(0.01, 1.0)], 2.0, 0.9, 50)
+    yield Case(noise, "drawn, blocks of 50", expected, "drawn", 2.0, 0.9, 50)
+    wide, expected = "rate 0.01, noise in [0.6, 3]", [(0.01, (0.6, 3.0), 1)]
+    for epsilon in START:
+        yield Case(wide, "drawn independently", expected, "drawn", epsilon, 0.6)
+
+
+def ends_of(value: Any) -> tuple[float, float]:
+    """Of a range, or of one number."""
+    return value if isinstance(value, tuple) else (value, value)
+
+
+def between(case: Case, places: np.ndarray) -> list[Step]:
+    """The steps at these places of the range, rounded to decimals."""
+    (rate, noise, _), *_ = case.expected
+    found = []
+    for place in places.tolist():
+        one = [low + (high - low) * place for low, high in (ends_of(rate), ends_of(noise))]
+        found.append((round(one[0], DECIMALS["rate"]), round(one[1], DECIMALS["noise"])))
+    return found
+
+
+def delta_of_steps(steps: Sequence[Step], epsilon: float) -> float:
+    """Of these steps, fixed in advance, in both directions; an upper bound."""
+    counts = Counter(StepClass(*one) for one in steps)
+    return delta_of(law_of(counts, Side.UPPER, step=STEP, tail=1e-6 * DELTA), epsilon)
+
+
+def largest(delta_at: Callable[[int], float], start: int) -> int:
+    """The largest number of steps within `DELTA`, by interpolation of log delta from `start` on."""
+    low, high = (0, -math.inf), (0, math.inf)
+    number = max(start, 1)
+    while not high[0] or high[0] - low[0] > 1:
+        value = math.log(delta_at(number) / DELTA)
+        low, high = ((number, value), high) if value <= 0 else (low, (number, value))
+        if not high[0]:
+            number += max(number // 8, 1)
+        elif not low[0]:
+            number = number * 7 // 8
+            if not number:
+                return 0
+        else:
+            share = min(max(-low[1] / (high[1] - low[1]), 0.02), 0.98)
+            number = round(low[0] + share * (high[0] - low[0]))
+            number = min(max(number, low[0] + 1), high[0] - 1)
+    return low[0]
+
+
+def even(case: Case, count: int) -> list[Step]:
+    """So many steps, evenly spread, in the wanted order."""
+    places = (np.arange(count) + 0.5) / count
+    sign = ORDERS[case.orders] if isinstance(case.orders, str) else 1
+    if sign == 0:
+        places = np.random.default_rng(SEEDS[0]).permutation(places)
+    return between(case, places if sign >= 0 else places[::-1])
+
+
+@cache
+def even_count(expected: tuple[Any, Any, int], epsilon: float) -> int:
+    """How many evenly spread steps are allowed if they are fixed in advance, in whatever order."""
+    case = Case("", "", [expected], "least noise first", epsilon, 0.0)
+    return largest(lambda n: delta_of_steps(even(case, n), epsilon), START[epsilon])
+
+
+def sequences(case: Case) -> Iterator[tuple[list[Step], int]]:
+    """Sequences of requests, longer than any filter allows, and how many are allowed if fixed."""
+    block = case.block
+    if isinstance(case.orders, str) and case.orders != "drawn":
+        count = even_count(case.expected[0], case.epsilon)
+        yield even(case, count), count
+        return
+    start = START[case.epsilon] // block
+    for seed in SEEDS if case.orders == "drawn" else (0,):
+        if case.orders == "drawn":
+            places = np.random.default_rng(seed).random(20_000)
+            steps = between(case, places)
+        elif len(case.orders) > 2:
+            steps = [*case.orders, *[case.orders[-1]] * 10_000]
+        else:
+            steps = list(case.orders) * 10_000
+
+        def delta_at(n: int, steps: list[Step] = steps) -> float:
+            return delta_of_steps([one for one in steps[:n] for _ in range(block)], case.epsilon)
+
+        start = largest(delta_at, start)
+        yield steps, start
+
+
+def told(name: str, case: Case) -> list[tuple[Any, Any, int]]:
+    """What a filter is told to expect: five values of a range, or the range."""
+    if name == "Residual" or isinstance(case.expected[0][0], float) is isinstance(
+        case.expected[0][1], float
+    ):
+        return case.expected
+    steps = between(case, np.linspace(0, 1, 5))
+    return [(*one, 1) for one in steps]
+
+
+_built: dict[str, tuple[filters.Filter, float]] = {}
+
+
+def built(name: str, case: Case) -> tuple[filters.Filter, float]:
+    """A fresh filter, and the seconds that its design took; designs are made once."""
+    target = {"epsilon": case.epsilon, "delta": DELTA}
+    key = json.dumps([name, case.expected, case.epsilon])
+    if key not in _built:
+        began = time.process_time()
+        made = getattr(filters, name)(**target, expected=told(name, case))
+        _built[key] = made, time.process_time() - began
+    made, seconds = _built[key]
+    if name == "Residual":
+        return filters.Residual(**target, design=made.design), seconds
+    if name == "Levy":
+        return filters.Levy(**target, process=made.process), seconds
+    return getattr(filters, name)(**target, expected=told(name, case)), seconds
+
+
+def permitted(budget: filters.Filter, steps: Sequence[Step], block: int) -> int:
+    """Requests until the first refusal."""
+    for count, (rate, noise) in enumerate(steps):
+        try:
+            budget.request(rate=rate, noise_multiplier=noise, steps=block, clip=False).commit()
+        except BudgetExceeded:
+            return count
+    return len(steps)
+
+
+def measured(case: Case) -> dict[str, Any]:
+    """Steps that each filter allows, for each sequence, and the seconds of the design."""
+    found: dict[str, Any] = {"fixed": [], **{name: [] for name in FILTERS}}
+    for steps, count in sequences(case):
+        found["fixed"].append(count * case.block)
+        for name in FILTERS:
+            try:
+                budget, seconds = built(name, case)
+            except HockeystickError as error:
+                found[name].append(None)
+                found[f"{name} refuses"] = str(error)
+                continue
+            found[name].append(permitted(budget, steps[:count], case.block) * case.block)
+            if name == "Residual":
+                found["seconds"] = round(seconds, 1)
+    return found
+
+
+def read() -> dict[str, dict[str, Any]]:
+    """What was measured so far."""
+    return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+
+
+def measure(only: str) -> None:
+    """Measure what has the text in its name; kept after every row."""
+    for case in cases():
+        if only not in case.name or case.name in read():
+            continue
+        result = measured(case)
+        known = {**read(), case.name: result}
+        RESULTS.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+        print(case.name, result, flush=True)
+
+
+def counted(values: Sequence[int | None]) -> str:
+    """The median number of steps."""
+    numbers = [one for one in values if one is not None]
+    return f"{statistics.median_low(numbers):,}" if numbers else "none"
+
+
+def shares(result: dict[str, Any]) -> list[float]:
+    """Steps of `Residual` over those of the fixed schedule, from the smallest on."""
+    return sorted(a / b for a, b in zip(result["Residual"], result["fixed"], strict=True))
+
+
+def row(case: Case, result: dict[str, Any]) -> str:
+    """One row of the table; of several sequences medians, and the shares of all of them."""
+    found = [f"{100 * one:.0f} %" for one in shares(result)]
+    share = found[0] if found[0] == found[-1] else f"{found[0]} to {found[-1]}"
+    verdict = "" if shares(result)[0] >= case.wanted else ", missed"
+    cells = [case.announced, case.requested, f"{case.epsilon:g}"]
+    cells += [counted(result[name]) for name in (*FILTERS, "fixed")]
+    return "| " + " | ".join([*cells, share, f"{100 * case.wanted:.0f} %{verdict}"]) + " |"
+
+
+def table() -> list[str]:
+    """The rows of the page, of what was measured."""
+    known = read()
+    return [row(case, known[case.name]) for case in cases() if case.name in known]
+
+
+def missing() -> list[str]:
+    """What the page lists as not measured."""
+    return [f"- {case.name}" for case in cases() if case.name not in read()]
+
+
+if __name__ == "__main__":
+    command, *rest = sys.argv[1:] or ["table"]
+    if command == "measure":
+        measure(" ".join(rest))
+    else:
+        print("\n".join([*table(), *missing()]))
