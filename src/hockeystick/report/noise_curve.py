@@ -24,7 +24,7 @@ __all__ = [
     "winning_curve",
 ]
 
-# Enough for a line that looks smooth; each is an account of the plan.
+# Enough for a smooth line; each is an account of the plan.
 POINTS = 15
 # A curve runs from the noise divided by this to the noise times this.
 REACH = 2.5

@@ -76,7 +76,7 @@ class Budget(Protocol):
         """What the step has released."""
 
     def check(self, state: dict[str, Any], run: str) -> None:
-        """`PlanMismatch` if what was spent is forgotten; looks for charges of the run."""
+        """`PlanMismatch` if what was spent is forgotten; reads the charges of the run."""
 
     def restored(self) -> None:
         """The run that was checked last goes on."""
