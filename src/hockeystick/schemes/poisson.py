@@ -90,7 +90,7 @@ class Poisson(Sampling):
         return participations_within(self.check_steps(steps), gap=1, most=self.max_participations)
 
     def first_steps(self, steps: int) -> Poisson:
-        """The scheme itself: each step is drawn on its own, and stopping depends on the past only."""
+        """The scheme itself: each step is drawn on its own, stopping depends on the past."""
         return self
 
     def at_rate(self, rate: float) -> Poisson | Missing:
