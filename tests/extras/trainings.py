@@ -79,10 +79,7 @@ def main(output: str, name: str, how: str = "") -> None:
     try:
         made.train(resume_from_checkpoint=how == "resume")
     except KeyboardInterrupt:
-        # At once, as a crash would, and together: the backend aborts where a peer has gone.
-        if torch.distributed.is_initialized():
-            torch.distributed.barrier()
-        os._exit(0)
+        return
     if made.is_world_process_zero():
         torch.save(made.model.state_dict(), Path(output) / "weights.pt")
 
@@ -90,3 +87,9 @@ def main(output: str, name: str, how: str = "") -> None:
 if __name__ == "__main__":
     torch.set_num_threads(1)
     main(*sys.argv[1:])
+    # Together and at once: threads of the backend abort in a process that ends by itself while its
+    # peer is still there.
+    if torch.distributed.is_initialized():
+        torch.distributed.barrier()
+    sys.stdout.flush()
+    os._exit(0)
