@@ -99,8 +99,10 @@ class Majorants:
 
     @property
     def tilts(self) -> list[float]:
-        """For the scale of the matrix."""
-        return tilts(float(self._lags[0]), self._settings)
+        """For a diagonal of 1: powers of two around what suits the scale of the matrix."""
+        largest = float(self._lags[0])
+        middle = round(math.log2(largest * tilts(largest, self._settings)[1]))
+        return [2.0**power for power in range(middle - 2, middle + 3)]
 
     @cached_property
     def ring(self) -> LagBounds:
@@ -126,7 +128,9 @@ class Majorants:
         spacings = [1, *(one for one in settings.spacings if self.bins >= one * settings.fewest)]
         found: list[Layout] = [] if self.line is None else [*spacings]
         if self.line is None or self.bins > settings.short_line:
-            found += [Cut(one, -(-self.bins // one // settings.first_group)) for one in spacings]
+            for one in spacings:
+                cut = Cut(one, -(-self.bins // one // settings.first_group))
+                found += [cut, cut._replace(left_out=self._reach(one), mirrors=False)]
         if self.line is None and self.bins <= settings.longest_closed:
             found.append(Cut(closed=True))
         return found
@@ -136,7 +140,7 @@ class Majorants:
         """One for each layout, with the middle tilt; with others if there is none."""
         tilts = sorted(self.tilts, key=lambda tilt: tilt != self.tilts[len(self.tilts) // 2])
         for tilt in tilts:
-            found = [self.candidate(layout, tilt) for layout in self.layouts]
+            found = [self.candidate(one, tilt) for one in self.layouts if self._allowed(one)]
             if any(found):
                 return [one for one in found if one is not None]
         return []
@@ -149,7 +153,8 @@ class Majorants:
     def beside(self, one: GramCandidate) -> list[GramCandidate | None]:
         """All that differ in one choice: tilt, spacing, number of groups, bins left out."""
         cut, settings = _opened(one.layout), self._settings
-        tilts = [self.candidate(one.layout, tilt) for tilt in self.tilts]
+        near = (2 * one.tilt, one.tilt / 2)
+        tilts = [self.candidate(one.layout, tilt) for tilt in self.tilts if tilt in near]
         spacings = [s for s in (1, *settings.spacings) if s in (2 * cut.spacing, cut.spacing / 2)]
         if not isinstance(one.layout, Cut):
             line = [self.candidate(s, one.tilt) for s in spacings]
@@ -167,10 +172,14 @@ class Majorants:
 
     def _beside(self, one: GramCandidate, cut: Cut) -> GramCandidate | None:
         """With another cut, unless too few bins are left."""
-        settings, period = self._settings, cut.period(self.bins)
-        if cut.left_out > settings.most_left_out * period or period < settings.fewest:
-            return None
-        return self.candidate(cut, one.tilt)
+        return self.candidate(cut, one.tilt) if self._allowed(cut) else None
+
+    def _allowed(self, layout: Layout) -> bool:
+        """Whether enough bins are left in a group."""
+        if not isinstance(layout, Cut) or layout == Cut():
+            return True
+        settings, period = self._settings, layout.period(self.bins)
+        return layout.left_out <= settings.most_left_out * period and period >= settings.fewest
 
     def _left_out(self, cut: Cut, tilt: float) -> list[int]:
         """How many bins may be left out beside mirrors: about as many as suit the chain."""
@@ -188,14 +197,15 @@ class Majorants:
     def _fit(self, layout: Layout, tilt: float) -> ChainFit | None:
         """Between mirrors the same one for all copies and whatever is left out."""
         base = layout
-        if isinstance(layout, Cut) and layout.mirrors:
-            base = Cut(layout.spacing, copies=1 if self._around(layout) is None else layout.copies)
+        if isinstance(layout, Cut) and not layout.closed:
+            alike = layout.copies > 1 and (self._around(layout) or not layout.mirrors)
+            base = layout._replace(copies=2 if alike else 1)
+            base = base._replace(left_out=0) if layout.mirrors else base
         key = base, tilt
         if key not in self._fits:
             bounds = self._target(layout).bounds
-            near = next(
-                (fit.rho for (other, _), fit in self._fits.items() if fit and other == base), None
-            )
+            alike = (fit.rho for (other, _), fit in self._fits.items() if fit and other == base)
+            near = next(alike, None)
             self._fits[key] = best_majorant(bounds, tilt, self._settings, near)
         return self._fits[key]
 
