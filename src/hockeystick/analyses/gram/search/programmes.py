@@ -156,14 +156,22 @@ def best_majorant(
 
 @lru_cache(maxsize=1_000)
 def _fit_above(
-    values: bytes, ring: bool, endless: bool, tilt: float, settings: GramSettings, near: float | None
+    values: bytes,
+    ring: bool,
+    endless: bool,
+    tilt: float,
+    settings: GramSettings,
+    near: float | None,
 ) -> ChainFit | None:
     lags = np.frombuffer(values)
     target = LagBounds(lags, np.ones(lags.size), ring, endless)
     rho, amplitudes = _best_length(target, tilt, settings, Programme.above, 1.0, near)
     if amplitudes is None:
         amplitudes = independent_above(target)
-    return None if amplitudes is None else ChainFit(*amplitudes.tolist(), rho)
+    if amplitudes is None:
+        return None
+    common, chain, own = amplitudes.tolist()
+    return ChainFit(common, chain, own, rho)
 
 
 def best_minorant(
