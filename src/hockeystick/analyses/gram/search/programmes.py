@@ -146,6 +146,8 @@ def best_majorant(
     is the correlation of neighbours in a similar fit, where the search may begin.
     """
     scale = float(target.values[0])
+    if not scale > 0:
+        return None
     # Rounded upwards, so that targets that differ by the noise alone are equal.
     values = np.ceil(target.values / scale / GRAIN) * GRAIN
     fit = _fit_above(values.tobytes(), target.ring, target.endless, tilt, settings, near)
