@@ -133,7 +133,7 @@ def test_random_plans_against_simulated_runs(seed):
 # Coefficients, epochs and bins for which each kind of majorant is the best, with a noise factor.
 SHAPES = {
     "between mirrors": (hs.strategies.bsr(72, 12), 24, 1.0),
-    "between gaps": (hs.strategies.bsr(36, 2), 12, 1.0),
+    "between gaps": (hs.strategies.bsr(90, 2), 30, 1.0),
     "every 2 bins": (hs.strategies.from_coefficients(np.ones(8), steps=96), 32, 0.7),
     "revealed bin": (hs.strategies.from_coefficients(np.ones(8), steps=96), 32, 0.1),
 }

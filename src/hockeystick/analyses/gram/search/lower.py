@@ -46,7 +46,7 @@ class LowerSearch:
 
     def _of_chains(self, query: GramQuery, direction: Direction) -> float:
         """The one that is best on a coarse lattice; none where the matrix itself has two bands."""
-        if self._two_bands:
+        if self._two_bands or not self._chains:
             return 0.0
         coarse = self._settings.choice_work * self._most_work
         best = max(self._chains, key=lambda one: self._bound(query, direction, one, coarse))
@@ -92,7 +92,9 @@ class LowerSearch:
     def _chains(self) -> list[GramCandidate]:
         lowest, settings = floor(self._kernel), self._settings
         wanted = tilts(float(self._kernel.max()), settings)
-        return [chained("minorant", best_minorant(lowest, one, settings)) for one in wanted]
+        found = [best_minorant(lowest, one, settings) for one in wanted]
+        # Where all bins share everything one direction is enough: that is a block.
+        return [chained("minorant", one) for one in found if one.signal > 0]
 
     def _of_blocks(self, query: GramQuery, direction: Direction) -> float:
         """From single bins, which are independent then, to all of them along one direction.
