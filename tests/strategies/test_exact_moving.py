@@ -132,15 +132,16 @@ def test_coefficients_are_not_smaller_than_accounted(strategy):
 
 
 def test_memory_and_replay():
-    """Rows of 64 bits, or none and the same numbers; parts are those of the whole."""
+    """Rows of integers in double precision, or none and the same numbers; parts are those of the whole."""
     strategy = S.bisr(9, bands=4)
     held = [(100, 1100), (PIECE - 10, PIECE + 400)]
     whole, again = (stream(strategy, PIECE + 500, noise_memory=m) for m in ("rows", "replay"))
     part = stream(strategy, PIECE + 500, coordinates=held)
     assert (whole.memory.shape, again.memory.shape) == ((3, PIECE + 500), (0, PIECE + 500))
-    assert whole.memory.dtype == np.int64
+    assert whole.memory.dtype == np.float64
     for _ in range(6):
         row = next(whole)
+        assert (whole.memory == np.rint(whole.memory)).all()
         np.testing.assert_array_equal(next(again), row)
         np.testing.assert_array_equal(
             next(part), np.concatenate([row[start:stop] for start, stop in held])

@@ -29,7 +29,7 @@ WORDS_OF_A_NUMBER = 3
 class ExactMovingStream(ExactNoiseStream):
     """The rounding of C^-1 Z to the lattice, for real Z; made with `arithmetic="exact"`.
 
-    Memory is bands - 1 rows of Z as integers of 64 bits; with noise_memory="replay" they are drawn
+    Memory is bands - 1 rows of Z, integers in double precision; with noise_memory="replay" they are drawn
     again.
     """
 
@@ -50,7 +50,8 @@ class ExactMovingStream(ExactNoiseStream):
         )
 
     def _memory_type(self) -> npt.DTypeLike:
-        return np.int64
+        # Integers below 2^53 in the type in which they are multiplied.
+        return np.float64
 
     def _advance(self, row: npt.NDArray[np.int64], group: Group) -> None:
         """Fill the part of the row that the group holds."""
@@ -66,10 +67,10 @@ class ExactMovingStream(ExactNoiseStream):
         for place in left:
             part[place] = self._decided(group, group.where.start + int(place))
 
-    def _drawn_again(self, row: npt.NDArray[np.int64], group: Group) -> npt.NDArray[np.int64]:
+    def _drawn_again(self, row: npt.NDArray[np.int64], group: Group) -> FloatArray:
         """The rows of memory for the group, as they would be remembered."""
         rows, earlier = self._moving.rows, np.empty_like(row)
-        memory = np.zeros((rows, group.where.stop - group.where.start), np.int64)
+        memory = np.zeros((rows, group.where.stop - group.where.start))
         for lag in range(1, min(rows, self.step) + 1):
             self._draw(earlier, group, self.step - lag)
             memory[(self.step - lag) % rows] = earlier[group.where]

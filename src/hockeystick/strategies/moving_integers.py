@@ -79,7 +79,7 @@ class MovingIntegers:
         return sizes * (0.5 + rounding) * (1.0 + 2.0**-10) * 2.0**-GUARD
 
     def bounds(self, resolution: int) -> NoiseBounds:
-        """Of N; what is remembered has 64 bits."""
+        """Of N."""
         sizes = float(np.abs(self.factors).sum()) * (1.0 + 2.0**-10)
         number = sizes * (LARGEST * 2.0**resolution + 1.0) + 1.0
         if not (number < 2.0**51 and self.margin(resolution) < 2.0**-4):
@@ -105,7 +105,7 @@ class MovingIntegers:
 @njit(cache=True, nogil=True, error_model="numpy")
 def moving_step(
     row: NDArray[np.int64],
-    memory: NDArray[np.int64],
+    memory: FloatArray,
     factors: FloatArray,
     step: int,
     first: int,
@@ -127,11 +127,11 @@ def moving_step(
             past = memory[(step - j) % size, first + start : first + start + new.size]
             factor = factors[j]
             for k in range(new.size):
-                sums[k] += factor * np.float64(past[k])
+                sums[k] += factor * past[k]
         if size > 0:
             newest = memory[step % size, first + start : first + start + new.size]
             for k in range(new.size):
-                newest[k] = new[k]
+                newest[k] = np.float64(new[k])
         for k in range(new.size):
             x = sums[k] * 2.0**-GUARD
             below = math.floor(x)

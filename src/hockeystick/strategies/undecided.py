@@ -132,18 +132,17 @@ def _first_words(state: NDArray[np.uint32], index: int, words: int) -> tuple[int
     from hockeystick.strategies.rounded_normals import CHUNK
 
     count = CHUNK * words // WORDS
-    counters = np.arange(count, dtype=np.uint32) + np.uint32(index // CHUNK * count)
-    stream = np.empty((WORDS, count), np.uint32)
-    chosen_blocks(stream, state, counters, ROUNDS)
-    rows = stream.reshape(words, CHUNK)[:, index % CHUNK]
-    found = [int(word) for word in rows]
+    # In a chunk the first words of all numbers are one after the other, then the second ones.
+    places = [divmod(word * CHUNK + index % CHUNK, count) for word in range(words)]
+    begin = index // CHUNK * count
+    found = [_block(state, begin + column, 0)[row] for row, column in places]
     return found[0], found[1], found[2] if words == 3 else 0
 
 
-def _block(state: NDArray[np.uint32], index: int, use: int) -> list[int]:
+def _block(state: NDArray[np.uint32], counter: int, use: int) -> list[int]:
     here, block = state.copy(), np.empty((WORDS, 1), np.uint32)
     here[15] = int(state[15]) + (use << 16)
-    chosen_blocks(block, here, np.array([index], np.uint32), ROUNDS)
+    chosen_blocks(block, here, np.array([counter], np.uint32), ROUNDS)
     return [int(word) for word in block[:, 0]]
 
 
