@@ -19,6 +19,8 @@ __all__ = ["Counterexample", "Witness", "witness_of"]
 # At most so many corners of each curve, and ratios of each first step, give orders to try: 20^2
 # orders take tenths of a second.
 MOST_CORNERS = 20
+# Heights are at most 1 and sums of few products: equal ones agree to a few units in the last place.
+ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +128,8 @@ def _largest_excess(
     excess = [
         worst_selection(lower, below, gamma=gamma).height for gamma in orders.tolist()
     ] - _fixed_heights(upper, above, orders).max(axis=0)
-    gamma = float(orders[np.argmax(excess)])
+    # The excess is often constant between two orders: the smaller one, whatever the rounding.
+    gamma = float(orders[np.argmax(excess >= excess.max() - ROUNDING)])
     worst = worst_selection(lower, below, gamma=gamma)
     budget = worst_selection(upper, above, gamma=gamma).budget
     return Counterexample(member, gamma, lower.outcome, worst.choice, worst.height, budget)
