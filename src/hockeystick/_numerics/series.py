@@ -91,13 +91,13 @@ def reciprocal(c: FloatArray, n: int) -> FloatArray:
     if c.size <= DIRECT:
         return divide(padded(np.ones(1), n), c)
     known = DIRECT
-    y = first = divide(padded(np.ones(1), known), c[:known])
+    y = divide(padded(np.ones(1), known), c[:known])
     while known < n:
         known = min(2 * known, n)
         rest = -multiply(c, y, known)
         rest[0] += 2.0
         y = multiply(y, rest, known)
-        y[: first.size] = first  # the iteration does not change them; FFT would, by rounding
+    y[0] = 1.0 / c[0]
     left = multiply(c, y, n)
     left[0] -= 1.0
     # FFT is accurate relative to the largest coefficient only: not enough if the series grows.
