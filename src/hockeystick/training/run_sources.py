@@ -1,0 +1,111 @@
+"""Where the batches and the noise of a NumPy run come from, and how they change between steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hockeystick._numerics.law import FloatArray
+from hockeystick.plan import Plan
+from hockeystick.randomness import RandomSource, generator, generators, is_secret
+from hockeystick.schemes import Attribution, Indices
+from hockeystick.training.adaptive_clipping import AdaptiveClipping
+from hockeystick.training.filtered import scheme_at
+from hockeystick.training.gradients import BatchSum
+from hockeystick.training.norm_counts import NormCount
+from hockeystick.training.schedules import StepSettings
+from hockeystick.training.sum_lattice import SumLattice
+
+__all__ = ["RunSources"]
+
+
+class RunSources:
+    """Batches, noise, the lattice of sums and the count of norms, for the present settings."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        examples: int | Attribution,
+        dimension: int,
+        settings: StepSettings,
+        policy: AdaptiveClipping | None,
+        arithmetic: str,
+        rng: RandomSource,
+    ) -> None:
+        self._plan, self._examples, self._policy = plan, examples, policy
+        count = examples.examples if isinstance(examples, Attribution) else examples
+        self._count = count
+        self.lattice = None
+        if arithmetic == "exact":
+            self.lattice = SumLattice.of(
+                noise_multiplier=settings.gradient_noise,
+                max_grad_norm=settings.max_grad_norm,
+                dimension=dimension,
+                examples=count,
+            )
+        resolution = None if self.lattice is None else self.lattice.resolution
+        # Batches and noise both draw from a generator that is given.
+        of_noise, *others = generators(rng, 2) if not is_secret(rng) else (rng, rng)
+        self._source = generator(others[0] if others else of_noise)
+        self._batches = plan.batches(examples=examples, rng=self._source)
+        self.noise = plan.noise(
+            dimension,
+            scale=settings.scale,
+            dtype=np.float64,
+            rng=of_noise,
+            arithmetic=arithmetic,
+            resolution=resolution,
+        )
+        self._counts = None
+        if settings.count_noise is not None:
+            self._counts = NormCount(
+                plan,
+                dimension=dimension,
+                count_noise=settings.count_noise,
+                resolution=resolution,
+            )
+        size: Any = plan.sampling.expected_batch_size(examples)  # type: ignore[arg-type]
+        self.expected_batch_size = float(size)
+
+    def batch(self) -> Indices:
+        """The next batch."""
+        return next(self._batches)
+
+    def released(self, found: BatchSum) -> FloatArray:
+        """The sum with the noise of the next row."""
+        # Exact for integers below 2^53, which SumLattice and the noise's bounds ensure.
+        noisy: FloatArray = found.total + next(self.noise)
+        return noisy if self.lattice is None else noisy * self.lattice.spacing
+
+    def adapted(self, settings: StepSettings, found: BatchSum) -> StepSettings:
+        """The settings of the next step, where a policy moves the clip norm."""
+        if self._counts is None or self._policy is None:
+            return settings
+        step = self.noise.step - 1
+        half = self._counts.released(found.excess, key=self.noise._key, step=step)
+        fraction = half / self.expected_batch_size + 0.5
+        clip = self._policy.updated(settings.max_grad_norm, fraction)
+        wanted = settings.changed(max_grad_norm=clip)
+        self.change(settings, wanted)
+        return wanted
+
+    def change(self, now: StepSettings, wanted: StepSettings) -> None:
+        """Other settings from the next step on; if something does not fit, nothing is changed."""
+        scheme, lattice = None, None
+        if wanted.rate != now.rate and wanted.rate is not None:
+            scheme = scheme_at(self._plan, wanted.rate)
+        if self.lattice is not None:
+            lattice = self.lattice.rescaled(
+                noise_multiplier=wanted.gradient_noise,
+                max_grad_norm=wanted.max_grad_norm,
+                examples=self._count,
+            )
+        self.noise.change(scale=wanted.scale)
+        self.lattice = lattice
+        if scheme is not None:
+            # Nothing is drawn ahead: the next batch is the first one at the new rate.
+            left = self._plan.steps - self.noise.step
+            self._batches = scheme.batches(examples=self._count, steps=left, rng=self._source)
+            self.expected_batch_size = float(scheme.expected_batch_size(self._count))
