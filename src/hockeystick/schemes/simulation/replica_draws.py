@@ -68,8 +68,13 @@ def _join(
     last: IntArray,
     pulls: FloatArray,
     joining: IntArray,
+    copies: FloatArray,
+    held: IntArray,
 ) -> float:
-    """Choose k of those who may join; the true attraction, or -inf if one of them has to rest."""
+    """Choose k of those who may join; the true attraction, or -inf if one of them has to rest.
+
+    `held` has the copies of the last participation of each, drawn here for those who join.
+    """
     separation, candidates = pulls.shape[1], 0
     for j in range(last.size):
         if not inside[j]:
@@ -82,11 +87,51 @@ def _join(
         excluded = excluded or t - last[joining[i]] < separation
     if excluded:
         return -np.inf
+    total, squares = 0, 0
+    for label in joining[:k]:
+        number = 1
+        if copies.size > 1:
+            u = rng.random()
+            while number < copies.size and u >= copies[number - 1]:
+                number += 1
+        held[label] = number
+        total += number
+        squares += number * number
     attraction = 0.0
     for j in range(last.size):
         if t - last[j] < separation:
-            attraction += k * pulls[t, t - last[j]]
-    return float(attraction + pulls[t, 0] * (k * (k - 1) / 2))
+            attraction += total * held[j] * pulls[t, t - last[j]]
+    return float(attraction + pulls[t, 0] * ((total * total - squares) / 2))
+
+
+@njit(cache=True, nogil=True)
+def _log_law(
+    t: int,
+    joining: IntArray,
+    last: IntArray,
+    held: IntArray,
+    gaps: FloatArray,
+    firsts: FloatArray,
+    factors: FloatArray,
+) -> tuple[float, int]:
+    """log of true over table probability of those who join, copies included; all the copies."""
+    log, total = 0.0, 0
+    for label in joining:
+        total += held[label]
+        log -= factors[held[label] - 1]
+        if gaps.size > 0:
+            log += firsts[t] if last[label] == NEVER else gaps[t - last[label]]
+    return log, total
+
+
+@njit(cache=True, nogil=True)
+def _log_ends(last: IntArray, steps: int, firsts: FloatArray, ends: FloatArray) -> float:
+    """What `_log_law` is for joining no more."""
+    log = 0.0
+    if ends.size > 0:
+        for t in last:
+            log += firsts[steps] if t == NEVER else ends[steps - 1 - t]
+    return log
 
 
 @njit(cache=True, nogil=True)
@@ -141,6 +186,8 @@ def draw_tuples(
     largest: FloatArray,
     pulls: FloatArray,
     misses: FloatArray,
+    law: tuple[FloatArray, FloatArray, FloatArray],
+    copies: tuple[FloatArray, FloatArray],
     where: IntArray,
     times: IntArray,
     number: IntArray,
@@ -155,9 +202,13 @@ def draw_tuples(
     values `first`, and `odds` of joining relative to those of the other steps. While more steps are
     left than there are tables, moves have their settled probabilities `cumulative`; at the first
     table its value over the settled one counts. Missing the steps up to t has the logarithm
-    misses[t].
+    misses[t]. `law` and `copies` are the corrections of replica_laws.py: gaps, firsts and ends;
+    cumulative probabilities of copies, and logarithms of their factors.
     """
     steps, separation = pulls.shape
+    gaps, firsts, ends = law
+    cumulated, factors = copies
+    held = np.empty(starts[1] - starts[0] - 1, np.int64)
     order = starts[1] - starts[0] - 1
     followed, joining = np.empty(order, np.int64), np.empty(order, np.int64)
     last, inside = np.empty(order, np.int64), np.empty(order, np.bool_)
@@ -175,13 +226,15 @@ def draw_tuples(
             move = begin + k
             if k > 0:
                 log -= charges[move] + _table_attraction(t, k, followed, size, last, largest)
-                attraction += _join(rng, t, k, inside, last, pulls, joining)
+                attraction += _join(rng, t, k, inside, last, pulls, joining, cumulated, held)
                 if attraction == -np.inf:
                     break
+                more, total = _log_law(t, joining[:k], last, held, gaps, firsts, factors)
+                log += more
                 for label in joining[:k]:
                     last[label], followed[size], inside[label] = t, label, True
                     size += 1
-                where[d, count], times[d, count] = t, k
+                where[d, count], times[d, count] = t, total
                 count += 1
             s = targets[move]
             room = order - (starts[s + 1] - starts[s] - 1)
@@ -191,4 +244,6 @@ def draw_tuples(
             log -= missed
             if left + 1 == tables.shape[0]:
                 log += math.log(tables[left, s] / settled[s])
+        if attraction > -np.inf:
+            log += _log_ends(last, steps, firsts, ends)
         number[d], logs[d], attractions[d] = count, log + attraction, attraction

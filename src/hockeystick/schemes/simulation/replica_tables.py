@@ -92,6 +92,7 @@ def fill_moves(
     most: int,
     ways: IntArray,
     rate: float,
+    log_factor: float,
     pulls: FloatArray,
     starts: IntArray,
     weights: FloatArray,
@@ -100,7 +101,8 @@ def fill_moves(
 ) -> None:
     """For every state and number k of replicas that join: the weight, the next state, the charge.
 
-    The weight is the probability that k of the eligible join, times e^(attraction): pulls[0] for a
+    The weight is the probability that k of the eligible join, times e^(k log_factor) and
+    e^(attraction): pulls[0] for a
     pair that joins together, pulls[d] for one that joins d steps apart. A replica of age d that is
     let go would have been excluded for another r - d + 1 steps, in which it now misses each with
     1 - rate; and it would have attracted those who may join until then. Those still followed are
@@ -132,7 +134,7 @@ def fill_moves(
                 math.lgamma(eligible + 1.0) - math.lgamma(k + 1.0) - math.lgamma(eligible - k + 1.0)
             )
             chance = k * log_rate + (eligible - k) * log_miss
-            pairs = k * gain + pulls[0] * (k * (k - 1) / 2)
+            pairs = k * (gain + log_factor) + pulls[0] * (k * (k - 1) / 2)
             largest = pairs + charge + 3 * math.lgamma(eligible + 1.0) - chance + 4
             move = starts[s] + k
             weights[move] = math.exp(ways_to + chance + pairs + charge + WEIGHT_ROUNDING * largest)
