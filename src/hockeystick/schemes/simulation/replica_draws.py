@@ -25,28 +25,29 @@ def _drawn_move(
     weights: FloatArray,
     targets: NDArray[np.int32],
     value: FloatArray,
+    joined: NDArray[np.int16],
     odds: float,
 ) -> int:
-    """A move in proportion to weight * value * odds^k."""
-    total, factor = 0.0, 1.0
+    """A move in proportion to weight * value * odds^k, k the replicas that join."""
+    total = 0.0
     for move in range(begin, end):
+        factor = 1.0 if odds == 1.0 else odds ** joined[move].sum()
         total += factor * weights[move] * value[targets[move]]
-        factor *= odds
     u *= total
-    k, factor, reached = 0, 1.0, weights[begin] * value[targets[begin]]
-    while k < end - begin - 1 and u >= reached:
-        k += 1
-        factor *= odds
-        reached += factor * weights[begin + k] * value[targets[begin + k]]
-    return k
+    move, reached = begin, weights[begin] * value[targets[begin]]
+    while move < end - 1 and u >= reached:
+        move += 1
+        factor = 1.0 if odds == 1.0 else odds ** joined[move].sum()
+        reached += factor * weights[move] * value[targets[move]]
+    return move
 
 
 @njit(cache=True, nogil=True)
 def _settled_move(u: float, begin: int, end: int, cumulative: FloatArray) -> int:
-    k = 0
-    while k < end - begin - 1 and u >= cumulative[begin + k]:
-        k += 1
-    return k
+    move = begin
+    while move < end - 1 and u >= cumulative[move]:
+        move += 1
+    return move
 
 
 @njit(cache=True, nogil=True)
@@ -63,65 +64,72 @@ def _drop_oldest(followed: IntArray, size: int, inside: NDArray[np.bool_]) -> in
 def _join(
     rng: np.random.Generator,
     t: int,
-    k: int,
+    numbers: NDArray[np.int16],
     inside: NDArray[np.bool_],
     last: IntArray,
-    pulls: FloatArray,
-    joining: IntArray,
-    copies: FloatArray,
     held: IntArray,
-) -> float:
-    """Choose k of those who may join; the true attraction, or -inf if one of them has to rest.
+    separation: int,
+    joining: IntArray,
+) -> int:
+    """Choose those who join, the most copies first; how many, or -1 if one of them has to rest.
 
-    `held` has the copies of the last participation of each, drawn here for those who join.
+    `held` has the copies of the last participation of each, and `numbers` says how many join with
+    1, 2, ... copies.
     """
-    separation, candidates = pulls.shape[1], 0
+    candidates = 0
     for j in range(last.size):
         if not inside[j]:
             joining[candidates] = j
             candidates += 1
-    excluded = False
-    for i in range(k):
-        chosen = i + int(rng.random() * (candidates - i))
-        joining[i], joining[chosen] = joining[chosen], joining[i]
-        excluded = excluded or t - last[joining[i]] < separation
-    if excluded:
-        return -np.inf
+    k, excluded = 0, False
+    for c in range(numbers.size - 1, -1, -1):
+        for _ in range(numbers[c]):
+            chosen = k + int(rng.random() * (candidates - k))
+            joining[k], joining[chosen] = joining[chosen], joining[k]
+            excluded = excluded or t - last[joining[k]] < separation
+            held[joining[k]] = c + 1
+            k += 1
+    return -1 if excluded else k
+
+
+@njit(cache=True, nogil=True)
+def _copies_of(numbers: NDArray[np.int16]) -> tuple[int, int]:
+    """All copies of those who join, and the sum of their squares."""
     total, squares = 0, 0
-    for label in joining[:k]:
-        number = 1
-        if copies.size > 1:
-            u = rng.random()
-            while number < copies.size and u >= copies[number - 1]:
-                number += 1
-        held[label] = number
-        total += number
-        squares += number * number
-    attraction = 0.0
-    for j in range(last.size):
-        if t - last[j] < separation:
-            attraction += total * held[j] * pulls[t, t - last[j]]
-    return float(attraction + pulls[t, 0] * ((total * total - squares) / 2))
+    for c in range(numbers.size):
+        total += numbers[c] * (c + 1)
+        squares += numbers[c] * (c + 1) ** 2
+    return total, squares
+
+
+@njit(cache=True, nogil=True)
+def _attraction(
+    t: int,
+    total: int,
+    squares: int,
+    labels: IntArray,
+    last: IntArray,
+    held: IntArray,
+    pulls: FloatArray,
+) -> float:
+    """Of joining with `total` copies, `squares` the sum of squared ones, by those who rest."""
+    found = pulls[0] * ((total * total - squares) / 2)
+    for j in labels:
+        if t - last[j] < pulls.size:
+            found += total * held[j] * pulls[t - last[j]]
+    return float(found)
 
 
 @njit(cache=True, nogil=True)
 def _log_law(
-    t: int,
-    joining: IntArray,
-    last: IntArray,
-    held: IntArray,
-    gaps: FloatArray,
-    firsts: FloatArray,
-    factors: FloatArray,
-) -> tuple[float, int]:
-    """log of true over table probability of those who join, copies included; all the copies."""
-    log, total = 0.0, 0
-    for label in joining:
-        total += held[label]
-        log -= factors[held[label] - 1]
-        if gaps.size > 0:
+    t: int, joining: IntArray, last: IntArray, gaps: FloatArray, firsts: FloatArray
+) -> float:
+    """log of true over table probability of those who join."""
+    log = 0.0
+    if gaps.size > 0:
+        for label in joining:
             log += firsts[t] if last[label] == NEVER else gaps[t - last[label]]
-    return log, total
+    return log
 
 
 @njit(cache=True, nogil=True)
@@ -132,17 +140,6 @@ def _log_ends(last: IntArray, steps: int, firsts: FloatArray, ends: FloatArray) 
         for t in last:
             log += firsts[steps] if t == NEVER else ends[steps - 1 - t]
     return log
-
-
-@njit(cache=True, nogil=True)
-def _table_attraction(
-    t: int, k: int, followed: IntArray, size: int, last: IntArray, largest: FloatArray
-) -> float:
-    """What the table gives for k that join: with each other, and with those that are followed."""
-    total = largest[0] * (k * (k - 1) / 2)
-    for i in range(size):
-        total += k * largest[t - last[followed[i]]]
-    return float(total)
 
 
 @njit(cache=True, nogil=True)
@@ -178,6 +175,7 @@ def draw_tuples(
     weights: FloatArray,
     targets: NDArray[np.int32],
     charges: FloatArray,
+    joined: NDArray[np.int16],
     cumulative: FloatArray,
     tables: FloatArray,
     first: FloatArray,
@@ -187,14 +185,13 @@ def draw_tuples(
     pulls: FloatArray,
     misses: FloatArray,
     law: tuple[FloatArray, FloatArray, FloatArray],
-    copies: tuple[FloatArray, FloatArray],
     where: IntArray,
     times: IntArray,
     number: IntArray,
     logs: FloatArray,
     attractions: FloatArray,
 ) -> None:
-    """Rows of steps in which replicas join, how many do, and log of true over table weight.
+    """Rows of steps in which replicas join, the copies, and log of true over table weight.
 
     `attractions` are the true attractions of all pairs of a tuple.
 
@@ -202,42 +199,43 @@ def draw_tuples(
     values `first`, and `odds` of joining relative to those of the other steps. While more steps are
     left than there are tables, moves have their settled probabilities `cumulative`; at the first
     table its value over the settled one counts. Missing the steps up to t has the logarithm
-    misses[t]. `law` and `copies` are the corrections of replica_laws.py: gaps, firsts and ends;
-    cumulative probabilities of copies, and logarithms of their factors.
+    misses[t]. `law` has the gaps, firsts and ends of replica_laws.py.
     """
     steps, separation = pulls.shape
     gaps, firsts, ends = law
-    cumulated, factors = copies
-    held = np.empty(starts[1] - starts[0] - 1, np.int64)
-    order = starts[1] - starts[0] - 1
+    order = int(joined[starts[1] - 1].sum())
     followed, joining = np.empty(order, np.int64), np.empty(order, np.int64)
     last, inside = np.empty(order, np.int64), np.empty(order, np.bool_)
+    held, labels = np.zeros(order, np.int64), np.arange(order)
     for d in range(number.size):
         last[:], inside[:] = NEVER, False
         s, log, count, size, attraction = 0, 0.0, 0, 0, 0.0
         for t in range(steps):
             begin, end, left = starts[s], starts[s + 1], steps - 1 - t
             if t < odds.size:
-                k = _drawn_move(rng.random(), begin, end, weights, targets, first[t + 1], odds[t])
+                value, odd = first[t + 1], odds[t]
+                move = _drawn_move(rng.random(), begin, end, weights, targets, value, joined, odd)
             elif left + 1 >= tables.shape[0]:
-                k = _settled_move(rng.random(), begin, end, cumulative)
+                move = _settled_move(rng.random(), begin, end, cumulative)
             else:
-                k = _drawn_move(rng.random(), begin, end, weights, targets, tables[left], 1.0)
-            move = begin + k
-            if k > 0:
-                log -= charges[move] + _table_attraction(t, k, followed, size, last, largest)
-                attraction += _join(rng, t, k, inside, last, pulls, joining, cumulated, held)
-                if attraction == -np.inf:
+                value = tables[left]
+                move = _drawn_move(rng.random(), begin, end, weights, targets, value, joined, 1.0)
+            if move > begin:
+                k = _join(rng, t, joined[move], inside, last, held, separation, joining)
+                if k < 0:
+                    attraction = -np.inf
                     break
-                more, total = _log_law(t, joining[:k], last, held, gaps, firsts, factors)
-                log += more
+                total, squares = _copies_of(joined[move])
+                log += _log_law(t, joining[:k], last, gaps, firsts) - charges[move]
+                log -= _attraction(t, total, squares, followed[:size], last, held, largest)
+                attraction += _attraction(t, total, squares, labels, last, held, pulls[t])
                 for label in joining[:k]:
                     last[label], followed[size], inside[label] = t, label, True
                     size += 1
                 where[d, count], times[d, count] = t, total
                 count += 1
             s = targets[move]
-            room = order - (starts[s + 1] - starts[s] - 1)
+            room = order - joined[starts[s + 1] - 1].sum()
             size, missed = _no_longer_followed(
                 t, separation, room, followed, size, last, inside, misses
             )

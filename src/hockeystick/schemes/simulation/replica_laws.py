@@ -10,12 +10,7 @@ the largest ratio of the two, and every participation is given the factor k in t
 p = q, k is at most E[(1 - q)^-T] = (1 - q)^(b-1) / (1 - (b-1) q/(1 - q)), which is 1 + x^2/2 for
 small x = (b-1) q: hardly more than nothing. Which p costs least is searched; all are valid.
 
-Copies. A participation with i copies and one with j attract each other i j times as much as single
-ones do, and i j G <= G + (i^2 - 1) G/2 + (j^2 - 1) G/2. Of another replica at most two
-participations are near one of this replica, one of them before and one after it, d and d' steps
-away with d + d' >= b. So a participation with i copies is given the factor
-e^((a - 1) (i^2 - 1) g/2) with g the larger of G_0 and all G_d + G_d', and copies do not matter for
-anything else in the tables. The true weight of a tuple, with its gaps and its copies, is computed for every draw.
+The true weight of a tuple, with its gaps, is computed for every draw.
 """
 
 from __future__ import annotations
@@ -29,7 +24,7 @@ import numpy as np
 from hockeystick._numerics.law import FloatArray
 from hockeystick.schemes.capabilities import Participant, Renewal
 
-__all__ = ["ReplicaLaw", "copy_factors", "first_rates", "replica_law"]
+__all__ = ["ReplicaLaw", "first_rates", "replica_law"]
 
 # Probabilities p that are tried for a user, between twice the shares of draws that are lost to
 # resting and none.
@@ -41,7 +36,7 @@ ROUNDING = 1e-11
 
 
 class ReplicaLaw(NamedTuple):
-    """What tables take, and logarithms of true over table probabilities, each without its copies.
+    """What tables take, and logarithms of true over table probabilities.
 
     `rate` after the steps that have `first_rates`; `log_factor` is log k. `gaps[g]` is about a
     participation g steps after the one before it, `firsts[t]` about the first one in step t, its
@@ -87,18 +82,6 @@ def first_rates(renewal: Renewal, steps: int) -> FloatArray:
         eligible = (1 - rate) * eligible + rate
         waiting -= rate
     return rates
-
-
-def copy_factors(copies: FloatArray, order: int, largest: FloatArray) -> FloatArray:
-    """log e^((a - 1) (i^2 - 1) g/2) for i = 1, 2, ... copies; `largest` are G_0, ..., G_(b-1)."""
-    numbers = np.arange(1.0, copies.size + 1)
-    near = float(largest[0])
-    behind = np.maximum.accumulate(largest[:0:-1])[::-1]
-    for d in range(1, largest.size):
-        # d' runs from b - d to b - 1: the largest of them is a maximum over a tail.
-        near = max(near, float(largest[d] + behind[largest.size - d - 1]))
-    factors: FloatArray = (order - 1) * (numbers**2 - 1) / 2 * near
-    return factors
 
 
 def _restarting(user: Participant, steps: int) -> ReplicaLaw | None:

@@ -8,8 +8,8 @@ rest, and whoever has rests for all of them.
 
 In the terms of tuples.py, u exceeds w in several ways, and w/u is computed for every draw: inner
 products are the largest of any step, replicas beyond `resting` are let go early
-(replica_tables.py), and users who rest longer if they are drawn meanwhile, or have several copies,
-are bounded by a process that the tables know (replica_laws.py).
+(replica_tables.py), and users who rest longer if they are drawn meanwhile are bounded by a process
+that the tables know (replica_laws.py).
 
 Rounding: all terms are positive. Weights of moves are raised by what their exponents may have lost;
 T v <= e^h v entry by entry makes Z an upper bound; what is left is in `SLACK`, by which the
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from hockeystick._numerics.law import FloatArray
 from hockeystick.schemes.capabilities import Participant, Renewal
 from hockeystick.schemes.simulation.columns import Trajectories
-from hockeystick.schemes.simulation.replica_laws import ReplicaLaw, copy_factors, replica_law
+from hockeystick.schemes.simulation.replica_laws import ReplicaLaw, replica_law
 from hockeystick.schemes.simulation.tuples import Replicas, TupleDraws
 from hockeystick.strategies import Strategy
 
@@ -58,9 +58,9 @@ SMALLEST = 1e-250
 IntArray = NDArray[np.int64]
 
 
-def number_of_states(resting: int, separation: int) -> int:
-    """Ways for at most `resting` replicas to have one of separation - 1 ages."""
-    return math.comb(resting + separation - 1, resting)
+def number_of_states(resting: int, separation: int, copies: int = 1) -> int:
+    """Ways for at most `resting` replicas to have one of separation - 1 ages, and their copies."""
+    return math.comb(resting + (separation - 1) * copies, resting)
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,9 @@ class ReplicaSource:
 
     def replicas(self, order: int, noise_multiplier: float) -> Replicas | None:
         """As many replicas are followed as the states allow."""
+        separation, copies = self.process.separation, self.process.most_copies
         for resting in range(order, 0, -1):
-            if number_of_states(resting, self.process.separation) <= MOST_STATES:
+            if number_of_states(resting, separation, copies) <= MOST_STATES:
                 return Replicas(order, resting, noise_multiplier)
         return None
 
@@ -94,6 +95,7 @@ class _Moves:
     weights: FloatArray
     targets: NDArray[np.int32]
     charges: FloatArray
+    joined: NDArray[np.int16]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,14 +129,13 @@ class ReplicaProgramme:
         logs, attractions, moves = np.empty(draws), np.empty(draws), self.moves
         law, rate, rates = self.law, self.law.rate, self.law.first_rates
         rest = self.pulls.shape[0] - rates.size
-        factors = copy_factors(law.copies, self.replicas.order, self.largest)
-        copies = np.cumsum(law.copies * np.exp(factors))
         draw_tuples(
             rng,
             moves.starts,
             moves.weights,
             moves.targets,
             moves.charges,
+            moves.joined,
             self.cumulative,
             self.tables,
             self.first,
@@ -144,7 +145,6 @@ class ReplicaProgramme:
             self.pulls,
             np.cumsum(np.log1p(-np.append(rates, np.full(rest, rate)))),
             (law.gaps, law.firsts, law.ends),
-            (copies / copies[-1], factors),
             where,
             times,
             number,
@@ -214,18 +214,17 @@ def _build(
     if law is None or not np.isfinite(largest).all():
         return None
     with np.errstate(all="ignore"):
-        copies = float(law.copies @ np.exp(copy_factors(law.copies, replicas.order, largest)))
-        moves = _moves(replicas, law.rate, law.log_factor + math.log(copies), largest)
+        moves = _moves(replicas, law, largest)
     if not np.isfinite(moves.weights).all():
         return None
     rate, rates = law.rate, law.first_rates
     values = _values(moves, steps - rates.size, separation)
     if values is None:
         return None
-    arrays = (moves.starts, moves.weights, moves.targets)
+    arrays, number = (moves.starts, moves.weights, moves.targets), moves.joined.sum(axis=1)
     first = np.empty((rates.size + 1, values.settled.size))
     first[-1] = values.settled
-    log_first = first_values(*arrays, rates / rate, (1 - rates) / (1 - rate), first)
+    log_first = first_values(*arrays, number, rates / rate, (1 - rates) / (1 - rate), first)
     if not (math.isfinite(log_first) and first.min() > SMALLEST):
         return None
     none = np.empty((0, 0))
@@ -244,17 +243,33 @@ def _build(
     )
 
 
-def _moves(replicas: Replicas, rate: float, log_factor: float, largest: FloatArray) -> _Moves:
+def _moves(replicas: Replicas, law: ReplicaLaw, largest: FloatArray) -> _Moves:
     from hockeystick.schemes.simulation.replica_tables import fill_moves, row_starts
 
     order, most, _ = replicas
-    ages = largest.size - 1
-    ways = _ways(most + ages + 1)
-    starts = row_starts(order, most, ages, number_of_states(most, ages + 1))
+    copies = law.copies.size
+    slots = (largest.size - 1) * copies
+    ways = _ways(max(most, order) + max(slots, copies) + 1)
+    states = number_of_states(most, largest.size, copies)
+    starts = row_starts(order, most, slots, copies, states, ways)
     weights, charges = np.empty(starts[-1]), np.empty(starts[-1])
     targets = np.empty(starts[-1], dtype=np.int32)
-    fill_moves(order, most, ways, rate, log_factor, largest, starts, weights, targets, charges)
-    return _Moves(starts, weights, targets, charges)
+    joined = np.empty((starts[-1], copies), dtype=np.int16)
+    log_rates = np.log(law.rate * law.copies) + law.log_factor
+    fill_moves(
+        order,
+        most,
+        ways,
+        log_rates,
+        math.log1p(-law.rate),
+        largest,
+        starts,
+        weights,
+        targets,
+        charges,
+        joined,
+    )
+    return _Moves(starts, weights, targets, charges, joined)
 
 
 def _ways(most: int) -> IntArray:
