@@ -12,6 +12,7 @@ import typer
 
 from hockeystick._validate import function_name
 from hockeystick._version import __version__
+from hockeystick.cli.audit import audit
 from hockeystick.cli.batches import batches
 from hockeystick.cli.calibrate import calibrate
 from hockeystick.cli.check import check
@@ -54,6 +55,7 @@ for _command in (
     calibrate,
     verify,
     check,
+    audit,
     compare,
     batches,
     tradeoff,

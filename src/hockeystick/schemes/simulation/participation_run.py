@@ -140,6 +140,15 @@ class ParticipationRun:
                 self._log_weights(reference, exponents, losses, wanted),
             )
 
+    def log_ratios(self, products: FloatArray) -> FloatArray:
+        """By the recursion; where columns of participations overlap it leaves their products out.
+
+        The likelihood ratio is then that of another pair: a score, larger than the exact one.
+        """
+        (deviation,) = self.run.noise_multipliers
+        half = half_norms(self.columns.squared_norms, deviation)
+        return log_ratios(self.law, self.columns.of_steps(products) / deviation**2 - half, half)
+
     def log_largest_payoff(self, epsilon: float) -> float:
         """A proven bound, for scaling alone with the example and for shifting alone without it.
 
