@@ -34,7 +34,7 @@ from hockeystick.schemes import (
 from hockeystick.sequence import Sequence
 
 if TYPE_CHECKING:
-    from hockeystick import fdp, filters, interop, ledger, training, tuning
+    from hockeystick import datasets, fdp, filters, interop, ledger, training, tuning
     from hockeystick.accounting.compare import Compared, compare, steps_for
     from hockeystick.montecarlo.estimate import (
         Estimate,
@@ -65,6 +65,7 @@ _ON_DEMAND = {
     "verify": "montecarlo.verify",
 }
 _PACKAGES_ON_DEMAND = (
+    "datasets",
     "fdp",
     "filters",
     "interop",
@@ -105,6 +106,7 @@ __all__ = [
     "bound_contributions",
     "calibrate",
     "compare",
+    "datasets",
     "draws_to_verify",
     "errors",
     "estimate_delta",
