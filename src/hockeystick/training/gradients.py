@@ -19,7 +19,7 @@ from hockeystick.filters import Filter, Individual
 from hockeystick.schemes import Indices
 from hockeystick.training.filtered import describe_filter
 from hockeystick.training.schedules import StepSettings
-from hockeystick.training.sum_lattice import SumLattice
+from hockeystick.training.sum_lattice import SumLattice, usable_weights
 
 __all__ = [
     "BatchSum",
@@ -126,10 +126,11 @@ class _IndividualClipping:
             noise_multiplier=now.noise_multiplier,
             clip_norm=now.max_grad_norm,
         )
-        factors, found, rows = step.factors[batch], found[batch], rows[batch]
+        factors, found, rows = usable_weights(step.factors[batch]), found[batch], rows[batch]
         if lattice is not None:
-            weights = lattice.weights(found, factors * found)
-            return BatchSum(lattice.sum(rows, weights), 0)
+            # Where a length overflows, the factor is zero.
+            allowed = np.multiply(factors, found, out=np.zeros_like(found), where=factors > 0)
+            return BatchSum(lattice.sum(rows, lattice.weights(found, allowed)), 0)
         return BatchSum(factors @ rows, 0)
 
 
@@ -193,11 +194,11 @@ def clipped_sum(
     found = lengths(rows)
     if gamma is not None:
         longest = clip if lattice is None else lattice.shortened(clip)
-        weights: FloatArray = longest / (found + gamma)
+        weights = usable_weights(longest / (found + gamma))
         return weights @ rows if lattice is None else lattice.sum(rows, weights)
     if lattice is not None:
         return lattice.sum(rows, lattice.weights(found, clip))
-    total: FloatArray = clip / np.maximum(found, clip) @ rows
+    total: FloatArray = usable_weights(clip / np.maximum(found, clip)) @ rows
     return total
 
 
@@ -266,7 +267,8 @@ def halves(size: int) -> list[list[int]]:
 def _change(now: FloatArray, expected: FloatArray) -> float:
     """The largest change of a row, relative to its length; rows that are no numbers are equal."""
     now, expected = np.nan_to_num(now), np.nan_to_num(expected)
-    lengths = np.linalg.norm(expected, axis=1)
-    least = max(float(lengths.max()) * NEGLIGIBLE, float(np.finfo(np.float32).tiny))
-    moved = np.linalg.norm(now - expected, axis=1)
-    return float(np.max(moved / np.maximum(lengths, least)))
+    sizes = np.minimum(lengths(expected), np.finfo(np.float64).max)
+    least = max(float(sizes.max()) * NEGLIGIBLE, float(np.finfo(np.float32).tiny))
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved = lengths(now - expected)
+    return float(np.max(moved / np.maximum(sizes, least)))
