@@ -9,7 +9,7 @@ import numpy as np
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import InvalidParameter
 
-__all__ = ["OuterProducts"]
+__all__ = ["OuterProducts", "lengths_of_rows"]
 
 
 class OuterProducts:
@@ -75,19 +75,16 @@ class OuterProducts:
         u, v = self.outputs.astype(np.float64), self.inputs.astype(np.float64)
         return (u[:, :, None] * v[:, None, :]).reshape(self.shape)
 
-    def finite(self) -> bool:
-        """Whether all of them are, products included."""
-        return bool(np.isfinite(self.lengths()).all())
-
     def lengths(self) -> FloatArray:
         """|u_i| |v_i|, also where squares would overflow or vanish."""
         with np.errstate(over="ignore"):
-            return _lengths(self.outputs) * _lengths(self.inputs)
+            return lengths_of_rows(self.outputs) * lengths_of_rows(self.inputs)
 
 
-def _lengths(rows: Any) -> FloatArray:
-    rows = rows.astype(np.float64)
+def lengths_of_rows(rows: Any) -> FloatArray:
+    """The Euclidean length of each row, also where squares would overflow or vanish."""
+    rows = rows.astype(np.float64, copy=False)
     largest = np.maximum(np.abs(rows).max(axis=1, initial=0.0), np.finfo(np.float64).tiny)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         norms: FloatArray = largest * np.linalg.norm(rows / largest[:, None], axis=1)
     return norms
