@@ -168,9 +168,7 @@ def _(privacy_filter: Individual, examples: int) -> Callable[..., ClippingRule]:
     return _IndividualClipping
 
 
-def checked_rows(
-    batch: Indices, gradients: Callable[[Indices], object], *, dimension: int
-) -> Rows:
+def checked_rows(batch: Indices, gradients: Callable[[Indices], object], *, dimension: int) -> Rows:
     """The gradients of the batch: a finite row for each example, or the factors of such rows."""
     found = gradients(batch)
     rows: Rows = found if isinstance(found, OuterProducts) else _numbers(found)

@@ -11,6 +11,11 @@ from hockeystick.errors import InvalidParameter
 
 __all__ = ["OuterProducts", "lengths_of_rows"]
 
+TINY = float(np.finfo(np.float64).tiny)
+# Sums of squares between this and its inverse have lost nothing to the ends of floating point: a
+# row has at most 2^62 numbers, and those whose squares vanish are less than 2^-511 each.
+SAFE = 2.0**-400
+
 
 class OuterProducts:
     """The gradients u_i v_i^T of a batch, without the matrices.
@@ -52,6 +57,8 @@ class OuterProducts:
         if len(self.outputs) != len(self.inputs):
             lengths = f"{len(self.outputs)} and {len(self.inputs)} rows"
             raise InvalidParameter("gradients", allowed, lengths)
+        self.outputs = self.outputs.astype(np.float64, copy=False)
+        self.inputs = self.inputs.astype(np.float64, copy=False)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -66,14 +73,12 @@ class OuterProducts:
 
     def __rmatmul__(self, weights: FloatArray) -> FloatArray:
         """The weighted sum of the rows, in double precision."""
-        outputs = weights[:, None] * self.outputs.astype(np.float64)
-        total: FloatArray = outputs.T @ self.inputs.astype(np.float64, copy=False)
+        total: FloatArray = (weights[:, None] * self.outputs).T @ self.inputs
         return total.ravel()
 
     def rows(self) -> FloatArray:
         """The gradients themselves, u_i v_i^T row by row."""
-        u, v = self.outputs.astype(np.float64), self.inputs.astype(np.float64)
-        return (u[:, :, None] * v[:, None, :]).reshape(self.shape)
+        return (self.outputs[:, :, None] * self.inputs[:, None, :]).reshape(self.shape)
 
     def lengths(self) -> FloatArray:
         """|u_i| |v_i|, also where squares would overflow or vanish."""
@@ -81,10 +86,14 @@ class OuterProducts:
             return lengths_of_rows(self.outputs) * lengths_of_rows(self.inputs)
 
 
-def lengths_of_rows(rows: Any) -> FloatArray:
+def lengths_of_rows(rows: FloatArray) -> FloatArray:
     """The Euclidean length of each row, also where squares would overflow or vanish."""
-    rows = rows.astype(np.float64, copy=False)
-    largest = np.maximum(np.abs(rows).max(axis=1, initial=0.0), np.finfo(np.float64).tiny)
     with np.errstate(over="ignore", invalid="ignore"):
-        norms: FloatArray = largest * np.linalg.norm(rows / largest[:, None], axis=1)
-    return norms
+        squares: FloatArray = np.einsum("ij,ij->i", rows, rows)
+        extreme = ~((squares > SAFE) & (squares < 1.0 / SAFE))
+        lengths = np.sqrt(squares)
+        if extreme.any():
+            some = rows[extreme]
+            largest = np.maximum(np.abs(some).max(axis=1, initial=0.0), TINY)
+            lengths[extreme] = largest * np.linalg.norm(some / largest[:, None], axis=1)
+    return lengths
