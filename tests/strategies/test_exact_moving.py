@@ -132,7 +132,7 @@ def test_coefficients_are_not_smaller_than_accounted(strategy):
 
 
 def test_memory_and_replay():
-    """Rows of integers in double precision, or none and the same numbers; parts are those of the whole."""
+    """Rows of integers, or none and the same numbers; parts are those of the whole."""
     strategy = S.bisr(9, bands=4)
     held = [(100, 1100), (PIECE - 10, PIECE + 400)]
     whole, again = (stream(strategy, PIECE + 500, noise_memory=m) for m in ("rows", "replay"))

@@ -29,8 +29,8 @@ WORDS_OF_A_NUMBER = 3
 class ExactMovingStream(ExactNoiseStream):
     """The rounding of C^-1 Z to the lattice, for real Z; made with `arithmetic="exact"`.
 
-    Memory is bands - 1 rows of Z, integers in double precision; with noise_memory="replay" they are drawn
-    again.
+    Memory is bands - 1 rows of Z, integers in double precision; with noise_memory="replay" they
+    are drawn again.
     """
 
     def __init__(self, inverse: FloatArray, *, resolution: int | None = None, **how: Any) -> None:
