@@ -148,6 +148,24 @@ def test_memory_and_replay():
         )
 
 
+def test_open_sums_are_decided_where_they_are(monkeypatch):
+    """The further digits are those of the coordinate, also of one that is held as a part."""
+    strategy = S.bisr(9, bands=4)
+    held = [(100, 160), (PIECE - 10, PIECE + 40)]
+    whole = stream(strategy, PIECE + 500)
+    monkeypatch.setattr(MovingIntegers, "margin", lambda self, resolution: 0.5)
+    monkeypatch.setattr(MovingIntegers, "bounds", lambda self, resolution: whole._bounds)
+    parts = [
+        stream(strategy, PIECE + 500, coordinates=held, noise_memory=memory)
+        for memory in ("rows", "replay")
+    ]
+    for _ in range(5):
+        row = next(whole)
+        wanted = np.concatenate([row[start:stop] for start, stop in held])
+        for part in parts:
+            np.testing.assert_array_equal(next(part), wanted)
+
+
 def test_a_state_continues():
     """Bit for bit; not in a stream of another strategy."""
     first, second = stream(S.bisr(9, bands=4), 70), stream(S.bisr(9, bands=4), 70, rng=None)

@@ -17,6 +17,7 @@ from hockeystick.strategies.moving_integers import (
     moving_step,
 )
 from hockeystick.strategies.pieces import PIECE, Group
+from hockeystick.strategies.recurrence import MovingAverageRecurrence
 from hockeystick.strategies.rounded_normals import initial_words
 from hockeystick.strategies.undecided import exact_value
 
@@ -42,7 +43,7 @@ class ExactMovingStream(ExactNoiseStream):
         self._moving = MovingIntegers(inverse)
         self._used, self._margin = self._moving.factors, self._moving.margin(points)
         self._begin(
-            self._moving,
+            MovingAverageRecurrence(inverse),
             bounds=self._moving.bounds(points),
             bits=points + GUARD,
             resolution=points,
