@@ -3,8 +3,9 @@
     python benchmarks/residual_filter.py measure [TEXT]    what has TEXT in its name, or everything
     python benchmarks/residual_filter.py table             the rows of the page
 
-Noise multipliers have four decimals and rates six. `Renyi`, `RenyiOrders` and `Levy` are told five values of a range. Results
-are kept in `residual_filter.json`, and only what is not there yet is measured.
+Noise multipliers have four decimals and rates six. `Renyi`, `RenyiOrders` and `Levy` are told five
+values of a range. Results are kept in `residual_filter.json`, and only what is not there yet is
+measured.
 """
 
 from __future__ import annotations
