@@ -34,7 +34,7 @@ from hockeystick.schemes import (
 from hockeystick.sequence import Sequence
 
 if TYPE_CHECKING:
-    from hockeystick import audit, fdp, filters, interop, ledger, training, tuning
+    from hockeystick import audit, datasets, fdp, filters, interop, ledger, training, tuning
     from hockeystick.accounting.compare import Compared, compare, steps_for
     from hockeystick.montecarlo.estimate import (
         Estimate,
@@ -66,6 +66,7 @@ _ON_DEMAND = {
 }
 _PACKAGES_ON_DEMAND = (
     "audit",
+    "datasets",
     "fdp",
     "filters",
     "interop",
@@ -107,6 +108,7 @@ __all__ = [
     "bound_contributions",
     "calibrate",
     "compare",
+    "datasets",
     "draws_to_verify",
     "errors",
     "estimate_delta",

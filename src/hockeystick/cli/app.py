@@ -17,6 +17,7 @@ from hockeystick.cli.batches import batches
 from hockeystick.cli.calibrate import calibrate
 from hockeystick.cli.check import check
 from hockeystick.cli.compare import compare
+from hockeystick.cli.data import data
 from hockeystick.cli.docs import docs
 from hockeystick.cli.filters import filters
 from hockeystick.cli.keygen import keygen
@@ -61,6 +62,7 @@ for _command in (
     tradeoff,
     filters,
     keygen,
+    data,
     reproduce,
     docs,
 ):

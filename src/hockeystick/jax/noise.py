@@ -73,6 +73,9 @@ def plan_noise(
     if not isinstance(plan, Plan):
         raise InvalidParameter("plan", "a Plan", plan)
     require_gaussian(plan)
+    if key is None and jax.process_count() > 1:
+        allowed = "given where JAX has several processes: all of them need the same one"
+        raise InvalidParameter("key", allowed, None)
     scale = check.positive("noise_multiplier", noise_multiplier) * check.positive(
         "max_grad_norm", max_grad_norm
     )
@@ -88,8 +91,8 @@ def plan_noise(
     def update(updates: Any, state: PlanNoiseState, params: Any = None) -> Any:  # noqa: ARG001
         leaves, structure = jax.tree.flatten(updates)
         keys = jax.random.split(jax.random.fold_in(state.key, state.step), len(leaves))
-        row = weights[state.step]
-        # A table has as many rows as there are steps; an index beyond it would give the last one.
+        row = weights[jnp.minimum(state.step, len(table) - 1)]
+        # Beyond the table its last row would be taken.
         row = jnp.where(state.step < plan.steps, row, jnp.nan)
         noise, rows = [], []
         earlier = structure.flatten_up_to(state.rows)
@@ -116,15 +119,17 @@ def row_bound(plan: Plan) -> float:
 
 
 def _weights(plan: Plan) -> tuple[FloatArray, bool]:
-    """For each step what multiplies the new row and the earlier ones; whether those are of x."""
+    """What multiplies the new row and the earlier ones; whether those are of x.
+
+    For each step, or one row for all of them.
+    """
     strategy, steps = plan.strategy, plan.steps
     recursive = strategy.bands <= strategy.inverse_bands
     width = min(strategy.bands, strategy.inverse_bands)
     toeplitz = strategy.coefficients if recursive else strategy.inverse_coefficients
     if toeplitz is not None:
-        row = np.zeros(width)
-        row[: toeplitz.size] = toeplitz[:width]
-        table = np.tile(row, (steps, 1))
+        table = np.zeros((1, width))
+        table[0, : toeplitz.size] = toeplitz[:width]
     else:
         matrix = strategy.to_matrix() if recursive else _dense(plan)
         table = np.zeros((steps, width))

@@ -181,6 +181,11 @@ class Renewal(NamedTuple):
     separation: int
     warm_start: bool
 
+    @property
+    def most_copies(self) -> int:
+        """A single example."""
+        return 1
+
 
 @dataclass(frozen=True)
 class Allocation:
@@ -225,6 +230,11 @@ class Participant:
     steps: int
     warm_up: int = 0
     starts: tuple[float, ...] | None = None
+
+    @property
+    def most_copies(self) -> int:
+        """In one step."""
+        return len(self.copy_probabilities) - 1
 
 
 class Equivalent(NamedTuple):

@@ -142,7 +142,7 @@ class Poisson(Sampling):
             return min_sep_law(run.steps, rate=self.rate, separation=1, warm_start=False)
 
         renewal = Renewal(self.rate, 1, False)
-        return simulator(run, lambda held: law(), gap=1, renewal=renewal)
+        return simulator(run, lambda held: law(), gap=1, process=lambda held: renewal)
 
     def better_batches(self, run: Run) -> str:
         """Groups, one for each band: participations far enough apart for the amplification."""

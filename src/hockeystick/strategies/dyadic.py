@@ -39,6 +39,7 @@ def refuse_unbanded(strategy: object) -> NoReturn:
     """`InvalidParameter` for a strategy whose exact noise would have to remember every step."""
     allowed = (
         "one that remembers as many rows of noise as C has bands, for exact arithmetic: identity, "
-        "bsr, band_mf, from_coefficients or from_matrix"
+        "bsr, band_mf, from_matrix or from_coefficients (with this strategy's coefficients it is "
+        "the same matrix and remembers more rows)"
     )
     raise InvalidParameter("strategy", allowed, strategy)

@@ -138,8 +138,9 @@ class ExactNoiseStream(NoiseStream):
                     bits=self._bits,
                 ),
             )
-        memory = self._memory[:, group.where]
-        self._integers.advance(row[group.where], memory, scale=1.0, step=self.step)
+        self._integers.advance(
+            row[group.where], self._memory, scale=1.0, step=self.step, first=group.where.start
+        )
 
     def _description(self) -> dict[str, Any]:
         found = super()._description()

@@ -191,8 +191,8 @@ class PrivateRun(ChangingRun):
         ----------
         gradients
             From the indices of examples to a row for each of them, the gradient of that example
-            alone; in the first step that is probed, with a few more calls. After an error in it the
-            run is over: its batch is used up.
+            alone, or to the `OuterProducts` of a linear layer; in the first step that is probed,
+            with a few more calls. After an error in it the run is over: its batch is used up.
 
         Returns
         -------
