@@ -104,6 +104,18 @@ def test_p_values_are_not_too_small():
     assert sum(report.p_value < 0.1 for report in found) <= 20
 
 
+def test_canaries_that_are_all_members_or_none():
+    """Both kinds of audits are consistent for a correct run, with and without correlated noise."""
+    rng = np.random.default_rng(8)
+    for strategy in (None, hs.strategies.bsr(20, bands=3)):
+        plan = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=20, strategy=strategy)
+        for members in (np.ones(200, bool), np.zeros(200, bool)):
+            report = checked(plan, 1.0, projections(plan, 1.0, members, rng), members)
+            assert report.consistent
+            with pytest.raises(hs.errors.InvalidParameter, match="members and others"):
+                report.epsilon_lower(1e-3)
+
+
 def test_what_is_refused():
     """Too few canaries, another shape, no booleans, users, and numbers that are none."""
     plan = hs.Plan(sampling=hs.Poisson(rate=0.3), steps=3)
