@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.audit.canary_runs import BSR, NOISE, PLANS, STEPS, noise_of, projections, restarted
 
 import hockeystick as hs
+from audit.canary_runs import BSR, NOISE, PLANS, STEPS, noise_of, projections, restarted
 from hockeystick.audit.hypotheses import decorrelated, log_ratios
 
 MEMBERS = np.arange(1000) < 1000
