@@ -246,7 +246,7 @@ class Plan(Accountable):
         """The plan that exact arithmetic runs: entries of C are multiples of 2^-20.
 
         Account and calibrate this one for a run with `arithmetic="exact"`. Without correlated noise
-        it is the plan itself.
+        it is the plan itself, and also where the inverse of C has few bands.
 
         Returns
         -------
@@ -256,7 +256,7 @@ class Plan(Accountable):
         Raises
         ------
         InvalidParameter
-            If C is not banded, or only its inverse is.
+            If neither C nor its inverse is banded.
 
         Examples
         --------
