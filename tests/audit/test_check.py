@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.audit.canary_runs import BSR, NOISE, PLANS, STEPS, noise_of, projections, restarted
 
 import hockeystick as hs
+from audit.canary_runs import BSR, NOISE, PLANS, STEPS, noise_of, projections, restarted
 from hockeystick.audit.hypotheses import decorrelated, log_ratios
 
 MEMBERS = np.arange(1000) < 1000
@@ -102,6 +102,18 @@ def test_p_values_are_not_too_small():
     assert all(report.consistent for report in found)
     # Corrected for the number of tests, p < 0.1 has a probability of at most 0.1.
     assert sum(report.p_value < 0.1 for report in found) <= 20
+
+
+def test_canaries_that_are_all_members_or_none():
+    """Both kinds of audits are consistent for a correct run, with and without correlated noise."""
+    rng = np.random.default_rng(8)
+    for strategy in (None, hs.strategies.bsr(20, bands=3)):
+        plan = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=20, strategy=strategy)
+        for members in (np.ones(200, bool), np.zeros(200, bool)):
+            report = checked(plan, 1.0, projections(plan, 1.0, members, rng), members)
+            assert report.consistent
+            with pytest.raises(hs.errors.InvalidParameter, match="members and others"):
+                report.epsilon_lower(1e-3)
 
 
 def test_what_is_refused():

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import binom
-from tests.audit.canary_runs import PLANS, projections
 
 import hockeystick as hs
+from audit.canary_runs import PLANS, projections
 from hockeystick.audit.lower_bounds import largest_noise
 
 HALF = np.arange(1000) % 2 == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 
+import numpy as np
 import pytest
 import typer
 
@@ -104,6 +105,16 @@ def folder(tmp_path, monkeypatch):
         plan, examples=10, dimension=1, noise_multiplier=1.0, max_grad_norm=1.0
     )
     run.statement(delta=1e-5).save("statement.json")
+    audited = hs.audit.Recorder(
+        hs.Plan(sampling=hs.Poisson(rate=0.1), steps=20),
+        noise_multiplier=1.0,
+        max_grad_norm=1.0,
+        members=np.arange(200) < 0,
+    )
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        audited.add(rng.normal(size=200))
+    audited.save("run.npz")
     return tmp_path
 
 

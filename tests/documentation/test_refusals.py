@@ -173,7 +173,7 @@ NAMES = {
     "verify(sigma)": (lambda: hs.verify(PLAN, sigma=1), "noise_multiplier"),
     "Plan(neighboring_relation)": (
         lambda: hs.Plan(sampling=POISSON, steps=5, neighboring_relation="x"),
-        "replace-one",
+        "adjacency",
     ),
     "Plan(num_steps)": (lambda: hs.Plan(sampling=POISSON, num_steps=5), "called steps here"),
     "Poisson(sample_rate)": (lambda: hs.Poisson(sample_rate=0.1), "called rate here"),
@@ -250,8 +250,8 @@ def test_pages_of_the_table():
 
 
 OPTIONS = (
-    "neighboring-relation max-batch-size alphas target-epsilon target-delta sample-rate sigma noise num-steps "
-    "iterations dataset-size n lr"
+    "neighboring-relation max-batch-size alphas target-epsilon target-delta sample-rate sigma "
+    "noise num-steps iterations dataset-size n lr"
 )
 
 

@@ -72,7 +72,8 @@ def check(
     >>> options = {"projections": noise + members[:, None], "members": members}
     >>> hs.audit.check(plan, noise_multiplier=2.0, **options).consistent
     True
-    >>> print(hs.audit.check(plan, noise_multiplier=4.0, **options))
+    >>> hs.audit.check(plan, noise_multiplier=4.0, **options).findings[0].text
+    'the noise is 0.508 times what was planned'
     """
     require_plan(plan)
     noise = check_.positive("noise_multiplier", noise_multiplier)

@@ -14,6 +14,11 @@ from hockeystick.plan import Plan
 
 __all__ = ["Fit", "fit_of"]
 
+# Statistics that count if they are large: likelihoods of alternatives, and of noise begun anew.
+ABOVE = (0, 5)
+# Variances below this, relative to the square of the mean, are rounding.
+CONSTANT = 1e-20
+
 
 @dataclass(frozen=True)
 class Fit:
@@ -25,7 +30,7 @@ class Fit:
         What the plan was tested against.
     gains
         log likelihood of each alternative over that of the plan.
-    p_gains, p_squares, p_products, p_means, p_total
+    p_gains, p_squares, p_products, p_means, p_total, p_restarts
         Of each statistic alone.
     ratios
         The sum of squares in each step over its expectation.
@@ -40,13 +45,21 @@ class Fit:
     p_products: FloatArray
     p_means: FloatArray
     p_total: FloatArray
+    p_restarts: FloatArray
     ratios: FloatArray
     noise_factor: float
 
     @property
     def p_value(self) -> float:
         """The smallest of all, times how many there are: Bonferroni's bound, family by family."""
-        families = (self.p_gains, self.p_squares, self.p_products, self.p_means, self.p_total)
+        families = (
+            self.p_gains,
+            self.p_squares,
+            self.p_products,
+            self.p_means,
+            self.p_total,
+            self.p_restarts,
+        )
         used = [family for family in families if family.size]
         least = min(float(family.min()) * family.size for family in used)
         return min(1.0, len(used) * least)
@@ -77,13 +90,13 @@ def fit_of(
             parts.append((len(rows), law))
     means, variances, thirds = (_combined(parts, which) for which in range(3))
     p = [
-        _tails(*one, above=index == 0)
+        _tails(*one, above=index in ABOVE)
         for index, one in enumerate(zip(totals, means, variances, thirds, strict=True))
     ]
     planned = len(projections) * plan.steps
     excess = float((totals[4] - means[4])[0])
     factor = float(np.sqrt(max(0.0, 1 + excess / planned)))
-    gains, squares, products, by_step, total = p
+    gains, squares, products, by_step, total, restarts = p
     return Fit(
         alternatives=tested,
         gains=np.asarray(totals[0]),
@@ -92,13 +105,14 @@ def fit_of(
         p_products=products,
         p_means=by_step,
         p_total=total,
+        p_restarts=restarts,
         ratios=totals[1] / means[1],
         noise_factor=factor,
     )
 
 
 def _nothing() -> list[FloatArray]:
-    return [np.zeros(1)] * 5
+    return [np.zeros(1)] * 6
 
 
 def _combined(parts: list[tuple[int, Cumulants]], which: int) -> list[FloatArray]:
@@ -117,10 +131,12 @@ def _tails(
     """The probability of a value as far above the mean, or as far on either side."""
     from scipy.stats import pearson3
 
-    spread = np.sqrt(np.maximum(variance, np.finfo(np.float64).tiny))
+    # What is the same for every canary tells nothing: alternatives about members without members.
+    constant = variance <= CONSTANT * (1 + mean * mean)
+    spread = np.sqrt(np.where(constant, 1.0, variance))
     skew = np.clip(third / spread**3, -2.0, 2.0)
     z = (total - mean) / spread
     upper = pearson3.sf(z, skew)
     found = upper if above else 2 * np.minimum(upper, pearson3.cdf(z, skew))
-    result: FloatArray = np.clip(np.nan_to_num(found, nan=0.0), 0.0, 1.0)
+    result: FloatArray = np.where(constant, 1.0, np.clip(found, 0.0, 1.0))
     return result

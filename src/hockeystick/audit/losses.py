@@ -50,7 +50,7 @@ def epsilon_of_losses(
     >>> members = rng.random(1000) < 0.5
     >>> losses = rng.normal(size=1000) - 3 * members
     >>> round(hs.audit.epsilon_of_losses(losses, members, delta=1e-5), 1)
-    2.9
+    4.3
     """
     found = np.asarray(losses, dtype=np.float64)
     inside = np.asarray(members)

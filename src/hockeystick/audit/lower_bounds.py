@@ -166,7 +166,7 @@ def epsilon_of_guesses(
     >>> import hockeystick as hs
     >>> bound = hs.audit.epsilon_of_guesses(right=99, guesses=100, canaries=1000, delta=1e-5)
     >>> round(bound, 2)
-    2.98
+    3.0
     """
     from scipy.stats import binom
 

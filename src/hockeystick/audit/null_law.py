@@ -42,6 +42,9 @@ class Statistics:
         Decorrelated outputs in each step.
     total
         The sum of all squares: how large the noise is.
+    restarts
+        log density of each output without what earlier noise adds to it, over that of the plan:
+        noise that begins anew there; nothing for independent noise.
     """
 
     gains: FloatArray
@@ -49,9 +52,12 @@ class Statistics:
     products: FloatArray
     means: FloatArray
     total: FloatArray
+    restarts: FloatArray
 
     def __iter__(self) -> Iterator[FloatArray]:
-        return iter((self.gains, self.squares, self.products, self.means, self.total))
+        return iter(
+            (self.gains, self.squares, self.products, self.means, self.total, self.restarts)
+        )
 
 
 @dataclass(frozen=True)
@@ -73,20 +79,27 @@ def statistics_of(
     members: bool,
 ) -> Statistics:
     """The statistics of each canary, in rows."""
-    own = Hypothesis("the plan", plan, noise_multiplier)
-    planned = own.log_densities(projections, members=members)
+    planned = Hypothesis("the plan", plan, noise_multiplier).log_densities(
+        projections, members=members
+    )
     gains = [one.log_densities(projections, members=members) - planned for one in tested]
     outputs = decorrelated(plan.strategy, projections) / noise_multiplier
     squares = outputs * outputs
     lags = range(1, min(MOST_LAGS, plan.steps - 1) + 1)
     products = [np.einsum("ij,ij->i", outputs[:, k:], outputs[:, :-k]) for k in lags]
-    empty = np.empty((len(projections), 0))
+    restarts = empty = np.empty((len(projections), 0))
+    if not plan.strategy.is_identity:
+        # What earlier rows of the noise add to an output, if the noise goes on as planned.
+        own = np.diagonal(plan.strategy.to_matrix()) / noise_multiplier
+        earlier = outputs - projections * own
+        restarts = (outputs * earlier - earlier * earlier / 2)[:, 1:]
     return Statistics(
         np.stack(gains, axis=1),
         squares,
         np.stack(products, axis=1) if products else empty,
         outputs,
         squares.sum(axis=1, keepdims=True),
+        restarts,
     )
 
 
@@ -102,7 +115,7 @@ def expected_of(plan: Plan, noise_multiplier: float, *, members: bool, seed: int
         found = statistics_of(plan, noise_multiplier, tested, rows, members=members)
         sums.append([_power_sums(one) for one in found])
     count = blocks * ROWS
-    raw = [np.sum([block[i] for block in sums], axis=0) / count for i in range(5)]
+    raw = [np.sum([block[i] for block in sums], axis=0) / count for i in range(6)]
     means = [r[0] for r in raw]
     variances = [r[1] - r[0] ** 2 for r in raw]
     thirds = [r[2] - 3 * r[0] * r[1] + 2 * r[0] ** 3 for r in raw]

@@ -202,6 +202,13 @@ def _findings(report: AuditReport) -> list[Finding]:
         found.append(Finding(text, total))
     if steps.size:
         found.append(Finding(_about_steps(report, steps), float(fit.p_squares[steps].min())))
+    if fit.p_restarts.size and fit.p_restarts.min() * fit.p_restarts.size < SIGNIFICANCE:
+        # Wrong noise of another kind also looks like this, in many steps.
+        anew = np.flatnonzero(fit.p_restarts * fit.p_restarts.size < SIGNIFICANCE)
+        if anew.size < report.plan.strategy.bands:
+            step = int(fit.p_restarts.argmin()) + 2
+            text = f"the correlated noise begins anew at step {step}"
+            found.append(Finding(text, float(fit.p_restarts.min())))
     better = np.flatnonzero((fit.p_gains * fit.p_gains.size < SIGNIFICANCE) & (fit.gains > 0))
     for index in better[np.argsort(-fit.gains[better])]:
         text = (
@@ -223,11 +230,9 @@ def _findings(report: AuditReport) -> list[Finding]:
 
 
 def _about_steps(report: AuditReport, steps: NDArray[np.int64]) -> str:
-    """Noise that is missing in some steps, or that begins anew."""
+    """Noise that is missing in some steps, or of another size."""
     ratios = report.fit.ratios[steps]
     where = f"in step {_some(steps + 1)}" if steps.size < 6 else f"in {steps.size} steps"
-    if report.plan.correlated and (ratios > 1).all() and np.ptp(steps) < report.plan.strategy.bands:
-        return f"the correlated noise begins anew at step {int(steps[0]) + 1}"
     if (ratios < 0.1).all():
         return f"noise is missing {where}"
     return f"the noise {where} is {float(np.sqrt(ratios.mean())):.2f} times what was planned"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from hockeystick.profile import Profile
+from hockeystick.schemes.steps import Step
 from hockeystick.strategies import Strategy
 
 if TYPE_CHECKING:
@@ -51,8 +52,6 @@ class Run(Protocol):
         The profile of one participation; None for the Gaussian mechanism.
     correlated
         Whether C is not the identity matrix.
-    adjacency
-        "add-remove" or "replace-one".
     """
 
     @property
@@ -109,16 +108,6 @@ def offered(found: T | Missing) -> T:
     """What was offered, where the caller knows that it is not missing."""
     assert not isinstance(found, Missing), found.reason
     return found
-
-
-class Step(Protocol):
-    """The profile of one participation, given the length of the strategy's columns it involves."""
-
-    def __call__(self, length: float) -> Profile:
-        """Of an example that is known to take part."""
-
-    def sampled(self, length: float, rate: float) -> Profile:
-        """Of one that takes part with probability `rate`."""
 
 
 class DominatingPair(NamedTuple):

@@ -20,10 +20,10 @@ from hockeystick.schemes.capabilities import (
     Missing,
     Run,
     SampledRun,
-    Step,
     offered,
     reason_of,
 )
+from hockeystick.schemes.steps import Step
 
 __all__ = [
     "SHARED_EXAMPLES",
@@ -93,14 +93,6 @@ class ReplacedStep:
         return Profile.replaced_gaussian(noise_multiplier=self.noise_multiplier / length, rate=rate)
 
 
-def step_of(run: Run, noise_multiplier: float | None) -> Step:
-    """The profile of one participation, by the length of its column."""
-    if run.adjacency == "add-remove":
-        return AddedStep(run.mechanism, noise_multiplier)
-    assert noise_multiplier is not None
-    return ReplacedStep(noise_multiplier)
-
-
 def gaussian_step(noise_multiplier: float, length: float) -> Profile:
     """The Gaussian mechanism on columns of the given length.
 
@@ -119,6 +111,14 @@ def gaussian_step(noise_multiplier: float, length: float) -> Profile:
         allowed = f"at most {high:g} for columns of length {length:g}"
         raise InvalidParameter("noise_multiplier", allowed, noise_multiplier)
     return Profile(GaussianPair(1 / (noise_multiplier / length)))
+
+
+def step_of(run: Run, noise_multiplier: float | None) -> Step:
+    """The profile of one participation, by the length of its column."""
+    if run.adjacency == "add-remove":
+        return AddedStep(run.mechanism, noise_multiplier)
+    assert noise_multiplier is not None
+    return ReplacedStep(noise_multiplier)
 
 
 # -- the pair of a run ---------------------------------------------------------------------------

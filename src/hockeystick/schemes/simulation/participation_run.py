@@ -141,10 +141,7 @@ class ParticipationRun:
             )
 
     def log_ratios(self, products: FloatArray) -> FloatArray:
-        """By the recursion; where columns of participations overlap it leaves their products out.
-
-        The likelihood ratio is then that of another pair: a score, larger than the exact one.
-        """
+        """By the recursion; larger than the exact one where columns of participations overlap."""
         (deviation,) = self.run.noise_multipliers
         half = half_norms(self.columns.squared_norms, deviation)
         return log_ratios(self.law, self.columns.of_steps(products) / deviation**2 - half, half)
