@@ -70,6 +70,7 @@ def certificate(row, *, ring):
         b_ub=transform @ known,
         bounds=bounds,
         method="highs",
+        options={"primal_feasibility_tolerance": TOLERANCE},
     )
     assert found.status == 0
     entries = found.x[: half + 1]

@@ -6,19 +6,11 @@ Each is made when the search asks for it, and kept.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick.analyses.gram.law.chain_sums import chain_sum_law, chain_work
-from hockeystick.analyses.gram.law.moving_sums import moving_sum_law, moving_work
-from hockeystick.analyses.gram.law.reading import SumLaw
-from hockeystick.analyses.gram.law.task import MarkovMixture
-from hockeystick.analyses.gram.order.chains import ChainMixture
 from hockeystick.analyses.gram.order.cuts import Cut, CutTarget, cut_ring, thinned_line, whole_line
 from hockeystick.analyses.gram.order.domination import ChainFit
 from hockeystick.analyses.gram.order.lag_bounds import (
@@ -29,57 +21,20 @@ from hockeystick.analyses.gram.order.lag_bounds import (
     ring_cover,
 )
 from hockeystick.analyses.gram.order.moving_average import (
-    MovingAverage,
     few_bands_above,
     two_bands,
+)
+from hockeystick.analyses.gram.search.candidate import (
+    CHAINS,
+    GramCandidate,
+    Layout,
+    banded,
+    opened,
 )
 from hockeystick.analyses.gram.search.programmes import best_majorant
 from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 
-__all__ = ["GramCandidate", "Majorants", "banded", "chained", "tilts"]
-
-
-class Recursion(NamedTuple):
-    """How the law of a kind of mixture is computed, and about how many operations that takes."""
-
-    law: Callable[[Any], SumLaw]
-    work: Callable[[Any], float]
-
-
-# How a candidate is made: the spacing on a line, or the cut of a ring.
-Layout = int | Cut
-
-CHAINS = Recursion(chain_sum_law, chain_work)
-MOVING_AVERAGES = Recursion(moving_sum_law, moving_work)
-
-
-@dataclass(frozen=True, eq=False)
-class GramCandidate:
-    """A mixture of which independent `copies`, averaged, dominate, or are dominated."""
-
-    name: str
-    mixture: MarkovMixture
-    recursion: Recursion
-    copies: int = 1
-    # How it was made, for those beside it.
-    layout: Layout = 1
-    tilt: float = 0.0
-
-    @property
-    def kind(self) -> tuple[object, ...]:
-        """What candidates have in common that coarse lattices treat alike."""
-        cut = self.layout
-        return (cut.spacing, cut.mirrors, cut.closed) if isinstance(cut, Cut) else (cut,)
-
-
-def chained(name: str, mixture: ChainMixture) -> GramCandidate:
-    """A candidate with a chain."""
-    return GramCandidate(name, mixture, CHAINS)
-
-
-def banded(name: str, mixture: MovingAverage) -> GramCandidate:
-    """A candidate with few bands."""
-    return GramCandidate(name, mixture, MOVING_AVERAGES)
+__all__ = ["Majorants", "tilts"]
 
 
 def tilts(largest: float, settings: GramSettings = SETTINGS) -> list[float]:
@@ -159,14 +114,19 @@ class Majorants:
 
     def shorter(self, one: GramCandidate) -> GramCandidate | None:
         """Twice as many groups; a line may fall into two, as part of a ring."""
-        cut = _opened(one.layout)
+        cut = opened(one.layout)
         return self._beside(one, cut._replace(copies=2 * cut.copies))
+
+    def tilted(self, one: GramCandidate) -> list[GramCandidate]:
+        """The same layout with the next tilts."""
+        near = [tilt for tilt in self.tilts if tilt in (2 * one.tilt, one.tilt / 2)]
+        found = [self.candidate(one.layout, tilt) for tilt in near]
+        return [other for other in found if other is not None]
 
     def beside(self, one: GramCandidate) -> list[GramCandidate | None]:
         """All that differ in one choice: tilt, spacing, number of groups, bins left out."""
-        cut, settings = _opened(one.layout), self._settings
-        near = (2 * one.tilt, one.tilt / 2)
-        tilts = [self.candidate(one.layout, tilt) for tilt in self.tilts if tilt in near]
+        cut, settings = opened(one.layout), self._settings
+        tilts = self.tilted(one)
         spacings = [s for s in (1, *settings.spacings) if s in (2 * cut.spacing, cut.spacing / 2)]
         if not isinstance(one.layout, Cut):
             line = [self.candidate(s, one.tilt) for s in spacings]
@@ -177,8 +137,9 @@ class Majorants:
         for spacing in spacings:
             beside = _rounded(cut.left_out * cut.spacing / spacing / 2)
             left_out = 2 * beside if cut.mirrors else self._reach(spacing)
-            for copies in {cut.copies, max(round(cut.copies * cut.spacing / spacing), 1)}:
-                found.append(Cut(spacing, copies, left_out, cut.mirrors, one.layout.closed))
+            as_long = max(round(cut.copies * cut.spacing / spacing), 1)
+            near = Cut(spacing, as_long, left_out, cut.mirrors, one.layout.closed)
+            found += [near, near._replace(copies=cut.copies)]
         found += self._left_out(cut, one.tilt)
         return [*tilts, *(self._beside(one, other) for other in found)]
 
@@ -222,8 +183,8 @@ class Majorants:
         key = base, tilt
         if key not in self._fits:
             bounds = self._target(layout).bounds
-            alike = (fit.rho for (other, _), fit in self._fits.items() if fit and other == base)
-            near = next(alike, None)
+            known = (fit.rho for (other, _), fit in self._fits.items() if fit and other == base)
+            near = next(known, None)
             self._fits[key] = best_majorant(bounds, tilt, self._settings, near)
         return self._fits[key]
 
@@ -286,13 +247,8 @@ def _rounded(count: float) -> int:
     """To 0, a power of two, or three halves of one: others are hardly different."""
     if count < 0.5:
         return 0
-    near = math.floor(math.log2(max(count, 1.0)))
-    return min((2**near, 3 * 2**near // 2, 2 ** (near + 1)), key=lambda one: abs(one - count))
-
-
-def _opened(layout: Layout) -> Cut:
-    """As a cut of a ring that is not closed."""
-    return layout._replace(closed=False) if isinstance(layout, Cut) else Cut(layout)
+    below = 1 << math.floor(math.log2(max(count, 1.0)))
+    return min((below, 3 * below // 2, 2 * below), key=lambda one: abs(one - count))
 
 
 def _name(layout: Layout) -> str:

@@ -9,7 +9,7 @@ from hockeystick._numerics.law import Resolution, Side
 from hockeystick._numerics.search import bracket
 from hockeystick.analyses.gram.law.reading import LawReading, SumLaw, averaged_copies
 from hockeystick.analyses.gram.law.task import MarkovMixture, Task
-from hockeystick.analyses.gram.search.candidates import GramCandidate
+from hockeystick.analyses.gram.search.candidate import GramCandidate
 from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 from hockeystick.errors import PrecisionError
 from hockeystick.profile import Profile

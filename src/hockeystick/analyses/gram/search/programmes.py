@@ -146,6 +146,8 @@ def best_majorant(
     is the correlation of neighbours in a similar fit, where the search may begin.
     """
     scale = float(target.values[0])
+    if not scale > 0:
+        return None
     # Rounded upwards, so that targets that differ by the noise alone are equal.
     values = np.ceil(target.values / scale / GRAIN) * GRAIN
     fit = _fit_above(values.tobytes(), target.ring, target.endless, tilt, settings, near)
@@ -156,14 +158,22 @@ def best_majorant(
 
 @lru_cache(maxsize=1_000)
 def _fit_above(
-    values: bytes, ring: bool, endless: bool, tilt: float, settings: GramSettings, near: float | None
+    values: bytes,
+    ring: bool,
+    endless: bool,
+    tilt: float,
+    settings: GramSettings,
+    near: float | None,
 ) -> ChainFit | None:
     lags = np.frombuffer(values)
     target = LagBounds(lags, np.ones(lags.size), ring, endless)
     rho, amplitudes = _best_length(target, tilt, settings, Programme.above, 1.0, near)
     if amplitudes is None:
         amplitudes = independent_above(target)
-    return None if amplitudes is None else ChainFit(*amplitudes.tolist(), rho)
+    if amplitudes is None:
+        return None
+    common, chain, own = amplitudes.tolist()
+    return ChainFit(common, chain, own, rho)
 
 
 def best_minorant(

@@ -25,9 +25,9 @@ class GramSettings:
     coarse: float = 1.0
     too_coarse: float = 1.5
     coarse_work: float = 0.2
-    medium_work: float = 0.25
+    medium_work: float = 0.4
     finest_work: float = 1.25
-    finalists: int = 3
+    finalists: int = 2
     # A chain gets at least these operations, some milliseconds: with less all are too coarse.
     least_work: float = 1e6
     # The matrix itself, if it has few bands, gets more: it closes the interval.
@@ -125,9 +125,10 @@ class GramSettings:
     coarsest: float = 2.0
     fineness_tolerance: float = 0.02
     # By how much log epsilon, and log delta, exceed their limit, over the square of the fineness,
-    # about.
-    epsilon_rate: float = 0.055
-    delta_rate: float = 0.12
+    # about; and how many times as much where states are rounded.
+    epsilon_rate: float = 0.04
+    delta_rate: float = 0.09
+    rounding: float = 1.8
 
     # == Lower bounds
     # The best minorant with a chain is chosen with this part of the work; few bands get a multiple,

@@ -12,12 +12,16 @@ import math
 from collections.abc import Iterable, Sequence
 
 from hockeystick.analyses.gram.law.reading import LawReading
-from hockeystick.analyses.gram.search.candidates import GramCandidate, Majorants
+from hockeystick.analyses.gram.search.candidate import GramCandidate
+from hockeystick.analyses.gram.search.candidates import Majorants
 from hockeystick.analyses.gram.search.evaluation import Found, GramQuery, LawCache
 from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 from hockeystick.profile.resolution import Direction
 
 __all__ = ["UpperSearch"]
+
+# Lattices that are closer to each other tell no rate.
+FARTHEST_TO_COMPARE = 0.75
 
 
 class UpperSearch:
@@ -69,9 +73,10 @@ class _Request:
         ranked = sorted(self._known.values(), key=self._predicted)
         # Coarse lattices lose more of some kinds, and of the matrix itself they show least.
         kinds = {one.candidate.kind: one for one in reversed(ranked)}
+        others = sorted(kinds.values(), key=self._predicted)
         exact = [one for one in ranked if one.candidate in majorants.exact]
-        ranked = sorted(kinds.values(), key=self._predicted)[: settings.finalists] + exact
-        ranked = list(dict.fromkeys(ranked))
+        few = settings.finalists
+        ranked = list(dict.fromkeys([*ranked[:few], *others[:few], *exact]))
         finer = [self._at(one.candidate, settings.medium_work) for one in ranked]
         rates = map(_rate, finer, ranked)
         best = min(zip(finer, rates, strict=True), key=lambda x: self._predicted(*x))[0].candidate
@@ -94,7 +99,9 @@ class _Request:
             if one is not None and one not in self._known:
                 fineness = max(settings.coarse, self._affordable(one, settings.coarse_work))
                 exact = one in self._search.majorants.exact
-                if self._known and fineness >= (settings.coarsest if exact else settings.too_coarse):
+                if self._known and fineness >= (
+                    settings.coarsest if exact else settings.too_coarse
+                ):
                     continue
                 self._known[one] = self._evaluated(one, fineness)
             if one is not None:
@@ -107,6 +114,7 @@ class _Request:
         if rate is None:
             known = self._query.delta is not None
             rate = settings.epsilon_rate if known else settings.delta_rate
+            rate *= settings.rounding if found.candidate.rounds else 1.0
         finest = self._affordable(found.candidate, settings.finest_work)
         return found.value * math.exp(rate * min(finest**2 - found.fineness**2, 0.0))
 
@@ -131,7 +139,8 @@ class _Request:
 
 def _rate(fine: Found, coarse: Found) -> float | None:
     """How fast the log of a bound falls with the square of the fineness, from two of them."""
-    if not (0 < fine.value < coarse.value < math.inf and fine.fineness < coarse.fineness):
+    apart = fine.fineness < FARTHEST_TO_COMPARE * coarse.fineness
+    if not (apart and 0 < fine.value < coarse.value < math.inf):
         return None
     return math.log(coarse.value / fine.value) / (coarse.fineness**2 - fine.fineness**2)
 
