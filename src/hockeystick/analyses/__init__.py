@@ -6,7 +6,13 @@ registered, with one line: `register(METHOD)`.
 
 from __future__ import annotations
 
-from hockeystick.analyses import asymptotic_gdp, decomposition, gaussian, monte_carlo
+from hockeystick.analyses import (
+    asymptotic_gdp,
+    decomposition,
+    few_neighbours,
+    gaussian,
+    monte_carlo,
+)
 from hockeystick.analyses import convolution as profile
 from hockeystick.analyses.conditional import method as conditional
 from hockeystick.analyses.gram import method as gram
@@ -59,6 +65,7 @@ for _module in (
     gram,
     decomposition,
     poisson_reduction,
+    few_neighbours,
     asymptotic_gdp,
     monte_carlo,
 ):

@@ -244,12 +244,12 @@ def _build(
 
 
 def _moves(replicas: Replicas, law: ReplicaLaw, largest: FloatArray) -> _Moves:
-    from hockeystick.schemes.simulation.replica_tables import fill_moves, row_starts
+    from hockeystick.schemes.simulation.replica_tables import fill_moves, row_starts, ways_to_choose
 
     order, most, _ = replicas
     copies = law.copies.size
     slots = (largest.size - 1) * copies
-    ways = _ways(max(most, order) + max(slots, copies) + 1)
+    ways = ways_to_choose(max(most, order) + max(slots, copies) + 1)
     states = number_of_states(most, largest.size, copies)
     starts = row_starts(order, most, slots, copies, states, ways)
     weights, charges = np.empty(starts[-1]), np.empty(starts[-1])
@@ -270,15 +270,6 @@ def _moves(replicas: Replicas, law: ReplicaLaw, largest: FloatArray) -> _Moves:
         joined,
     )
     return _Moves(starts, weights, targets, charges, joined)
-
-
-def _ways(most: int) -> IntArray:
-    """C(n, i) for n and i up to `most`; what is too large for any state is cut off."""
-    table = np.zeros((most + 1, most + 1), np.int64)
-    table[:, 0] = 1
-    for n in range(1, most + 1):
-        table[n, 1:] = np.minimum(table[n - 1, 1:] + table[n - 1, :-1], 2**61)
-    return table
 
 
 @lru_cache(maxsize=4)
