@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from hockeystick.cli.files import mechanism_from, own_strategy
 from hockeystick.cli.options import PlanOptions
-from hockeystick.cli.own_runs import mechanism_from, own_strategy
 from hockeystick.cli.parameters import names_of_strategies
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan

@@ -21,6 +21,7 @@ __all__ = [
     "mislabelled",
     "plan_from",
     "require_gaussian",
+    "runs_exactly",
     "sampling_object",
     "strategy_from",
     "strategy_object",
@@ -32,6 +33,9 @@ VALUES = ("coefficients", "diagonals", "sha256")
 ROUNDING = 1e-12
 # Strategies that are named after the bandwidth of C.
 WITH_BANDS = ("band-mf", "coefficients", "matrix")
+# Strategies whose inverse has few bands: two, or `bands` of them; and how far, relatively, those
+# that are computed from C may be from zero.
+OF_THE_INVERSE, OF_RECIPROCALS = ("bisr", "band-inv-mf", "lambda-cgd"), 1e-9
 NAMES = (*FACTORIZATIONS, "coefficients", "matrix")
 
 
@@ -118,6 +122,21 @@ def mislabelled(described: Mapping[str, Any], strategy: Strategy) -> bool:
     if theirs is None or mine is None or theirs.size != mine.size:
         return True
     return not np.allclose(theirs, mine, rtol=ROUNDING, atol=0)
+
+
+def runs_exactly(described: Mapping[str, Any], strategy: Strategy) -> bool:
+    """Whether exact arithmetic runs a strategy of these numbers, as far as that can be told.
+
+    A factorization of the inverse is run by the few coefficients of that, which C has up to
+    rounding; any other by its entries, which are multiples of 2^-20.
+    """
+    name = described.get("factorization")
+    if name not in OF_THE_INVERSE:
+        return strategy.exact() is strategy
+    bands, inverse = described.get("bands", 2), strategy.inverse_coefficients
+    if inverse is None or not isinstance(bands, int) or isinstance(bands, bool):
+        return False
+    return bool((np.abs(inverse[bands:]) <= OF_RECIPROCALS * abs(inverse[0])).all())
 
 
 def require_gaussian(plan: Plan) -> None:

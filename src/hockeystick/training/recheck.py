@@ -16,7 +16,7 @@ from hockeystick.montecarlo.verify import verify
 from hockeystick.training.coverage import Coverage, coverage_of, unexpected
 from hockeystick.training.exact_claims import answer_of
 from hockeystick.training.joint import JointStatement, joint_guarantee
-from hockeystick.training.plan_object import digest_of, mislabelled
+from hockeystick.training.plan_object import digest_of, mislabelled, runs_exactly
 from hockeystick.training.record import RunRecord, guarantee_of
 from hockeystick.training.schedule_checks import impossible_schedule
 from hockeystick.training.statements import FILTER, PLAN, Statement
@@ -210,7 +210,7 @@ def _contradictions(statement: Statement) -> Iterator[str]:
     if mislabelled(statement.strategy, strategy):
         name = statement.strategy.get("factorization")
         yield f"the strategy is called {name!r}, but its numbers are others"
-    if statement.arithmetic == "exact" and strategy.exact() is not strategy:
+    if statement.arithmetic == "exact" and not runs_exactly(statement.strategy, strategy):
         yield "the arithmetic is 'exact', but the strategy has entries that are not"
     norms = statement.clipping.get("norms", {}).values()
     if not math.hypot(*norms) <= statement.max_grad_norm * (1.0 + ROUNDING_OF_NORMS):

@@ -32,7 +32,7 @@ from hockeystick.schemes.capabilities import (
     Simulator,
     Step,
 )
-from hockeystick.schemes.cyclic_poisson.scheme import CyclicPoisson
+from hockeystick.schemes.cyclic_poisson import CyclicPoisson
 from hockeystick.schemes.marks import Marks, Participations
 from hockeystick.schemes.poisson import Poisson
 from hockeystick.strategies import band_mf, bsr

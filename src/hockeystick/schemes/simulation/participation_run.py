@@ -140,6 +140,15 @@ class ParticipationRun:
                 self._log_weights(reference, exponents, losses, wanted),
             )
 
+    def log_ratios(self, products: FloatArray) -> FloatArray:
+        """By the recursion; where columns of participations overlap it leaves their products out.
+
+        The likelihood ratio is then that of another pair: a score, larger than the exact one.
+        """
+        (deviation,) = self.run.noise_multipliers
+        half = half_norms(self.columns.squared_norms, deviation)
+        return log_ratios(self.law, self.columns.of_steps(products) / deviation**2 - half, half)
+
     def log_largest_payoff(self, epsilon: float) -> float:
         """A proven bound, for scaling alone with the example and for shifting alone without it.
 
@@ -266,8 +275,7 @@ def simulator(
     participations, which are not negative because C >= 0. Its likelihood ratio is too large then,
     the safe side for a run with the example (remove) [DongGanesh26, Lemma B.1]. For a run without
     it (add) each step is charged with `Columns.overlaps`, at least its products with all later
-    participations, times the most copies that one of these can have: the likelihood ratio is too
-    small.
+    participations, times the most copies of one of these: the likelihood ratio is too small.
     """
     reason = too_long(run)
     if reason is not None:
