@@ -26,6 +26,7 @@ from hockeystick.schemes.capabilities import (
     Renewal,
     Run,
     Simulator,
+    SparseSharing,
 )
 
 if TYPE_CHECKING:
@@ -195,6 +196,10 @@ class Sampling(ABC):
         The laws are computed when the iterator is consumed.
         """
         return Missing(f"the law of participation is not worked out for {self.name}", always=True)
+
+    def sparse_sharing(self, run: Run) -> SparseSharing | Missing:
+        """What few neighbours reveal of a user's draws, where examples have several users."""
+        return Missing(f"{self.name} does not say how much neighbours reveal", always=True)
 
     def renewal(self, run: Run) -> Renewal | Missing:
         """The participations of an example as a renewal process."""

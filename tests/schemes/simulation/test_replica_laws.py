@@ -15,8 +15,8 @@ from hockeystick.montecarlo.draws import Payoff, payoffs
 from hockeystick.montecarlo.replica_runs import replica_runs
 from hockeystick.schemes.capabilities import Participant
 from hockeystick.schemes.simulation import runs_of
-from hockeystick.schemes.simulation.replica_laws import replica_law
-from hockeystick.schemes.simulation.replicas import ReplicaSource
+from hockeystick.schemes.simulation.replica_laws import number_of_moves, replica_law
+from hockeystick.schemes.simulation.replicas import MOST_MOVES, ReplicaSource
 from hockeystick.schemes.simulation.tuples import Replicas
 from hockeystick.schemes.user_min_sep.participation import binomial_weights
 
@@ -131,6 +131,21 @@ def test_most_of_it_is_no_excess():
         law = replica_law(user_of(1_000, held, separation, 1_000, rate=0.0036), 1_000)
         assert law.log_factor < 0.02
         assert law.log_excess < 0.15
+
+
+def test_tables_stay_small():
+    """Moves are counted exactly, and many copies leave fewer replicas that are followed."""
+    strategy = strategies.bsr(20, bands=3)
+    for held, order in ((1, 4), (2, 4), (3, 3)):
+        source = ReplicaSource(strategy, user_of(20, held, 3, 0, rate=0.1))
+        for resting in (1, order):
+            programme = source.programme(Replicas(order, resting, 3.0))
+            assert programme.moves.weights.size == number_of_moves(order, resting, 3, held)
+    many = ReplicaSource(strategies.bsr(20, bands=8), user_of(20, 12, 8, 0, rate=0.01))
+    found = [many.replicas(order, 3.0) for order in range(2, 30)]
+    known = [one for one in found if one is not None]
+    assert all(number_of_moves(one.order, one.resting, 8, 12) <= MOST_MOVES for one in known)
+    assert found[-1] is None
 
 
 PLAN = hs.Plan(

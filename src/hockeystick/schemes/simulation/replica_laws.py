@@ -24,7 +24,7 @@ import numpy as np
 from hockeystick._numerics.law import FloatArray
 from hockeystick.schemes.capabilities import Participant, Renewal
 
-__all__ = ["ReplicaLaw", "first_rates", "replica_law"]
+__all__ = ["ReplicaLaw", "first_rates", "number_of_moves", "replica_law"]
 
 # Probabilities p that are tried for a user, between twice the shares of draws that are lost to
 # resting and none.
@@ -63,6 +63,16 @@ def replica_law(process: Renewal | Participant, steps: int) -> ReplicaLaw | None
             return None
         return ReplicaLaw(process.rate, first_rates(process, steps), np.ones(1))
     return _restarting(process, steps)
+
+
+def number_of_moves(order: int, resting: int, separation: int, copies: int) -> int:
+    """By the number that rest: their ages and copies, times who of the others may join."""
+    slots = (separation - 1) * copies
+    return sum(
+        (math.comb(number + slots - 1, number) if slots else int(number == 0))
+        * math.comb(order - number + copies, copies)
+        for number in range(resting + 1)
+    )
 
 
 def first_rates(renewal: Renewal, steps: int) -> FloatArray:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from hockeystick._numerics.law import FloatArray
 from hockeystick.schemes.capabilities import Participant, Renewal
 from hockeystick.schemes.simulation.columns import Trajectories
-from hockeystick.schemes.simulation.replica_laws import ReplicaLaw, replica_law
+from hockeystick.schemes.simulation.replica_laws import ReplicaLaw, number_of_moves, replica_law
 from hockeystick.schemes.simulation.tuples import Replicas, TupleDraws
 from hockeystick.strategies import Strategy
 
@@ -47,6 +47,8 @@ MOST_ROUNDS = 60
 TABLE_NUMBERS, TABLE_ROUNDS = 2**23, 3
 # States of a programme: a table for each of 128 steps fits, and takes a tenth of a second.
 MOST_STATES = 2**16
+# Moves of all states, which several copies multiply: 120 megabytes.
+MOST_MOVES = 2**22
 # Values below this, relative to that of the state in which all may join, are not told apart.
 SMALLEST = 1e-250
 
@@ -69,7 +71,11 @@ class ReplicaSource:
         """As many replicas are followed as the states allow."""
         separation, copies = self.process.separation, self.process.most_copies
         for resting in range(order, 0, -1):
-            if number_of_states(resting, separation, copies) <= MOST_STATES:
+            states = number_of_states(resting, separation, copies)
+            if (
+                states <= MOST_STATES
+                and number_of_moves(order, resting, separation, copies) <= MOST_MOVES
+            ):
                 return Replicas(order, resting, noise_multiplier)
         return None
 
@@ -239,12 +245,12 @@ def _build(
 
 
 def _moves(replicas: Replicas, law: ReplicaLaw, largest: FloatArray) -> _Moves:
-    from hockeystick.schemes.simulation.replica_tables import fill_moves, row_starts
+    from hockeystick.schemes.simulation.replica_tables import fill_moves, row_starts, ways_to_choose
 
     order, most, _ = replicas
     copies = law.copies.size
     slots = (largest.size - 1) * copies
-    ways = _ways(max(most, order) + max(slots, copies) + 1)
+    ways = ways_to_choose(max(most, order) + max(slots, copies) + 1)
     states = number_of_states(most, largest.size, copies)
     starts = row_starts(order, most, slots, copies, states, ways)
     weights, charges = np.empty(starts[-1]), np.empty(starts[-1])
@@ -265,15 +271,6 @@ def _moves(replicas: Replicas, law: ReplicaLaw, largest: FloatArray) -> _Moves:
         joined,
     )
     return _Moves(starts, weights, targets, charges, joined)
-
-
-def _ways(most: int) -> IntArray:
-    """C(n, i) for n and i up to `most`; what is too large for any state is cut off."""
-    table = np.zeros((most + 1, most + 1), np.int64)
-    table[:, 0] = 1
-    for n in range(1, most + 1):
-        table[n, 1:] = np.minimum(table[n - 1, 1:] + table[n - 1, :-1], 2**61)
-    return table
 
 
 @lru_cache(maxsize=4)
