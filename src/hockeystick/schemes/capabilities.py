@@ -51,6 +51,8 @@ class Run(Protocol):
         The profile of one participation; None for the Gaussian mechanism.
     correlated
         Whether C is not the identity matrix.
+    adjacency
+        "add-remove" or "replace-one".
     """
 
     @property
@@ -68,6 +70,10 @@ class Run(Protocol):
     @property
     def correlated(self) -> bool:
         """Whether C is not the identity matrix."""
+
+    @property
+    def adjacency(self) -> str:
+        """The neighbouring relation: "add-remove" or "replace-one"."""
 
 
 class SampledRun(Run, Protocol):
@@ -105,8 +111,14 @@ def offered(found: T | Missing) -> T:
     return found
 
 
-Step: TypeAlias = Callable[[float], Profile]
-"""The profile of one participation, given the length of the strategy's columns it involves."""
+class Step(Protocol):
+    """The profile of one participation, given the length of the strategy's columns it involves."""
+
+    def __call__(self, length: float) -> Profile:
+        """Of an example that is known to take part."""
+
+    def sampled(self, length: float, rate: float) -> Profile:
+        """Of one that takes part with probability `rate`."""
 
 
 class DominatingPair(NamedTuple):
@@ -169,6 +181,11 @@ class Renewal(NamedTuple):
     separation: int
     warm_start: bool
 
+    @property
+    def most_copies(self) -> int:
+        """A single example."""
+        return 1
+
 
 @dataclass(frozen=True)
 class Allocation:
@@ -213,6 +230,11 @@ class Participant:
     steps: int
     warm_up: int = 0
     starts: tuple[float, ...] | None = None
+
+    @property
+    def most_copies(self) -> int:
+        """In one step."""
+        return len(self.copy_probabilities) - 1
 
 
 class Equivalent(NamedTuple):

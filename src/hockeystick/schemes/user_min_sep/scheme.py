@@ -133,11 +133,15 @@ class UserMinSep(UserSampling):
 
     def participants(self, run: Run) -> Iterator[Participant]:
         """A user alone, who joins whatever the same draws let it join beside others."""
+        for held in self.numbers_held:
+            yield self._participant(held, run.steps)
+
+    def _participant(self, held: int, steps: int) -> Participant:
+        """With so many examples."""
         from hockeystick.schemes.user_min_sep.participation import binomial_weights
 
-        for held in self.numbers_held:
-            copies = tuple(binomial_weights(held, self.rate).tolist())
-            yield Participant(copies, self.separation, run.steps, self.warm_up)
+        copies = tuple(binomial_weights(held, self.rate).tolist())
+        return Participant(copies, self.separation, steps, self.warm_up)
 
     def simulation(self, run: Run) -> Simulator | Missing:
         """One user alone, with every number of examples."""
@@ -150,7 +154,13 @@ class UserMinSep(UserSampling):
 
         if not self.others_are_independent:
             return Missing(SHARED_EXAMPLES)
-        return simulator(run, law, gap=self.separation, held=self.numbers_held)
+        return simulator(
+            run,
+            law,
+            gap=self.separation,
+            held=self.numbers_held,
+            process=lambda held: self._participant(held, run.steps),
+        )
 
 
 class _LongRunSize:

@@ -26,6 +26,9 @@ from hockeystick.analyses.gram.order.lag_bounds import LagBounds
 
 __all__ = ["Cut", "CutTarget", "cut_ring", "thinned_line", "whole_line"]
 
+# Lags of a certificate beyond the last that counts, over which a chain may die away.
+FREE_LAGS = 64
+
 
 class Cut(NamedTuple):
     """How a ring falls into groups of bins; `closed`, it does not, and the chain is periodic."""
@@ -103,9 +106,11 @@ def cut_ring(ring: LagBounds, cut: Cut, most_lags: int | None = None) -> CutTarg
         return CutTarget(bounds, common, bins, cut.left_out // 2)
     if cut.copies == 1:
         return CutTarget(LagBounds(values[:bins], np.ones(bins), False), 0.0, bins, None)
+    # What is left ends before the gap: bounds for groups of any size.
     far = float(values[cut.left_out + 1])
-    bounds = LagBounds(np.maximum(values[:bins] - far, 0.0), np.ones(bins), False)
-    return CutTarget(bounds, far, bins, None)
+    near = np.zeros(2 * cut.left_out + FREE_LAGS)
+    near[: cut.left_out + 1] = np.maximum(values[: cut.left_out + 1] - far, 0.0)
+    return CutTarget(LagBounds(near, np.ones(near.size), False, endless=True), far, bins, None)
 
 
 def falling(values: FloatArray) -> FloatArray:

@@ -65,6 +65,12 @@ class GramCandidate:
     layout: Layout = 1
     tilt: float = 0.0
 
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What candidates have in common that coarse lattices treat alike."""
+        cut = self.layout
+        return (cut.spacing, cut.mirrors, cut.closed) if isinstance(cut, Cut) else (cut,)
+
 
 def chained(name: str, mixture: ChainMixture) -> GramCandidate:
     """A candidate with a chain."""
@@ -99,8 +105,10 @@ class Majorants:
 
     @property
     def tilts(self) -> list[float]:
-        """For the scale of the matrix."""
-        return tilts(float(self._lags[0]), self._settings)
+        """For a diagonal of 1: powers of two around what suits the scale of the matrix."""
+        largest = float(self._lags[0])
+        middle = round(math.log2(largest * tilts(largest, self._settings)[1]))
+        return [2.0**power for power in range(middle - 2, middle + 3)]
 
     @cached_property
     def ring(self) -> LagBounds:
@@ -120,93 +128,84 @@ class Majorants:
         return compensated if better else plain
 
     @property
-    def cuts(self) -> list[Layout]:
+    def layouts(self) -> list[Layout]:
         """Where the search begins: a line in one piece, mirrors on a ring or where it is long."""
-        found: list[Layout] = [] if self.line is None else [1]
-        if self.line is None or self.bins > self._settings.short_line:
-            found.append(Cut(copies=math.ceil(self.bins / self._settings.usual_group)))
-        if self.line is None and self.bins <= self._settings.longest_closed:
+        settings = self._settings
+        spacings = [1, *(one for one in settings.spacings if self.bins >= one * settings.fewest)]
+        found: list[Layout] = [] if self.line is None else [*spacings]
+        if self.line is None or self.bins > settings.short_line:
+            found += [Cut(one, -(-self.bins // one // settings.first_group)) for one in spacings]
+        if self.line is None and self.bins <= settings.longest_closed:
             found.append(Cut(closed=True))
         return found
 
     @property
     def first(self) -> list[GramCandidate]:
-        """One for each of the cuts, with the middle tilt unless there is none."""
-        middle = len(self.tilts) // 2
-        tilts = [self.tilts[middle], *self.tilts[:middle], *self.tilts[middle + 1 :]]
-        usual = (self.candidate(cut, tilts[0]) for cut in self.cuts)
-        found = [one for one in usual if one is not None]
-        every = (self.candidate(cut, tilt) for cut in self.cuts for tilt in tilts)
-        return found or [one for one in every if one is not None][:1]
+        """One for each layout, with the middle tilt; with others if there is none."""
+        tilts = sorted(self.tilts, key=lambda tilt: tilt != self.tilts[len(self.tilts) // 2])
+        for tilt in tilts:
+            layouts = [other for one in self.layouts for other in self._usual(one, tilt)]
+            found = [self.candidate(one, tilt) for one in layouts]
+            if any(found):
+                return [one for one in found if one is not None]
+        return []
 
-    def other_tilts(self, one: GramCandidate) -> list[GramCandidate | None]:
-        """The same cut with other weights of the entries."""
-        return [self.candidate(one.layout, tilt) for tilt in self.tilts if tilt != one.tilt]
-
-    def longer(self, one: GramCandidate) -> GramCandidate | None:
-        """Half as many groups."""
-        cut = _opened(one.layout)
-        if cut.copies == 1:
-            return None
-        return self.candidate(cut._replace(copies=cut.copies // 2), one.tilt)
+    def _usual(self, layout: Layout, tilt: float) -> list[Layout]:
+        """A cut with bins left out beside mirrors, and with a gap, as far as they are allowed."""
+        if not isinstance(layout, Cut) or layout.closed:
+            return [layout]
+        found: list[Layout] = [one for one in self._left_out(layout, tilt) if self._allowed(one)]
+        return found[:1] + found[1:][-1:] or [layout]
 
     def shorter(self, one: GramCandidate) -> GramCandidate | None:
         """Twice as many groups; a line may fall into two, as part of a ring."""
         cut = _opened(one.layout)
-        cut = cut._replace(copies=2 * cut.copies)
-        if cut.period(self.bins) < 2 * cut.left_out + self._settings.fewest_bins:
-            return None
-        return self.candidate(cut, one.tilt)
+        return self._beside(one, cut._replace(copies=2 * cut.copies))
 
-    def with_gaps(self, one: GramCandidate) -> list[GramCandidate | None]:
-        """Cuts with bins left out beside mirrors, as many as suit the chain, and with gaps."""
+    def beside(self, one: GramCandidate) -> list[GramCandidate | None]:
+        """All that differ in one choice: tilt, spacing, number of groups, bins left out."""
+        cut, settings = _opened(one.layout), self._settings
+        near = (2 * one.tilt, one.tilt / 2)
+        tilts = [self.candidate(one.layout, tilt) for tilt in self.tilts if tilt in near]
+        spacings = [s for s in (1, *settings.spacings) if s in (2 * cut.spacing, cut.spacing / 2)]
         if not isinstance(one.layout, Cut):
-            return []
-        cut = one.layout._replace(closed=False)
-        found = [cut._replace(left_out=count) for count in self._beside(cut, one.tilt)]
-        gap = self._reach(cut.spacing)
-        if gap <= self._most_left_out(cut):
-            found.append(cut._replace(left_out=gap, mirrors=False))
-        return self._like(one, found)
-
-    def with_wider_gaps(self, one: GramCandidate) -> list[GramCandidate | None]:
-        """More bins left out beside mirrors, as suits longer groups."""
-        cut = one.layout
-        if not isinstance(cut, Cut) or not cut.mirrors or cut.closed:
-            return []
-        more = [count for count in self._beside(cut, one.tilt) if count > cut.left_out]
-        return self._like(one, [cut._replace(left_out=count) for count in more[:1]])
-
-    def _beside(self, cut: Cut, tilt: float) -> list[int]:
-        """How many bins may be left out beside mirrors: about as many as suit the chain."""
-        fit, settings = self._fit(cut, tilt), self._settings
-        if fit is None:
-            return []
-        suits = (math.log(settings.growth_at_mirrors) / math.log(max(fit.rho, 1e-9)) - 1) / 2
-        counts = {2 * max(round(factor * suits), 1) for factor in settings.left_out}
-        return sorted(count for count in counts if count <= self._most_left_out(cut))
-
-    def _most_left_out(self, cut: Cut) -> int:
-        return int(self._settings.most_left_out * cut.period(self.bins))
-
-    def thinned(self, one: GramCandidate) -> list[GramCandidate | None]:
-        """The same with every second or fourth bin."""
-        layout, fewest = one.layout, self._settings.fewest_bins
-        spacings = [one for one in self._settings.spacings if self.bins >= one * fewest]
-        if not isinstance(layout, Cut):
-            return self._like(one, spacings)
-        found = []
+            line = [self.candidate(s, one.tilt) for s in spacings]
+            return [*tilts, *line, self.shorter(one)]
+        found = [cut._replace(copies=2 * cut.copies)]
+        if cut.copies > 1:
+            found.append(cut._replace(copies=cut.copies // 2))
         for spacing in spacings:
-            beside = round(layout.left_out / spacing / 2)
-            left_out = 2 * beside if layout.mirrors else self._reach(spacing)
-            copies = max(round(layout.copies / spacing), 1)
-            cut = Cut(spacing, copies, left_out, layout.mirrors, layout.closed)
-            if cut.period(self.bins) >= 2 * left_out + 2:
-                found.append(cut)
-        return self._like(one, found)
+            beside = _rounded(cut.left_out * cut.spacing / spacing / 2)
+            left_out = 2 * beside if cut.mirrors else self._reach(spacing)
+            for copies in {cut.copies, max(round(cut.copies * cut.spacing / spacing), 1)}:
+                found.append(Cut(spacing, copies, left_out, cut.mirrors, one.layout.closed))
+        found += self._left_out(cut, one.tilt)
+        return [*tilts, *(self._beside(one, other) for other in found)]
 
-    def _like(self, one: GramCandidate, layouts: Iterable[Layout]) -> list[GramCandidate | None]:
-        return [self.candidate(layout, one.tilt) for layout in layouts]
+    def _beside(self, one: GramCandidate, cut: Cut) -> GramCandidate | None:
+        """With another cut, unless too few bins are left."""
+        return self.candidate(cut, one.tilt) if self._allowed(cut) else None
+
+    def _allowed(self, layout: Layout) -> bool:
+        """Whether enough bins are left in a group."""
+        if not isinstance(layout, Cut) or layout == Cut():
+            return True
+        settings, period = self._settings, layout.period(self.bins)
+        return layout.left_out <= settings.most_left_out * period and period >= settings.fewest
+
+    def _left_out(self, cut: Cut, tilt: float) -> list[Cut]:
+        """Numbers of bins to leave out: beside mirrors about as many as suit the chain, or a gap.
+
+        The number that suits best comes first.
+        """
+        cut, settings = cut._replace(left_out=0, mirrors=True), self._settings
+        fit, gap = self._fit(cut, tilt), cut._replace(left_out=self._reach(cut.spacing))
+        found = [gap._replace(mirrors=False)]
+        if fit is not None:
+            suits = (math.log(settings.growth_at_mirrors) / math.log(max(fit.rho, 1e-9)) - 1) / 2
+            counts = [2 * _rounded(factor * suits) for factor in settings.left_out]
+            found = [*(cut._replace(left_out=count) for count in counts), *found]
+        return found
 
     def candidate(self, layout: Layout, tilt: float) -> GramCandidate | None:
         """The best chain for a layout; None if there is none."""
@@ -216,14 +215,15 @@ class Majorants:
     def _fit(self, layout: Layout, tilt: float) -> ChainFit | None:
         """Between mirrors the same one for all copies and whatever is left out."""
         base = layout
-        if isinstance(layout, Cut) and layout.mirrors:
-            base = Cut(layout.spacing, copies=1 if self._around(layout) is None else layout.copies)
+        if isinstance(layout, Cut) and not layout.closed:
+            alike = layout.copies > 1 and (self._around(layout) or not layout.mirrors)
+            base = layout._replace(copies=2 if alike else 1)
+            base = base._replace(left_out=0) if layout.mirrors else base
         key = base, tilt
         if key not in self._fits:
             bounds = self._target(layout).bounds
-            near = next(
-                (fit.rho for (other, _), fit in self._fits.items() if fit and other == base), None
-            )
+            alike = (fit.rho for (other, _), fit in self._fits.items() if fit and other == base)
+            near = next(alike, None)
             self._fits[key] = best_majorant(bounds, tilt, self._settings, near)
         return self._fits[key]
 
@@ -280,6 +280,14 @@ class Majorants:
             kernel = cut_ring(self.ring, cut, 0).bounds.by_distance
         found = few_bands_above(kernel, self._settings.most_bands)
         return known if found is None else [*known, banded(f"{found.bands} bands", found)]
+
+
+def _rounded(count: float) -> int:
+    """To 0, a power of two, or three halves of one: others are hardly different."""
+    if count < 0.5:
+        return 0
+    near = math.floor(math.log2(max(count, 1.0)))
+    return min((2**near, 3 * 2**near // 2, 2 ** (near + 1)), key=lambda one: abs(one - count))
 
 
 def _opened(layout: Layout) -> Cut:

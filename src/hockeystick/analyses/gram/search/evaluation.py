@@ -77,9 +77,9 @@ class LawCache:
         candidate: GramCandidate,
         direction: Direction,
         *,
-        side: Side,
         fineness: float,
         tail: float,
+        side: Side = Side.UPPER,
     ) -> LawReading:
         """The law at a fineness, as a bound."""
         key = _Key(candidate, direction, side, fineness, tail)
@@ -115,19 +115,6 @@ class LawCache:
             found = bracket(fits, settings.finest, found, tolerance=tolerance)[1]
         self._affordable[key] = found
         return found
-
-    def upper(
-        self, query: GramQuery, candidate: GramCandidate, direction: Direction, fineness: float
-    ) -> Found:
-        """The bound on a lattice."""
-        reading = self.upper_reading(candidate, direction, fineness=fineness, tail=query.tail)
-        return Found(query.read(reading), direction, candidate, fineness)
-
-    def upper_reading(
-        self, candidate: GramCandidate, direction: Direction, *, fineness: float, tail: float
-    ) -> LawReading:
-        """The law of all copies at a fineness, as an upper bound."""
-        return self.reading(candidate, direction, side=Side.UPPER, fineness=fineness, tail=tail)
 
     def _task(
         self,

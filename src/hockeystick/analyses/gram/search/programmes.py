@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ __all__ = ["best_majorant", "best_minorant"]
 
 # The logarithm of a score of 0.
 SMALLEST = 1e-300
+# Entries relative to the diagonal are rounded to multiples of this.
+GRAIN = 2.0**-36
 
 
 class Frequencies:
@@ -140,15 +142,28 @@ def best_majorant(
 ) -> ChainFit | None:
     """The chain above the target with the smallest score; 7 linear programmes, or 14 at first.
 
-    `near` is the correlation of neighbours in a similar fit, where the search may begin.
+    `tilt` is for a diagonal of 1, so that fits are the same at every noise: they are kept. `near`
+    is the correlation of neighbours in a similar fit, where the search may begin.
     """
+    scale = float(target.values[0])
+    # Rounded upwards, so that targets that differ by the noise alone are equal.
+    values = np.ceil(target.values / scale / GRAIN) * GRAIN
+    fit = _fit_above(values.tobytes(), target.ring, target.endless, tilt, settings, near)
+    if fit is None:
+        return None
+    return ChainFit(scale * fit.common, scale * fit.chain, scale * fit.own, fit.rho)
+
+
+@lru_cache(maxsize=1_000)
+def _fit_above(
+    values: bytes, ring: bool, endless: bool, tilt: float, settings: GramSettings, near: float | None
+) -> ChainFit | None:
+    lags = np.frombuffer(values)
+    target = LagBounds(lags, np.ones(lags.size), ring, endless)
     rho, amplitudes = _best_length(target, tilt, settings, Programme.above, 1.0, near)
     if amplitudes is None:
         amplitudes = independent_above(target)
-    if amplitudes is None:
-        return None
-    common, chain, own = amplitudes.tolist()
-    return ChainFit(common, chain, own, rho)
+    return None if amplitudes is None else ChainFit(*amplitudes.tolist(), rho)
 
 
 def best_minorant(

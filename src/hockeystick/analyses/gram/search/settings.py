@@ -24,10 +24,10 @@ class GramSettings:
     # the budget for one of them at most, for one of the best few, and for the answer.
     coarse: float = 1.0
     too_coarse: float = 1.5
-    coarse_work: float = 0.12
+    coarse_work: float = 0.2
     medium_work: float = 0.25
-    finest_work: float = 1.0
-    finalists: int = 2
+    finest_work: float = 1.25
+    finalists: int = 3
     # A chain gets at least these operations, some milliseconds: with less all are too coarse.
     least_work: float = 1e6
     # The matrix itself, if it has few bands, gets more: it closes the interval.
@@ -60,9 +60,9 @@ class GramSettings:
     much_less: float = 0.98
     # Every second or fourth bin alone, if enough bins are left.
     spacings: tuple[int, ...] = (2, 4)
-    fewest_bins: int = 16
+    fewest: int = 16
     # Groups of bins have at most so many in the beginning; lines up to this size begin as they are.
-    usual_group: int = 100
+    first_group: int = 256
     short_line: int = 128
     # Rings of up to so many bins may also stay closed, which takes many runs: a cut may raise
     # epsilon by a tenth there.
@@ -70,7 +70,7 @@ class GramSettings:
     # Up to this size majorants are certified on the ring itself.
     longest_ring: int = 4_096
     # Lines up to this size may also be computed in one piece, with amplitudes.
-    longest_line: int = 1_500
+    longest_line: int = 300
     # A gap leaves out bins until the rest of the correlations is this small relative to the
     # diagonal, if these are at most this share of the bins.
     negligible: float = 0.02
@@ -78,7 +78,7 @@ class GramSettings:
     # Beside mirrors bins are left out until the variance grows by about this share, or multiples of
     # that number.
     growth_at_mirrors: float = 0.15
-    left_out: tuple[float, ...] = (0.5, 1.0, 2.0)
+    left_out: tuple[float, ...] = (1.0, 0.5, 2.0, 0.0)
     # Beyond the distance where entries are negligible, lags in a certificate for any number of
     # bins: more of them, and at most so many.
     more_lags: int = 64
@@ -107,9 +107,9 @@ class GramSettings:
     largest_tilt: float = 15.0
     # Frequencies and lags in a programme: all up to `exact_lags`, then so many in geometric steps,
     # lags by the factor `lag_growth`. What lies between is certified afterwards.
-    exact_lags: int = 24
-    frequencies: int = 60
-    lag_growth: float = 1.25
+    exact_lags: int = 64
+    frequencies: int = 100
+    lag_growth: float = 1.1
     # A minorant that is not below the target yet is multiplied by these.
     shrinking: tuple[float, ...] = (1.0, 0.999, 0.99, 0.98, 0.95, 0.9, 0.8, 0.65, 0.5, 0.3)
     # Correlation lengths of a chain that are tried, then these factors beside the best one.
