@@ -156,7 +156,12 @@ def best_majorant(
 
 @lru_cache(maxsize=1_000)
 def _fit_above(
-    values: bytes, ring: bool, endless: bool, tilt: float, settings: GramSettings, near: float | None
+    values: bytes,
+    ring: bool,
+    endless: bool,
+    tilt: float,
+    settings: GramSettings,
+    near: float | None,
 ) -> ChainFit | None:
     lags = np.frombuffer(values)
     target = LagBounds(lags, np.ones(lags.size), ring, endless)

@@ -94,7 +94,9 @@ class _Request:
             if one is not None and one not in self._known:
                 fineness = max(settings.coarse, self._affordable(one, settings.coarse_work))
                 exact = one in self._search.majorants.exact
-                if self._known and fineness >= (settings.coarsest if exact else settings.too_coarse):
+                if self._known and fineness >= (
+                    settings.coarsest if exact else settings.too_coarse
+                ):
                     continue
                 self._known[one] = self._evaluated(one, fineness)
             if one is not None:
