@@ -278,7 +278,7 @@ def measure(only: str) -> None:
 def counted(values: Sequence[int | None]) -> str:
     """The median number of steps."""
     numbers = [one for one in values if one is not None]
-    return f"{statistics.median_low(numbers):,}" if numbers else "none"
+    return f"{statistics.median_low(numbers):,}" if numbers else "not measured"
 
 
 def shares(result: dict[str, Any]) -> list[float]:

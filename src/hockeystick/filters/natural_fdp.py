@@ -176,8 +176,8 @@ def _refusal(test: ChainTest) -> str:
     if test.holds:
         return (
             f"The declared family is ordered up to {test.steps} steps, but its spending is not one "
-            "number: declare Gaussians only, or powers of one mechanism. For two rounds of one rate or "
-            "of one noise there is filters.TwoRounds."
+            "number: declare Gaussians only, or powers of one mechanism. For two rounds of one "
+            "rate, or of one noise, there is filters.TwoRounds."
         )
     shown = "No counterexample was found, but none is excluded"
     found = None if test.witness is None else test.witness.counterexample

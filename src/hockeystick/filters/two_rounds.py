@@ -10,7 +10,13 @@ from hockeystick._numerics.law import Resolution, Side
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.errors import BudgetExceeded, InvalidParameter
 from hockeystick.filters.natural_fdp import exact_name, upper_profile
-from hockeystick.filters.request import Expected, GaussianStep, StepRequest, checked_expected
+from hockeystick.filters.request import (
+    Expected,
+    GaussianStep,
+    StepRequest,
+    checked_expected,
+    request_of,
+)
 from hockeystick.filters.residual.composition import NATS, StepClass, covers, law_of
 from hockeystick.filters.stateful import StatefulFilter
 from hockeystick.guarantee import Analysis, Guarantee
@@ -128,9 +134,9 @@ class TwoRounds(StatefulFilter[list[GaussianStep]]):
 
     def _apply(self, state: list[GaussianStep], entry: Entry) -> None:
         if entry.status != "cancelled":
-            names = ("rate", "noise_multiplier", "sensitivity")
-            step = GaussianStep(*(float(entry.request[name]) for name in names))
-            state.extend([step] * int(entry.request["steps"]))
+            found = request_of(entry.request, entry.status)
+            assert found.step is not None
+            state.extend([found.step] * found.steps)
 
     def _decision(
         self, state: list[GaussianStep], request: StepRequest, left: float

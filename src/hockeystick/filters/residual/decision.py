@@ -69,13 +69,17 @@ def applied(states: Sequence[MenuState], request: Mapping[str, Any], *, cancelle
 
 
 class Menus:
-    """The decisions for one filter; `slack` is what one exchange may add to delta.
+    """The decisions for one filter.
+
+    `slack` is what a unit of exchanges may add to delta; there are `exchanges` of them in all.
 
     What it remembers only decides which exchanges are tried.
     """
 
-    def __init__(self, *, slack: float) -> None:
+    def __init__(self, *, slack: float, exchanges: int = 1) -> None:
         self._slack = slack
+        # Units that the comparison of whole menus takes.
+        self._whole = max(exchanges // SETTINGS.wholes, 1)
         # Exchanges that were not to be had: the variance that the menu had then.
         self._failed: dict[tuple[int, StepClass], float] = {}
         # Exchanges so far for each kind of steps; equal requests one after the other.
@@ -115,7 +119,7 @@ class Menus:
         """What runs of another mechanism take; the first menu that can pays, the others end."""
         alive = [k for k, state in enumerate(states) if not state.ended]
         for k in alive:
-            units = min(SETTINGS.whole, states[k].exchanges)
+            units = min(self._whole, states[k].exchanges)
             if units <= 0:
                 continue
             given = exchange_for_mechanism(
@@ -152,7 +156,7 @@ class Menus:
                 changes.taken[k], changes.units = few, 1
                 return
         retry_below = (1 - SETTINGS.retry) * self._failed.get((k, kind), math.inf)
-        units = min(SETTINGS.whole, state.exchanges)
+        units = min(self._whole, state.exchanges)
         if units <= 0 or variance > retry_below:
             return
         slack = self._slack * units

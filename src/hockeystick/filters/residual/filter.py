@@ -40,7 +40,7 @@ class Residual(StatefulFilter[list[MenuState]]):
     menus, share delta, and the run ends when none of them can pay.
 
     Proven, in both directions; see docs/residual.md. Building takes some seconds, a request some
-    ten microseconds, an exchange about a second; there are at most two dozen for each menu.
+    ten microseconds, copies hundredths of a second, an exchange about a second; slack limits them.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class Residual(StatefulFilter[list[MenuState]]):
         if not reached <= self.delta:
             allowed = f"one with delta <= {self.delta:g} at epsilon = {self.epsilon:g}"
             raise InvalidParameter("design", allowed, f"delta = {reached:g}")
-        self._menus = Menus(slack=self.design.slack)
+        self._menus = Menus(slack=self.design.slack, exchanges=self.design.exchanges)
         self._whole = [max(state.variance, math.ulp(0.0)) for state in self._start()]
         super().__init__(
             budget=1.0,

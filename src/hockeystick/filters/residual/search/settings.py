@@ -46,8 +46,8 @@ class Settings(NamedTuple):
         Equal requests after which every menu that is left may exchange for them.
     copies
         How many steps are tried in the place of one that is a little stronger.
-    whole
-        Units of slack that an exchange takes which compares whole menus.
+    wholes
+        Exchanges that compare whole menus, if nothing else takes slack.
     compared
         Classes of a menu in a comparison, beside those that are near the wanted steps.
     near
@@ -82,7 +82,7 @@ class Settings(NamedTuple):
     first_part: float = 0.08
     streak: int = 4
     copies: tuple[int, ...] = (2, 3, 4, 6, 9)
-    whole: int = 20
+    wholes: int = 25
     compared: int = 30
     near: float = 0.6
     efficiencies: tuple[float, ...] = (0.92, 0.84, 0.75, 0.62, 0.48, 0.3)
