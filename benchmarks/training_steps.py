@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -244,7 +245,8 @@ def measured(kind: str, case: Case) -> dict[str, float]:
     done = subprocess.run(
         command, check=True, capture_output=True, text=True, env={**os.environ, **ONE_THREAD}
     )
-    ranks = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    # What two ranks print may be on one line.
+    ranks = [json.loads(found) for found in re.findall(r"\{[^{}]*\}", done.stdout)]
     return {name: max(rank[name] for rank in ranks) for name in ranks[0]}
 
 
