@@ -53,8 +53,9 @@ def plan_of(name):
     if name == "bsr":
         strategy = hs.strategies.bsr(STEPS, bands=4)
         return hs.Plan(sampling=hs.BallsInBins(bins=4), steps=STEPS, strategy=strategy)
-    if name == "bisr":
-        strategy = hs.strategies.bisr(STEPS, bands=3)
+    if name in ("bisr", "blt"):
+        inverse = hs.strategies.bisr(STEPS, bands=3)
+        strategy = inverse if name == "bisr" else hs.strategies.blt(STEPS, buffers=2)
         return hs.Plan(sampling=hs.BallsInBins(bins=4), steps=STEPS, strategy=strategy)
     return hs.Plan(sampling=hs.Poisson(rate=float(name)), steps=STEPS)
 

@@ -100,7 +100,10 @@ def found(tmp_path_factory):
             *(["exact_updates", *case] for case in EXACT[2]),
             *(list(case) for case in REFUSED),
             ["other_data", "flipped"],
-            ["exact_updates", "sharded", "bsr", "ghost", str(base / "exact"), "first"],
+            *(
+                ["exact_updates", "sharded", plan, "ghost", str(base / f"exact-{plan}"), "first"]
+                for plan in ("bsr", "bisr")
+            ),
             *(["adapted", *case] for case in ADAPTED[2]),
             ["other_change"],
             ["noise_rows", "plain"],
@@ -112,7 +115,10 @@ def found(tmp_path_factory):
         3: [
             *(["updates", *case] for case in UPDATES[3]),
             *(["exact_updates", *case] for case in EXACT[3]),
-            ["exact_updates", "plain", "bsr", "ghost", str(base / "exact"), "rest"],
+            *(
+                ["exact_updates", "plain", plan, "ghost", str(base / f"exact-{plan}"), "rest"]
+                for plan in ("bsr", "bisr")
+            ),
             *(["adapted", *case] for case in ADAPTED[3]),
             ["continued_charges", str(base / "two.db"), str(base / "charged"), "sharded"],
             ["continued_charges", str(base / "dying2.db"), str(base / "dying2"), "sharded"],
@@ -172,15 +178,16 @@ def test_exact_updates_are_those_of_one_process_bit_for_bit(found, ranks, case):
     assert sum(of_rank["value"]["memory"] for of_rank in together) == alone["memory"]
 
 
-def test_exact_runs_continue_with_another_number_of_ranks_bit_for_bit(found):
+@pytest.mark.parametrize("plan", ["bsr", "bisr"])
+def test_exact_runs_continue_with_another_number_of_ranks_bit_for_bit(found, plan):
     """Two ranks with sharded parameters, then three with whole ones: the bits of one process.
 
     One process continues what the two have saved as well.
     """
-    alone, folder = program.exact_updates("plain", "bsr", "per-sample"), found.base / "exact"
-    for of_rank in found(3, "exact_updates", "plain", "bsr", "ghost", folder, "rest"):
+    alone, folder = program.exact_updates("plain", plan, "ghost"), found.base / f"exact-{plan}"
+    for of_rank in found(3, "exact_updates", "plain", plan, "ghost", folder, "rest"):
         assert torch.equal(of_rank["value"]["weights"], alone["weights"])
-    single = program.exact_updates("plain", "bsr", "ghost", folder, "rest")
+    single = program.exact_updates("plain", plan, "ghost", folder, "rest")
     assert torch.equal(single["weights"], alone["weights"])
 
 

@@ -6,7 +6,7 @@ registered, with one line: `register(METHOD)`.
 
 from __future__ import annotations
 
-from hockeystick.analyses import asymptotic_gdp, decomposition, gaussian, monte_carlo
+from hockeystick.analyses import asymptotic_gdp, chain, decomposition, gaussian, monte_carlo
 from hockeystick.analyses import convolution as profile
 from hockeystick.analyses.conditional import method as conditional
 from hockeystick.analyses.gram import method as gram
@@ -59,6 +59,7 @@ for _module in (
     gram,
     decomposition,
     poisson_reduction,
+    chain,
     asymptotic_gdp,
     monte_carlo,
 ):

@@ -78,7 +78,8 @@ class OuterProducts:
 
     def rows(self) -> FloatArray:
         """The gradients themselves, u_i v_i^T row by row."""
-        return (self.outputs[:, :, None] * self.inputs[:, None, :]).reshape(self.shape)
+        products: FloatArray = self.outputs[:, :, None] * self.inputs[:, None, :]
+        return products.reshape(self.shape)
 
     def lengths(self) -> FloatArray:
         """|u_i| |v_i|, also where squares would overflow or vanish."""

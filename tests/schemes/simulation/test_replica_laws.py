@@ -75,6 +75,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_tuples_of_users_have_their_weights(case):
     """By sum of participations, against enumeration of all draws; none is above its bound."""
@@ -152,6 +153,7 @@ def plane_delta(held, epsilon):
     return float((np.maximum(ratio - math.exp(epsilon), 0) * mass).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 5.0])
 def test_users_are_unbiased(epsilon):
     """Against integration, for one and two examples; every payoff is within its bound."""

@@ -50,6 +50,8 @@ class Residual(StatefulFilter[list[MenuState]]):
         Expected steps (rate, noise_multiplier, steps), as many of each as are expected, in
         proportion; a rate or a noise multiplier may be a range (low, high). Anything else may be
         requested as well, and costs more. The default is full batches.
+    block
+        How many steps a request has: in ranges the menu has as many equal ones.
     design
         Skips the search: the design of an earlier filter, for instance.
     ledger
@@ -78,6 +80,7 @@ class Residual(StatefulFilter[list[MenuState]]):
         epsilon: float,
         delta: float,
         expected: ExpectedRanges | None = None,
+        block: int = 1,
         design: MenuDesign | None = None,
         ledger: Where | None = None,
         name: str = "default",
@@ -88,9 +91,11 @@ class Residual(StatefulFilter[list[MenuState]]):
             raise InvalidParameter("design", "a MenuDesign or None", design)
         self.epsilon = check.positive("epsilon", epsilon)
         self.delta = check.small_probability("delta", delta)
-        rows = checked_ranges(expected)
+        rows, block = checked_ranges(expected), check.positive_integer("block", block)
         self.design = (
-            designed(rows, epsilon=self.epsilon, delta=self.delta) if design is None else design
+            designed(rows, epsilon=self.epsilon, delta=self.delta, block=block)
+            if design is None
+            else design
         )
         self._bound = bound_of(self.design, self.delta)
         reached = self._bound.delta(self.epsilon, directions=("remove", "add"), accuracy=1.0).value

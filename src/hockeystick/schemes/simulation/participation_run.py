@@ -275,8 +275,7 @@ def simulator(
     participations, which are not negative because C >= 0. Its likelihood ratio is too large then,
     the safe side for a run with the example (remove) [DongGanesh26, Lemma B.1]. For a run without
     it (add) each step is charged with `Columns.overlaps`, at least its products with all later
-    participations, times the most copies that one of these can have: the likelihood ratio is too
-    small.
+    participations, times the most copies of one of these: the likelihood ratio is too small.
     """
     reason = too_long(run)
     if reason is not None:

@@ -33,12 +33,7 @@ from hockeystick.schemes.simulation.replica_laws import ReplicaLaw, replica_law
 from hockeystick.schemes.simulation.tuples import Replicas, TupleDraws
 from hockeystick.strategies import Strategy
 
-__all__ = [
-    "ReplicaProgramme",
-    "ReplicaSource",
-    "column_products",
-    "number_of_states",
-]
+__all__ = ["ReplicaProgramme", "ReplicaSource", "column_products", "number_of_states"]
 
 # What the logarithm of a payoff may lose to floating point and to values that are not quite
 # settled: twice 1e-5 for the latter (`TOLERANCE`), and 1e-12 for each of a million steps.

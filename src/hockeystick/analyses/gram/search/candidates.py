@@ -65,6 +65,12 @@ class GramCandidate:
     layout: Layout = 1
     tilt: float = 0.0
 
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What candidates have in common that coarse lattices treat alike."""
+        cut = self.layout
+        return (cut.spacing, cut.mirrors, cut.closed) if isinstance(cut, Cut) else (cut,)
+
 
 def chained(name: str, mixture: ChainMixture) -> GramCandidate:
     """A candidate with a chain."""
@@ -128,9 +134,7 @@ class Majorants:
         spacings = [1, *(one for one in settings.spacings if self.bins >= one * settings.fewest)]
         found: list[Layout] = [] if self.line is None else [*spacings]
         if self.line is None or self.bins > settings.short_line:
-            for one in spacings:
-                cut = Cut(one, -(-self.bins // one // settings.first_group))
-                found += [cut, cut._replace(left_out=self._reach(one), mirrors=False)]
+            found += [Cut(one, -(-self.bins // one // settings.first_group)) for one in spacings]
         if self.line is None and self.bins <= settings.longest_closed:
             found.append(Cut(closed=True))
         return found
@@ -140,10 +144,18 @@ class Majorants:
         """One for each layout, with the middle tilt; with others if there is none."""
         tilts = sorted(self.tilts, key=lambda tilt: tilt != self.tilts[len(self.tilts) // 2])
         for tilt in tilts:
-            found = [self.candidate(one, tilt) for one in self.layouts if self._allowed(one)]
+            layouts = [other for one in self.layouts for other in self._usual(one, tilt)]
+            found = [self.candidate(one, tilt) for one in layouts]
             if any(found):
                 return [one for one in found if one is not None]
         return []
+
+    def _usual(self, layout: Layout, tilt: float) -> list[Layout]:
+        """A cut with bins left out beside mirrors, and with a gap, as far as they are allowed."""
+        if not isinstance(layout, Cut) or layout.closed:
+            return [layout]
+        found: list[Layout] = [one for one in self._left_out(layout, tilt) if self._allowed(one)]
+        return found[:1] + found[1:][-1:] or [layout]
 
     def shorter(self, one: GramCandidate) -> GramCandidate | None:
         """Twice as many groups; a line may fall into two, as part of a ring."""
@@ -163,11 +175,11 @@ class Majorants:
         if cut.copies > 1:
             found.append(cut._replace(copies=cut.copies // 2))
         for spacing in spacings:
-            left_out = 2 * round(cut.left_out * cut.spacing / spacing / 2)
-            copies = max(round(cut.copies * cut.spacing / spacing), 1)
-            found.append(Cut(spacing, copies, left_out, closed=one.layout.closed))
-        found += [cut._replace(left_out=count) for count in self._left_out(cut, one.tilt)]
-        found.append(cut._replace(left_out=self._reach(cut.spacing), mirrors=False))
+            beside = _rounded(cut.left_out * cut.spacing / spacing / 2)
+            left_out = 2 * beside if cut.mirrors else self._reach(spacing)
+            for copies in {cut.copies, max(round(cut.copies * cut.spacing / spacing), 1)}:
+                found.append(Cut(spacing, copies, left_out, cut.mirrors, one.layout.closed))
+        found += self._left_out(cut, one.tilt)
         return [*tilts, *(self._beside(one, other) for other in found)]
 
     def _beside(self, one: GramCandidate, cut: Cut) -> GramCandidate | None:
@@ -181,13 +193,19 @@ class Majorants:
         settings, period = self._settings, layout.period(self.bins)
         return layout.left_out <= settings.most_left_out * period and period >= settings.fewest
 
-    def _left_out(self, cut: Cut, tilt: float) -> list[int]:
-        """How many bins may be left out beside mirrors: about as many as suit the chain."""
-        fit, settings = self._fit(cut, tilt), self._settings
-        if fit is None or not cut.mirrors:
-            return []
-        suits = (math.log(settings.growth_at_mirrors) / math.log(max(fit.rho, 1e-9)) - 1) / 2
-        return [2 * max(round(factor * suits), 0) for factor in settings.left_out]
+    def _left_out(self, cut: Cut, tilt: float) -> list[Cut]:
+        """Numbers of bins to leave out: beside mirrors about as many as suit the chain, or a gap.
+
+        The number that suits best comes first.
+        """
+        cut, settings = cut._replace(left_out=0, mirrors=True), self._settings
+        fit, gap = self._fit(cut, tilt), cut._replace(left_out=self._reach(cut.spacing))
+        found = [gap._replace(mirrors=False)]
+        if fit is not None:
+            suits = (math.log(settings.growth_at_mirrors) / math.log(max(fit.rho, 1e-9)) - 1) / 2
+            counts = [2 * _rounded(factor * suits) for factor in settings.left_out]
+            found = [*(cut._replace(left_out=count) for count in counts), *found]
+        return found
 
     def candidate(self, layout: Layout, tilt: float) -> GramCandidate | None:
         """The best chain for a layout; None if there is none."""
@@ -262,6 +280,14 @@ class Majorants:
             kernel = cut_ring(self.ring, cut, 0).bounds.by_distance
         found = few_bands_above(kernel, self._settings.most_bands)
         return known if found is None else [*known, banded(f"{found.bands} bands", found)]
+
+
+def _rounded(count: float) -> int:
+    """To 0, a power of two, or three halves of one: others are hardly different."""
+    if count < 0.5:
+        return 0
+    near = math.floor(math.log2(max(count, 1.0)))
+    return min((2**near, 3 * 2**near // 2, 2 ** (near + 1)), key=lambda one: abs(one - count))
 
 
 def _opened(layout: Layout) -> Cut:

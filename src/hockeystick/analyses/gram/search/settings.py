@@ -24,10 +24,10 @@ class GramSettings:
     # the budget for one of them at most, for one of the best few, and for the answer.
     coarse: float = 1.0
     too_coarse: float = 1.5
-    coarse_work: float = 0.25
-    medium_work: float = 0.5
-    finest_work: float = 2.0
-    finalists: int = 2
+    coarse_work: float = 0.2
+    medium_work: float = 0.25
+    finest_work: float = 1.25
+    finalists: int = 3
     # A chain gets at least these operations, some milliseconds: with less all are too coarse.
     least_work: float = 1e6
     # The matrix itself, if it has few bands, gets more: it closes the interval.
@@ -70,7 +70,7 @@ class GramSettings:
     # Up to this size majorants are certified on the ring itself.
     longest_ring: int = 4_096
     # Lines up to this size may also be computed in one piece, with amplitudes.
-    longest_line: int = 1_500
+    longest_line: int = 300
     # A gap leaves out bins until the rest of the correlations is this small relative to the
     # diagonal, if these are at most this share of the bins.
     negligible: float = 0.02
@@ -78,7 +78,7 @@ class GramSettings:
     # Beside mirrors bins are left out until the variance grows by about this share, or multiples of
     # that number.
     growth_at_mirrors: float = 0.15
-    left_out: tuple[float, ...] = (0.0, 0.5, 1.0, 2.0)
+    left_out: tuple[float, ...] = (1.0, 0.5, 2.0, 0.0)
     # Beyond the distance where entries are negligible, lags in a certificate for any number of
     # bins: more of them, and at most so many.
     more_lags: int = 64

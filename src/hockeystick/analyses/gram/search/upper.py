@@ -67,9 +67,11 @@ class _Request:
         while best is not before:
             before, best = best, self._coarse([best, *majorants.beside(best)])
         ranked = sorted(self._known.values(), key=self._predicted)
-        # Of the matrix itself a coarse lattice shows least.
+        # Coarse lattices lose more of some kinds, and of the matrix itself they show least.
+        kinds = {one.candidate.kind: one for one in reversed(ranked)}
         exact = [one for one in ranked if one.candidate in majorants.exact]
-        ranked = list(dict.fromkeys(ranked[: settings.finalists] + exact))
+        ranked = sorted(kinds.values(), key=self._predicted)[: settings.finalists] + exact
+        ranked = list(dict.fromkeys(ranked))
         finer = [self._at(one.candidate, settings.medium_work) for one in ranked]
         rates = map(_rate, finer, ranked)
         best = min(zip(finer, rates, strict=True), key=lambda x: self._predicted(*x))[0].candidate
