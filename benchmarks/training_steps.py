@@ -3,8 +3,8 @@
 `parts` is what a plan adds to a step: a batch of indices, and a row of noise that is added to sums
 and scaled. `step` is a whole step. Opacus runs plain DP-SGD, Opake has our bands.
 Ours and Opacus' take turns in the same process, then comes Opake, in CPU time on one core; for
-each the median of the small network, and the least of others, whose steps differ by factors of two
-and three among themselves. In a process group, in which Opake does not take part, the rank that
+each the median of the small network and of the parts of 10^6 parameters, and the least of others,
+whose steps differ by factors of two and three among themselves. In a process group, in which Opake does not take part, the rank that
 needs more counts, and its waiting is no CPU time. Needs the extra `torch`.
 Usage: python training_steps.py [parts | step] [PARAMETERS] [BANDS]; keeps what was measured in
 training_steps.json, from which the page of benchmarks has its table.
@@ -220,7 +220,9 @@ def compared(who: dict[str, Callable[..., Iterator[None]]], case: Case) -> dict[
             next(one)
             if number >= warm:
                 times[name].append(time.process_time() - start)
-    pick = statistics.median if case.size == SMALL else min
+    # Of a small network, or of batches and noise alone, which take milliseconds, the median.
+    steady = case.size == SMALL or (case.size < 10**8 and our_parts in who.values())
+    pick = statistics.median if steady or opake_parts in who.values() else min
     return {name: pick(some) for name, some in times.items()}
 
 
