@@ -4,8 +4,9 @@
 and scaled. `step` is a whole step. Opacus runs plain DP-SGD, Opake has our bands.
 Ours and Opacus' take turns in the same process, then comes Opake, in CPU time on one core; for
 each the median of the small network and of the parts of 10^6 parameters, and the least of others,
-whose steps differ by factors of two and three among themselves. In a process group, in which Opake does not take part, the rank that
-needs more counts, and its waiting is no CPU time. Needs the extra `torch`.
+whose steps differ by factors of two and three among themselves. In a process group, in which Opake
+does not take part, the rank that needs more counts, and its waiting is no CPU time. Needs the extra
+`torch`.
 Usage: python training_steps.py [parts | step] [PARAMETERS] [BANDS]; keeps what was measured in
 training_steps.json, from which the page of benchmarks has its table.
 """
