@@ -3,8 +3,10 @@
 `parts` is what a plan adds to a step: a batch of indices, and a row of noise that is added to sums
 and scaled. `step` is a whole step. Opacus runs plain DP-SGD, Opake has our bands.
 Ours and Opacus' take turns in the same process, then comes Opake, in CPU time on one core; for
-each the median, of 10^8 parameters the least. In a process group, in which Opake does not take
-part, the rank that needs more counts, and its waiting is no CPU time. Needs the extra `torch`.
+each the median of the small network and of the parts of 10^6 parameters, and the least of others,
+whose steps differ by factors of two and three among themselves. In a process group, in which Opake
+does not take part, the rank that needs more counts, and its waiting is no CPU time. Needs the extra
+`torch`.
 Usage: python training_steps.py [parts | step] [PARAMETERS] [BANDS]; keeps what was measured in
 training_steps.json, from which the page of benchmarks has its table.
 """
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -218,7 +221,9 @@ def compared(who: dict[str, Callable[..., Iterator[None]]], case: Case) -> dict[
             next(one)
             if number >= warm:
                 times[name].append(time.process_time() - start)
-    pick = statistics.median if case.size < 10**8 else min
+    # Of a small network, or of batches and noise alone, which take milliseconds, the median.
+    steady = case.size == SMALL or (case.size < 10**8 and our_parts in who.values())
+    pick = statistics.median if steady or opake_parts in who.values() else min
     return {name: pick(some) for name, some in times.items()}
 
 
@@ -228,8 +233,8 @@ def measured(kind: str, case: Case) -> dict[str, float]:
         parts = kind == "parts"
         ours, theirs = (our_parts, opacus_parts) if parts else (our_steps, opacus_steps)
         found = compared({"hockeystick": ours, "opacus": theirs}, case)
-        # By itself, because it leaves no memory warm. It has no replay.
-        if 0 < case.bands * case.size <= 10**8 and _installed("opake"):
+        # By itself, because it leaves no memory warm. It has no replay, and fills 64 bands slowly.
+        if 0 < case.bands * case.size <= (10**8 if parts else 2 * 10**7) and _installed("opake"):
             found |= compared({"opake": opake_parts if parts else opake_steps}, case)
         return found
     command = [
@@ -243,7 +248,8 @@ def measured(kind: str, case: Case) -> dict[str, float]:
     done = subprocess.run(
         command, check=True, capture_output=True, text=True, env={**os.environ, **ONE_THREAD}
     )
-    ranks = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    # What two ranks print may be on one line.
+    ranks = [json.loads(found) for found in re.findall(r"\{[^{}]*\}", done.stdout)]
     return {name: max(rank[name] for rank in ranks) for name in ranks[0]}
 
 

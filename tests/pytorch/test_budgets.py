@@ -45,6 +45,16 @@ def test_the_budget_ends_the_loader_and_shortens_the_last_step(runs, clipping, m
         iter(run.loader)
 
 
+def test_a_run_of_other_steps_than_expected_warns(runs):
+    """Before anything is spent, with what to expect instead; steps that are near need no word."""
+    other = hs.filters.Renyi(epsilon=8.0, delta=1e-5, expected=[(runs.RATE / 50, runs.NOISE, 1)])
+    with pytest.warns(UserWarning, match=rf"expected=\[\({runs.RATE:g}, {runs.NOISE:g}, steps\)\]"):
+        runs.private(runs.independent(), filter=other)
+    assert other.spent == 0
+    near = hs.filters.Renyi(epsilon=8.0, delta=1e-5, expected=[(runs.RATE, 1.5 * runs.NOISE, 1)])
+    runs.private(runs.independent(), filter=near)
+
+
 def test_the_plan_is_the_upper_limit(runs):
     """A filter with budget left does not prolong the run."""
     privacy_filter = hs.filters.Renyi(epsilon=8.0, delta=1e-5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +12,14 @@ from hockeystick.guarantee import Guarantee
 from hockeystick.plan import Plan
 from hockeystick.schemes import Missing, Sampling
 
-__all__ = ["WITHOUT_FILTER", "describe_filter", "filter_guarantee", "rate_for_filters", "scheme_at"]
+__all__ = [
+    "WITHOUT_FILTER",
+    "describe_filter",
+    "filter_guarantee",
+    "rate_for_filters",
+    "scheme_at",
+    "warn_of_unexpected",
+]
 
 # Why a run without a filter cannot change its settings.
 WITHOUT_FILTER = (
@@ -48,6 +56,16 @@ def describe_filter(privacy_filter: AnyFilter) -> dict[str, object]:
     if not isinstance(privacy_filter, AnyFilter):
         raise InvalidParameter("filter", "a filter, Individual budgets or None", privacy_filter)
     return privacy_filter.describe()
+
+
+def warn_of_unexpected(
+    privacy_filter: AnyFilter | None, *, rate: float | None, noise_multiplier: float
+) -> None:
+    """A warning before the first step, if the filter was built for other steps than the run's."""
+    if isinstance(privacy_filter, filters.Filter) and rate is not None:
+        said = privacy_filter.unexpected(rate=rate, noise_multiplier=noise_multiplier)
+        if said:
+            warnings.warn(said, UserWarning, stacklevel=3)
 
 
 def filter_guarantee(described: Mapping[str, Any]) -> Guarantee:

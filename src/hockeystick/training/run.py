@@ -28,7 +28,7 @@ from hockeystick.training.adaptive_clipping import (
 from hockeystick.training.canaries import RunCanaries
 from hockeystick.training.changing import ChangingRun
 from hockeystick.training.clip_rules import ClipRule, rule_of_vectors
-from hockeystick.training.filtered import rate_for_filters
+from hockeystick.training.filtered import rate_for_filters, warn_of_unexpected
 from hockeystick.training.gradients import Gradients, checked_rows, clipping_rule, probe_gradients
 from hockeystick.training.plan_object import require_gaussian
 from hockeystick.training.record import RunRecord, statement
@@ -149,6 +149,7 @@ class PrivateRun(ChangingRun):
                 expected_batch_size=size, noise_multiplier=self._noise_multiplier
             ),
         )
+        warn_of_unexpected(filter, rate=self._now.rate, noise_multiplier=self._noise_multiplier)
         self._seeded = not is_secret(rng)
         self._sources = RunSources(
             plan,
