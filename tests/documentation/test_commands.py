@@ -15,9 +15,10 @@ from hockeystick.cli.main import main
 from in_one_test import in_one_test
 
 PROGRAM = re.compile(r"^\$? ?hockeystick ", re.MULTILINE)
-# Words that begin a command line that takes minutes: it is only parsed.
+# Words that begin a command line that takes minutes or a network: it is only parsed.
 LONG = (
     ["compare"],
+    ["data"],
     ["filters"],
     ["reproduce"],
     ["epsilon", "--sampling", "balls-in-bins"],

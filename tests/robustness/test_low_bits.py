@@ -21,6 +21,7 @@ COUNTS = [10**5, pytest.param(10**7, marks=pytest.mark.long, id="10^7")]
 EPSILON = 14.0
 WHITE = hs.Plan(sampling=hs.FullBatch(), steps=1)
 CORRELATED = hs.Plan(sampling=hs.FullBatch(), steps=4, strategy=hs.strategies.bsr(4, bands=3))
+MOVING = hs.Plan(sampling=hs.FullBatch(), steps=4, strategy=hs.strategies.bisr(4, bands=2))
 SEVERAL = hs.Plan(sampling=hs.FullBatch(), steps=4)
 
 
@@ -60,6 +61,13 @@ ATTACKS = {
     "double precision": (WHITE, (0.0,), (1.0,), np.float64, lambda y: fine(y[0], 53)),
     "correlated": (
         CORRELATED,
+        (0.0,) * 4,
+        (0.0, 0.0, 1.0, 1.0),
+        np.float32,
+        lambda y: fine(y[2:], 24).any(axis=0),
+    ),
+    "inverse with few bands": (
+        MOVING,
         (0.0,) * 4,
         (0.0, 0.0, 1.0, 1.0),
         np.float32,

@@ -132,7 +132,7 @@ def test_coefficients_are_not_smaller_than_accounted(strategy):
 
 
 def test_memory_and_replay():
-    """Rows of integers in double precision, or none and the same numbers; parts are those of the whole."""
+    """Rows of integers, or none and the same numbers; parts are those of the whole."""
     strategy = S.bisr(9, bands=4)
     held = [(100, 1100), (PIECE - 10, PIECE + 400)]
     whole, again = (stream(strategy, PIECE + 500, noise_memory=m) for m in ("rows", "replay"))
@@ -146,6 +146,24 @@ def test_memory_and_replay():
         np.testing.assert_array_equal(
             next(part), np.concatenate([row[start:stop] for start, stop in held])
         )
+
+
+def test_open_sums_are_decided_where_they_are(monkeypatch):
+    """The further digits are those of the coordinate, also of one that is held as a part."""
+    strategy = S.bisr(9, bands=4)
+    held = [(100, 160), (PIECE - 10, PIECE + 40)]
+    whole = stream(strategy, PIECE + 500)
+    monkeypatch.setattr(MovingIntegers, "margin", lambda self, resolution: 0.5)
+    monkeypatch.setattr(MovingIntegers, "bounds", lambda self, resolution: whole._bounds)
+    parts = [
+        stream(strategy, PIECE + 500, coordinates=held, noise_memory=memory)
+        for memory in ("rows", "replay")
+    ]
+    for _ in range(5):
+        row = next(whole)
+        wanted = np.concatenate([row[start:stop] for start, stop in held])
+        for part in parts:
+            np.testing.assert_array_equal(next(part), wanted)
 
 
 def test_a_state_continues():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from hockeystick.analyses import (
     asymptotic_gdp,
+    chain,
     decomposition,
     few_neighbours,
     gaussian,
@@ -66,6 +67,7 @@ for _module in (
     decomposition,
     poisson_reduction,
     few_neighbours,
+    chain,
     asymptotic_gdp,
     monte_carlo,
 ):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -78,6 +80,8 @@ def check(
         raise UnsupportedPlan(
             f"Audits are for Gaussian noise, examples as the unit and at most {MOST_STEPS:,} steps."
         )
+    # A canary that is there or not, also where the plan is about replaced ones.
+    plan = replace(plan, adjacency="add-remove")
     rows = np.asarray(projections, dtype=np.float64)
     inside = np.asarray(members)
     if rows.ndim != 2 or rows.shape[1] != plan.steps or len(rows) < FEWEST:

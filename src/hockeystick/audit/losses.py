@@ -23,8 +23,8 @@ def epsilon_of_losses(
 
     The fallback where gradients cannot be seen. Canaries with the smallest losses are guessed to
     have been in the data, those with the largest not to [SteinkeNasrJagielski23]. Each canary must
-    have been in the data with probability 1/2, independently of the others; nothing
-    is assumed about the run. Usually far below the epsilon of the run.
+    have been in the data with probability 1/2, independently of the others; nothing is assumed
+    about the run. Usually far below the epsilon of the run.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ trade-off function of the plan at some noise multiplier; an attack that found a 
 of k false alarms excludes every noise at which as good an attack is too improbable. In both cases
 the largest noise that is left has a proven lower bound on epsilon. **nothing**: guesses would be
 right too often for an (epsilon, delta)-private run [SteinkeNasrJagielski23]; that needs members
-that were chosen independently with probability 1/2 each, and holds for scores of any kind.
+that were chosen independently with probability 1/2, and holds for scores of any kind.
 """
 
 from __future__ import annotations
@@ -145,8 +145,7 @@ def epsilon_of_guesses(
     delta)-private run has `right` or more right guesses with a probability of at most
     P(W >= right) + 2 canaries delta max_i P(right > W >= right - i) / i
     [SteinkeNasrJagielski23, Theorem 5.2]. The bound is the largest epsilon at which that is below
-    1 - confidence. Each canary must have been in the data with probability 1/2,
-    independently of the others.
+    1 - confidence. Each canary must have been in the data independently with probability 1/2.
 
     Parameters
     ----------

@@ -94,8 +94,9 @@ class AuditReport:
             "trade-off": it has the trade-off function of the plan at some noise multiplier, which
             is bounded by how many members are found, with how many false alarms; for runs that are
             not the plan. Both need members and others, and an analysis with a lower bound.
-            "nothing": valid for any run, if each canary was a member with chance 1/2; much smaller,
-            because a thousand canaries cannot show rare events [SteinkeNasrJagielski23].
+            "nothing": valid for any run, if each canary was a member independently with probability
+            1/2; much smaller, because a thousand canaries cannot show rare events
+            [SteinkeNasrJagielski23].
 
         Returns
         -------

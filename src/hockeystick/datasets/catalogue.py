@@ -76,7 +76,7 @@ def digest(array: NDArray[Any]) -> str:
     return hashlib.sha256(head + np.ascontiguousarray(array).tobytes()).hexdigest()
 
 
-DATASETS = {
+DATASETS: dict[str, Dataset] = {
     found.name: found
     for found in (
         Dataset(
@@ -138,3 +138,4 @@ DATASETS = {
         ),
     )
 }
+"""The data sets, by name."""

@@ -83,6 +83,16 @@ def read_arrays(folder: str | Path, names: tuple[str, ...]) -> Arrays:
     -------
     dict
         An array for each name.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import hockeystick as hs
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/labels.npy", [3, 1])
+    ...     hs.datasets.read_arrays(folder, ("labels",))["labels"].tolist()
+    [3, 1]
     """
     try:
         return {name: np.load(Path(folder) / f"{name}.npy") for name in names}
@@ -103,6 +113,14 @@ def texts_of(arrays: Arrays) -> list[str]:
     -------
     list of str
         One text for each example.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hockeystick as hs
+    >>> letters = np.frombuffer(b"goodbad", np.uint8)
+    >>> hs.datasets.texts_of({"texts": letters, "ends": np.array([4, 7])})
+    ['good', 'bad']
     """
     content, ends = arrays["texts"].tobytes(), arrays["ends"].tolist()
     starts = [0, *ends[:-1]]

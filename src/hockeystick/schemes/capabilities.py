@@ -52,6 +52,8 @@ class Run(Protocol):
         The profile of one participation; None for the Gaussian mechanism.
     correlated
         Whether C is not the identity matrix.
+    adjacency
+        "add-remove" or "replace-one".
     """
 
     @property
@@ -69,6 +71,10 @@ class Run(Protocol):
     @property
     def correlated(self) -> bool:
         """Whether C is not the identity matrix."""
+
+    @property
+    def adjacency(self) -> str:
+        """The neighbouring relation: "add-remove" or "replace-one"."""
 
 
 class SampledRun(Run, Protocol):
@@ -106,8 +112,14 @@ def offered(found: T | Missing) -> T:
     return found
 
 
-Step: TypeAlias = Callable[[float], Profile]
-"""The profile of one participation, given the length of the strategy's columns it involves."""
+class Step(Protocol):
+    """The profile of one participation, given the length of the strategy's columns it involves."""
+
+    def __call__(self, length: float) -> Profile:
+        """Of an example that is known to take part."""
+
+    def sampled(self, length: float, rate: float) -> Profile:
+        """Of one that takes part with probability `rate`."""
 
 
 class DominatingPair(NamedTuple):

@@ -150,6 +150,10 @@ class CyclicPoisson(Sampling):
 
         return too_many_bands(run, self.name, groups=self.groups) or pair
 
+    def replaced_pair(self, run: Run) -> bool:
+        """The example that replaces another one is in its group."""
+        return True
+
     def simulation(self, run: Run) -> Simulator | Missing:
         """With a random phase only."""
         from hockeystick.schemes.simulation.participation_run import simulator

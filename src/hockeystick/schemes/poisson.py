@@ -120,6 +120,12 @@ class Poisson(Sampling):
 
         return too_many_bands(run, self.name, groups=1) or pair
 
+    def replaced_pair(self, run: Run) -> bool | Missing:
+        """Unless examples stop: that smaller sets of steps leak less is not proven here."""
+        if self.max_participations is not None:
+            return Missing("it is proven for replaced examples without max_participations")
+        return True
+
     def independent_sampling(self, run: Run) -> IndependentSampling:
         """The scheme itself."""
         return IndependentSampling(self.rate, 1, exact=True, most=self.max_participations)

@@ -17,6 +17,7 @@ from hockeystick.strategies.moving_integers import (
     moving_step,
 )
 from hockeystick.strategies.pieces import PIECE, Group
+from hockeystick.strategies.recurrence import MovingAverageRecurrence
 from hockeystick.strategies.rounded_normals import initial_words
 from hockeystick.strategies.undecided import exact_value
 
@@ -29,8 +30,8 @@ WORDS_OF_A_NUMBER = 3
 class ExactMovingStream(ExactNoiseStream):
     """The rounding of C^-1 Z to the lattice, for real Z; made with `arithmetic="exact"`.
 
-    Memory is bands - 1 rows of Z, integers in double precision; with noise_memory="replay" they are drawn
-    again.
+    Memory is bands - 1 rows of Z, integers in double precision; with noise_memory="replay" they
+    are drawn again.
     """
 
     def __init__(self, inverse: FloatArray, *, resolution: int | None = None, **how: Any) -> None:
@@ -42,7 +43,7 @@ class ExactMovingStream(ExactNoiseStream):
         self._moving = MovingIntegers(inverse)
         self._used, self._margin = self._moving.factors, self._moving.margin(points)
         self._begin(
-            self._moving,
+            MovingAverageRecurrence(inverse),
             bounds=self._moving.bounds(points),
             bits=points + GUARD,
             resolution=points,

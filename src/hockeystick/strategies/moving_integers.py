@@ -18,7 +18,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
@@ -43,24 +42,12 @@ ROOM = 1 + Fraction(1, 2**30)
 class MovingIntegers:
     """The coefficients of B, before `ROOM`."""
 
-    kind: ClassVar[str] = "MovingIntegers"
-
     inverse: FloatArray
 
     @property
     def rows(self) -> int:
         """Rows of X that are remembered."""
         return self.inverse.size - 1
-
-    @property
-    def inverse_diagonal(self) -> FloatArray:
-        """The first coefficient."""
-        return self.inverse[:1]
-
-    @property
-    def replayed(self) -> FloatArray | None:
-        """Rows of X can be drawn again."""
-        return self.inverse
 
     @property
     def factors(self) -> FloatArray:
@@ -94,12 +81,6 @@ class MovingIntegers:
         total = sum(int(b * 2**places) * value for b, value in zip(exact, values, strict=True))
         below = places + VALUE_BITS - resolution
         return (total + (1 << below - 1)) >> below
-
-    def advance(
-        self, row: NDArray[Any], memory: NDArray[Any], *, scale: float, step: int, first: int = 0
-    ) -> None:
-        """Not by itself: what stays open has to be drawn (`ExactMovingStream`)."""
-        raise NotImplementedError
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -83,10 +83,12 @@ def rate_for_filters(plan: Plan) -> float:
     0.1
     """
     rate = plan.sampling.rate_for_filters(plan)
-    if isinstance(rate, Missing) or plan.correlated or plan.mechanism is not None:
+    other = plan.correlated or plan.mechanism is not None or plan.adjacency != "add-remove"
+    if isinstance(rate, Missing) or other:
         raise UnsupportedPlan(
             "A filter accounts for steps one at a time: it needs poisson sampling (without "
-            "max_participations) or full-batch sampling, and independent Gaussian noise.",
+            "max_participations) or full-batch sampling, independent Gaussian noise, and "
+            "adjacency='add-remove'.",
             page="docs/stopping.md#change-settings-while-it-runs",
         )
     return rate

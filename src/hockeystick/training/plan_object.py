@@ -10,7 +10,8 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
-from hockeystick.plan import Plan
+from hockeystick.guarantee import ADJACENCY
+from hockeystick.plan import RELATIONS, Plan
 from hockeystick.schemes import SCHEMES, Sampling
 from hockeystick.strategies import FACTORIZATIONS, Strategy, from_coefficients, from_matrix
 from hockeystick.strategies.leading_blocks import CLOSED_FORM
@@ -60,8 +61,20 @@ def strategy_object(strategy: Strategy) -> dict[str, Any]:
     return {**strategy.describe(), **values, "sha256": digest_of(strategy)}
 
 
-def plan_from(*, scheme: Mapping[str, Any], strategy: Mapping[str, Any], steps: int) -> Plan:
-    """The plan that the objects describe; `InvalidParameter` if they describe none."""
+def plan_from(
+    *,
+    scheme: Mapping[str, Any],
+    strategy: Mapping[str, Any],
+    steps: int,
+    adjacency: str = ADJACENCY,
+) -> Plan:
+    """The plan that the objects describe; `InvalidParameter` if they describe none.
+
+    The adjacency is that of a statement.
+    """
+    relations = {stated: name for name, stated in RELATIONS.items()}
+    if adjacency not in relations:
+        raise InvalidParameter("adjacency", f"one of {', '.join(relations)}", adjacency)
     parameters = {name: value for name, value in scheme.items() if name != "scheme"}
     known = SCHEMES.get(str(scheme.get("scheme")))
     if known is None:
@@ -71,7 +84,12 @@ def plan_from(*, scheme: Mapping[str, Any], strategy: Mapping[str, Any], steps: 
     except TypeError:
         allowed = f"the parameters of {known.name} sampling"
         raise InvalidParameter("scheme", allowed, parameters) from None
-    return Plan(sampling=sampling, steps=steps, strategy=strategy_from(strategy, steps=steps))
+    return Plan(
+        sampling=sampling,
+        steps=steps,
+        strategy=strategy_from(strategy, steps=steps),
+        adjacency=relations[adjacency],
+    )
 
 
 def strategy_from(described: Mapping[str, Any], *, steps: int) -> Strategy:

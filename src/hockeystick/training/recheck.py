@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from hockeystick.analyses import METHODS
 from hockeystick.errors import HockeystickError, PrecisionError, VerificationFailed
-from hockeystick.guarantee import ADJACENCY, KINDS, Answer, Guarantee, Kind
+from hockeystick.guarantee import KINDS, Answer, Guarantee, Kind
 from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.montecarlo.verify import verify
 from hockeystick.training.coverage import Coverage, coverage_of, unexpected
@@ -247,8 +247,8 @@ def _differences(
         yield f"epsilon {statement.epsilon:.8g} is below the recomputed {answer.value:.8g}"
     if KINDS.index(statement.kind) < KINDS.index(answer.kind):
         yield f"the kind {statement.kind!r} is stronger than the recomputed {answer.kind!r}"
-    if statement.adjacency != ADJACENCY:
-        yield f"the adjacency {statement.adjacency!r} must be {ADJACENCY!r}"
+    if statement.adjacency != guarantee.adjacency:
+        yield f"the adjacency {statement.adjacency!r} must be {guarantee.adjacency!r}"
     if statement.method != answer.method:
         yield f"the method {statement.method!r} is not {answer.method!r}"
     if statement.unit != guarantee.unit:

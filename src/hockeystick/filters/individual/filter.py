@@ -199,7 +199,7 @@ class Individual(ChargedExamples):
             clip_norm=clip_norm,
         )
         if self._participation is not None:
-            kept = self._coins.random(self.examples) < self._participation
+            kept = self._draws.random(self.examples) < self._participation
             factors = np.where(kept, factors, 0.0)
         active = self._remaining > 0
         self._charge(charges)

@@ -71,7 +71,7 @@ class ChargedExamples(SetOnce, ABC):
         if participation is not None:
             self._participation = self._own("participation", participation)
             # Who takes part is a secret, and drawn anew whatever was restored.
-            self._coins = generator(cryptographic_if_secret(None))
+            self._draws = generator(cryptographic_if_secret(None))
         self._remaining = self._full.copy()
         self._owner = OwnProcess()
         self._store: IndividualStore | None = None

@@ -114,6 +114,8 @@ class Simulation:
 def _simulator(plan: SampledRun) -> Simulator | Missing:
     if plan.mechanism is not None:
         return Missing("only the Gaussian mechanism is simulated")
+    if plan.adjacency != "add-remove":
+        return Missing("runs are simulated with an example that is added or removed")
     return plan.sampling.simulation(plan)
 
 
