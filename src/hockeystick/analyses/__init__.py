@@ -66,8 +66,8 @@ for _module in (
     gram,
     decomposition,
     poisson_reduction,
-    chain,
     few_neighbours,
+    chain,
     asymptotic_gdp,
     monte_carlo,
 ):
