@@ -94,6 +94,7 @@ def test_correlation_of_the_noise():
     assert any("not correlated" in one.text for one in found)
 
 
+@pytest.mark.slow
 def test_p_values_are_not_too_small():
     """Of 100 correct runs of a short plan, none is inconsistent; p-values are not concentrated."""
     plan = hs.Plan(sampling=hs.Poisson(rate=0.3), steps=10)
@@ -104,6 +105,7 @@ def test_p_values_are_not_too_small():
     assert sum(report.p_value < 0.1 for report in found) <= 20
 
 
+@pytest.mark.slow
 def test_canaries_that_are_all_members_or_none():
     """Both kinds of audits are consistent for a correct run, with and without correlated noise."""
     rng = np.random.default_rng(8)

@@ -81,6 +81,7 @@ def test_guesses_are_worth_more_when_more_are_right():
     )
 
 
+@pytest.mark.slow
 def test_largest_noise_covers_the_truth():
     """A Gaussian mechanism: in at most 5 % of all outcomes the noise is said to be smaller.
 

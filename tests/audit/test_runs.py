@@ -29,6 +29,7 @@ def finished(plan, **options):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arithmetic", ["float", "exact"])
 def test_numpy_runs_do_what_they_plan(arithmetic):
     """A correlated run with canaries is consistent, also with exact arithmetic."""
@@ -80,6 +81,7 @@ def test_recorder_refuses_what_is_no_step():
         recorder.add(np.zeros(100))
 
 
+@pytest.mark.slow
 def test_command_line(tmp_path, capsys):
     """`hockeystick audit`: status 0 for a run like its plan, 1 for half the noise, a picture."""
     plan = hs.Plan(sampling=hs.Poisson(rate=0.4), steps=8)

@@ -76,6 +76,7 @@ def divergence(plan, ways, noise, epsilon, *, first, second):
     return float(np.maximum(density(first) - math.exp(epsilon) * density(second), 0.0).sum() * cell)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TINY)
 def test_tiny_plans(name):
     """No two gradients within the clip norm exceed the bound, in either order."""
@@ -95,6 +96,7 @@ def test_tiny_plans(name):
             assert answer.value == pytest.approx(found[0], rel=5e-3)
 
 
+@pytest.mark.slow
 def test_never_below_add_remove():
     """For every scheme, at several deltas, and at most twice the loss of a chain of equals."""
     for plan, _, _ in TINY.values():
