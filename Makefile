@@ -10,10 +10,11 @@ export PYTHONDONTWRITEBYTECODE :=
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-extras test-long browser lint check bench docs clean venv
+.PHONY: help demo data test test-extras test-long browser lint check bench docs clean venv
 
 help:
 	@echo "make demo    calibrated noise for one realistic run; prints a table, writes demo.png"
+	@echo "make data    CIFAR-10, Fashion-MNIST and film reviews for the experiments, into data/"
 	@echo "make test    the whole test suite, PyTorch and a browser included; says what it skipped and why"
 	@echo "make test-extras  Hugging Face, JAX and the examples, in an environment of their own"
 	@echo "make test-long  the long sweeps: more cases of the same claims, five times as many random examples"
@@ -25,6 +26,12 @@ help:
 
 demo: $(VENV)/.installed-plot
 	$(BIN)/python -m hockeystick.report.demo
+
+# apt needs its lists of packages for Fashion-MNIST; without them the command says what to do.
+data: $(VENV)/.installed-plot
+	@if [ "$$(id -u)" -eq 0 ]; then as_root=; else as_root="sudo -n"; fi; \
+	  $$as_root apt-get update >/dev/null 2>&1 || true
+	$(BIN)/hockeystick data all
 
 test: $(VENV)/.installed-test browser
 	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=10 -m "not long"

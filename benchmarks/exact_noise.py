@@ -1,7 +1,7 @@
 """What exact arithmetic costs: CPU time and memory of noise and of clipped sums, against floats.
 
-Noise of a million coordinates at 16 bands, sums of 64 gradients of as many parameters. Streams
-alternate, after both remember all rows. Needs the extra `torch`; one thread.
+Noise of a million coordinates at 16 bands, or 4 of the inverse; sums of 64 gradients of as many
+parameters. Streams alternate, after both remember all rows. Needs the extra `torch`; one thread.
 Usage: python exact_noise.py [REPEATS]
 """
 
@@ -45,6 +45,7 @@ def main() -> None:
         "identity": hs.strategies.identity(1000),
         "bsr": hs.strategies.bsr(1000, bands=BANDS),
         "band_mf": hs.strategies.band_mf(1000, bands=BANDS),
+        "bisr": hs.strategies.bisr(1000, bands=4),
     }.items():
         streams = {
             kind: strategy.exact().noise(DIMENSION, scale=1.0, arithmetic=kind)

@@ -1,21 +1,21 @@
 """Time of a step of fine-tuning: without privacy, here, and in other libraries where they install.
 
 Steps of all are taken in turns in one process on one thread, and medians are compared. The model is
-a GPT-2 with random weights and LoRA adapters; the noise in JAX is of as many parameters.
+a GPT-2 with random weights and LoRA adapters; the noise in JAX is of a million parameters.
 
-Usage: python benchmarks/fine_tuning.py [FILE]
+Usage: python benchmarks/fine_tuning.py; keeps what was measured in fine_tuning.json, from which the
+page of benchmarks has its table. Opake has to be installed beside the extra `test-extras`.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import statistics
-import sys
 import time
 import warnings
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -27,7 +27,9 @@ from peft import LoraConfig, get_peft_model
 from transformers import GPT2Config, GPT2LMHeadModel
 
 import hockeystick as hs
+from fine_tuning_table import KEPT, LOOP, NOISE, TRAINER
 from hockeystick.transformers import example_loss
+from trainer_steps import steps_of_trainers
 
 BATCH, LENGTH, WORDS, TURNS, PARAMETERS = 16, 64, 500, 12, 1_000_000
 PACKAGES = ("torch", "opacus", "transformers", "peft", "jax", "jax-privacy", "opake")
@@ -145,18 +147,18 @@ def _compiled(transformation: Any) -> Callable[[], None]:
 
 
 def medians(cases: dict[str, Callable[[], None]]) -> dict[str, float]:
-    """Milliseconds of a step, in turns; the first two turns warm up."""
+    """Seconds of a step, in turns; the first two turns warm up."""
     times: dict[str, list[float]] = {name: [] for name in cases}
     for _ in range(TURNS):
         for name, step in cases.items():
             start = time.process_time()
             step()
             times[name].append(time.process_time() - start)
-    return {name: round(1000 * statistics.median(some[2:]), 3) for name, some in times.items()}
+    return {name: round(statistics.median(some[2:]), 6) for name, some in times.items()}
 
 
-def main(file: str | None = None) -> None:
-    """Measure, print, and write a file if one is named."""
+def main() -> None:
+    """Measure, print and keep."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     strategy = hs.strategies.bsr(1000, bands=8)
@@ -166,21 +168,22 @@ def main(file: str | None = None) -> None:
             found["versions"][package] = version(package)
         except PackageNotFoundError:
             found["versions"][package] = None
-    found["LoRA step, CPU ms"] = medians(
+    found[LOOP] = medians(
         {
             "without privacy": without_privacy(),
-            "here, per-sample": here("per-sample"),
-            "here, ghost": here("ghost"),
+            "hockeystick, per-sample": here("per-sample"),
+            "hockeystick, ghost": here("ghost"),
             "Opacus": opacus(),
         }
     )
-    cases = {"here": noise_here(strategy), "jax-privacy": noise_of_jax_privacy(strategy)}
-    found["noise of a million parameters, 8 bands, CPU ms"] = medians(cases)
+    found[TRAINER] = steps_of_trainers(network, Texts().tokens)
+    cases = {"hockeystick": noise_here(strategy), "jax-privacy": noise_of_jax_privacy(strategy)}
+    found[NOISE] = medians(cases)
+    found["load"] = os.getloadavg()[0]
     text = json.dumps(found, indent=1)
     print(text)
-    if file is not None:
-        Path(file).write_text(text + "\n")
+    KEPT.write_text(text + "\n")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -3,9 +3,9 @@
     python benchmarks/residual_filter.py measure [TEXT]    what has TEXT in its name, or everything
     python benchmarks/residual_filter.py table             the rows of the page
 
-Noise multipliers have two decimals and rates four, so that the schedule fixed in advance can be
-accounted for as it is. `Renyi`, `RenyiOrders` and `Levy` are told five values of a range. Results
-are kept in `residual_filter.json`, and only what is not there yet is measured.
+Noise multipliers have four decimals and rates six. `Renyi`, `RenyiOrders` and `Levy` are told five
+values of a range. Results are kept in `residual_filter.json`, and only what is not there yet is
+measured.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ FILTERS = ("Renyi", "RenyiOrders", "Levy", "Residual")
 STEP = 0.01
 # Where the search for the number of fixed steps begins.
 START = {1.0: 250, 2.0: 1800}
-DECIMALS = {"rate": 4, "noise": 2}
+# More steps than this are accounted for with two decimals of noise and four of rates, rounded to
+# the nearest: that moves their number by about a thousandth.
+MANY = 500
+DECIMALS = {"rate": 6, "noise": 4}
 
 Step = tuple[float, float]
 
@@ -76,7 +79,7 @@ class Case(NamedTuple):
         return f"{self.announced}; {self.requested}; {self.epsilon:g}"
 
 
-ORDERS = {"least noise first": 1, "most noise first": -1, "shuffled": 0}
+ORDERS = {"strongest first": 1, "weakest first": -1, "shuffled": 0}
 
 
 def cases() -> Iterator[Case]:
@@ -89,8 +92,6 @@ def cases() -> Iterator[Case]:
     for epsilon in START:
         yield Case(noise, "noise 1.4 only", expected, [(0.01, 1.4)], epsilon, 0.5)
     rates, announced = "noise 1.5, rate in [0.001, 0.05]", [((0.001, 0.05), 1.5, 1)]
-    for epsilon in START:
-        yield Case(rates, "drawn independently", announced, "drawn", epsilon, 0.8)
     both = [(0.01, 2.0, 200), (0.05, 1.0, 1)]
     for before in (0, 100, 1000, 3000):
         switch = [(0.01, 2.0)] * before + [(0.05, 1.0)]
@@ -99,10 +100,14 @@ def cases() -> Iterator[Case]:
     one = [(0.01, 1.0, 1)]
     yield Case("rate 0.01, noise 1", "that", one, [(0.01, 1.0)], 2.0, 0.9)
     yield Case("rate 0.01, noise 1", "that, blocks of 50", one, [(0.01, 1.0)], 2.0, 0.9, 50)
-    yield Case(noise, "drawn, blocks of 50", expected, "drawn", 2.0, 0.9, 50)
+    for order in ORDERS:
+        yield Case(noise, f"evenly spread, {order}, blocks of 50", expected, order, 2.0, 0.9, 50)
     wide, expected = "rate 0.01, noise in [0.6, 3]", [(0.01, (0.6, 3.0), 1)]
-    for epsilon in START:
-        yield Case(wide, "drawn independently", expected, "drawn", epsilon, 0.6)
+    for name, there, wanted in ((rates, announced, 0.8), (wide, expected, 0.6)):
+        for epsilon in START:
+            for order in ORDERS:
+                yield Case(name, f"evenly spread, {order}", there, order, epsilon, wanted)
+            yield Case(name, "drawn independently", there, "drawn", epsilon, wanted)
 
 
 def ends_of(value: Any) -> tuple[float, float]:
@@ -115,14 +120,20 @@ def between(case: Case, places: np.ndarray) -> list[Step]:
     (rate, noise, _), *_ = case.expected
     found = []
     for place in places.tolist():
-        one = [low + (high - low) * place for low, high in (ends_of(rate), ends_of(noise))]
+        # From the strongest end on: the largest rate, the least noise.
+        ends = (ends_of(rate)[::-1], ends_of(noise))
+        one = [start + (end - start) * place for start, end in ends]
         found.append((round(one[0], DECIMALS["rate"]), round(one[1], DECIMALS["noise"])))
     return found
 
 
 def delta_of_steps(steps: Sequence[Step], epsilon: float) -> float:
     """Of these steps, fixed in advance, in both directions; an upper bound."""
-    counts = Counter(StepClass(*one) for one in steps)
+    many = len(steps) > MANY
+    counts = Counter(
+        StepClass(round(rate, 4), round(noise, 2)) if many else StepClass(rate, noise)
+        for rate, noise in steps
+    )
     return delta_of(law_of(counts, Side.UPPER, step=STEP, tail=1e-6 * DELTA), epsilon)
 
 
@@ -156,17 +167,21 @@ def even(case: Case, count: int) -> list[Step]:
 
 
 @cache
-def even_count(expected: tuple[Any, Any, int], epsilon: float) -> int:
-    """How many evenly spread steps are allowed if they are fixed in advance, in whatever order."""
-    case = Case("", "", [expected], "least noise first", epsilon, 0.0)
-    return largest(lambda n: delta_of_steps(even(case, n), epsilon), START[epsilon])
+def even_count(expected: tuple[Any, Any, int], epsilon: float, block: int) -> int:
+    """How many evenly spread blocks are allowed if they are fixed in advance, in any order."""
+    case = Case("", "", [expected], "strongest first", epsilon, 0.0)
+
+    def delta_at(n: int) -> float:
+        return delta_of_steps([one for one in even(case, n) for _ in range(block)], epsilon)
+
+    return largest(delta_at, START[epsilon] // block)
 
 
 def sequences(case: Case) -> Iterator[tuple[list[Step], int]]:
     """Sequences of requests, longer than any filter allows, and how many are allowed if fixed."""
     block = case.block
     if isinstance(case.orders, str) and case.orders != "drawn":
-        count = even_count(case.expected[0], case.epsilon)
+        count = even_count(case.expected[0], case.epsilon, block)
         yield even(case, count), count
         return
     start = START[case.epsilon] // block
@@ -202,10 +217,11 @@ _built: dict[str, tuple[filters.Filter, float]] = {}
 def built(name: str, case: Case) -> tuple[filters.Filter, float]:
     """A fresh filter, and the seconds that its design took; designs are made once."""
     target = {"epsilon": case.epsilon, "delta": DELTA}
-    key = json.dumps([name, case.expected, case.epsilon])
+    key = json.dumps([name, case.expected, case.epsilon, case.block])
     if key not in _built:
         began = time.process_time()
-        made = getattr(filters, name)(**target, expected=told(name, case))
+        blocks = {"block": case.block} if name in ("Residual", "Levy") else {}
+        made = getattr(filters, name)(**target, expected=told(name, case), **blocks)
         _built[key] = made, time.process_time() - began
     made, seconds = _built[key]
     if name == "Residual":
@@ -262,7 +278,7 @@ def measure(only: str) -> None:
 def counted(values: Sequence[int | None]) -> str:
     """The median number of steps."""
     numbers = [one for one in values if one is not None]
-    return f"{statistics.median_low(numbers):,}" if numbers else "none"
+    return f"{statistics.median_low(numbers):,}" if numbers else "not measured"
 
 
 def shares(result: dict[str, Any]) -> list[float]:

@@ -1,10 +1,12 @@
 """A training step beside Opacus and, where it is installed, Opake: several sizes, bands, processes.
 
 `parts` is what a plan adds to a step: a batch of indices, and a row of noise that is added to sums
-and scaled. `step` is a whole step. The others run plain DP-SGD (Opake's parts have our bands too).
-All of them take turns in the same process, in CPU time with one thread; for each the median, of
-10^8 parameters the least. In a process group the rank that needs more counts, and its waiting is no
-CPU time. Needs the extra `torch`.
+and scaled. `step` is a whole step. Opacus runs plain DP-SGD, Opake has our bands.
+Ours and Opacus' take turns in the same process, then comes Opake, in CPU time on one core; for
+each the median of the small network and of the parts of 10^6 parameters, and the least of others,
+whose steps differ by factors of two and three among themselves. In a process group, in which Opake
+does not take part, the rank that needs more counts, and its waiting is no CPU time. Needs the extra
+`torch`.
 Usage: python training_steps.py [parts | step] [PARAMETERS] [BANDS]; keeps what was measured in
 training_steps.json, from which the page of benchmarks has its table.
 """
@@ -13,12 +15,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -27,7 +31,7 @@ from opacus.data_loader import DPDataLoader
 from opacus.distributed import DifferentiallyPrivateDistributedDataParallel
 from opacus.optimizers import DistributedDPOptimizer, DPOptimizer
 from torch import nn
-from torch.utils.data import Dataset
+from torch.utils.data import DataLoader, Dataset
 
 import hockeystick as hs
 from hockeystick.torch.sums import with_noise
@@ -113,27 +117,31 @@ def opacus_parts(case: Case) -> Iterator[None]:
             yield
 
 
-def opake_parts(case: Case) -> Iterator[None]:
-    """Its sampler, its noise for the same strategy, our scaling."""
-    from opake.dpftrl import bisr_strategy, bsr_strategy, identity_strategy, mf_gaussian_noise
+def opake_noise(case: Case, like: dict[str, torch.Tensor]) -> Any:
+    """Its noise for the same strategy, and the batches that it draws."""
+    from opake.dpftrl import bsr_strategy, identity_strategy, mf_gaussian_noise
     from opake.dpsgd import PoissonSampler
     from opake.random import key
+
+    strategy = identity_strategy()
+    if case.bands > 1:
+        strategy = bsr_strategy(bandwidth=case.bands, alpha=1.0, beta=0.0)
+    noise = mf_gaussian_noise(like, strategy, n_steps=case.steps, noise_multiplier=1.0, key=key(1))
+    rate = NETWORKS[case.size][1] / EXAMPLES
+    return *noise, PoissonSampler(range(EXAMPLES), rate, n_steps=case.steps, key=key(2))
+
+
+def opake_parts(case: Case) -> Iterator[None]:
+    """Its sampler, its noise, our scaling."""
     from opake.types import clipped
 
     like = {name: p.detach() for name, p in network(case.size).named_parameters()}
-    batch, bands = NETWORKS[case.size][1], case.bands
-    strategy = bisr_strategy(bandwidth=-bands) if bands < 0 else identity_strategy()
-    if bands > 1:
-        strategy = bsr_strategy(bandwidth=bands, alpha=1.0, beta=0.0)
-    add, state = mf_gaussian_noise(
-        like, strategy, n_steps=case.steps, noise_multiplier=1.0, key=key(1)
-    )
-    sampler = PoissonSampler(range(EXAMPLES), batch / EXAMPLES, n_steps=case.steps, key=key(2))
+    add, state, sampler = opake_noise(case, like)
     sums = {name: torch.zeros_like(p) for name, p in like.items()}
     for _ in sampler:
         noisy, state = add(clipped(sums, max_norm=1.0), state)
         for total in noisy.pytree.values():
-            total.div_(batch)
+            total.div_(NETWORKS[case.size][1])
         yield
 
 
@@ -179,31 +187,56 @@ def opacus_steps(case: Case) -> Iterator[None]:
     return loop(model, optimizer, loader, nn.CrossEntropyLoss())
 
 
+def opake_steps(case: Case) -> Iterator[None]:
+    """Its gradients of the functional model, clipped and summed, its noise, a step of plain SGD."""
+    from opake.dpsgd.clipping import clipped_grad
+
+    (inputs, *_), batch = NETWORKS[case.size]
+    model, data, criterion = network(case.size), Numbers(inputs), nn.CrossEntropyLoss()
+
+    def loss(held: dict[str, torch.Tensor], point: torch.Tensor, label: torch.Tensor) -> Any:
+        return criterion(torch.func.functional_call(model, held, (point[None],)), label[None])
+
+    gradient, clip = clipped_grad(loss, clipping_norm=1.0, batch_argnums=(1, 2), normalize_by=batch)
+    held = {name: p.detach().clone() for name, p in model.named_parameters()}
+    add, state, sampler = opake_noise(case, held)
+    for points, labels in DataLoader(data, batch_sampler=sampler):
+        sums, clip = gradient(held, points, labels, state=clip)
+        noisy, state = add(sums, state)
+        for name, own in noisy.pytree.items():
+            held[name] -= 0.1 * own
+        yield
+
+
 def compared(who: dict[str, Callable[..., Iterator[None]]], case: Case) -> dict[str, float]:
     """CPU seconds of one step of each, in turns, once memories are full."""
-    warm, repeats = abs(case.bands) + 2, 24 if case.size < 10**8 else 3
+    warm, repeats = abs(case.bands) + 2, {SMALL: 96, 10**6: 24, 10**8: 3}[case.size]
     case = case._replace(steps=warm + repeats + 1)
     running = {name: make(case) for name, make in who.items()}
     times: dict[str, list[float]] = {name: [] for name in running}
     for number in range(warm + repeats):
-        for name, one in running.items():
+        # Who comes first takes memory that the other may have given back to the system.
+        for name, one in list(running.items())[:: 1 if number % 2 else -1]:
             start = time.process_time()
             next(one)
             if number >= warm:
                 times[name].append(time.process_time() - start)
-    pick = statistics.median if case.size < 10**8 else min
+    # Of a small network, or of batches and noise alone, which take milliseconds, the median.
+    steady = case.size == SMALL or (case.size < 10**8 and our_parts in who.values())
+    pick = statistics.median if steady or opake_parts in who.values() else min
     return {name: pick(some) for name, some in times.items()}
 
 
 def measured(kind: str, case: Case) -> dict[str, float]:
     """In this process, or in a group of two."""
     if case.processes == 1:
-        who = {"hockeystick": our_parts, "opacus": opacus_parts}
-        if kind == "step":
-            who = {"hockeystick": our_steps, "opacus": opacus_steps}
-        elif case.bands > 0 and case.size < 10**8 and _installed("opake"):
-            who["opake"] = opake_parts
-        return compared(who, case)
+        parts = kind == "parts"
+        ours, theirs = (our_parts, opacus_parts) if parts else (our_steps, opacus_steps)
+        found = compared({"hockeystick": ours, "opacus": theirs}, case)
+        # By itself, because it leaves no memory warm. It has no replay, and fills 64 bands slowly.
+        if 0 < case.bands * case.size <= (10**8 if parts else 2 * 10**7) and _installed("opake"):
+            found |= compared({"opake": opake_parts if parts else opake_steps}, case)
+        return found
     command = [
         sys.executable,
         "-m",
@@ -215,11 +248,19 @@ def measured(kind: str, case: Case) -> dict[str, float]:
     done = subprocess.run(
         command, check=True, capture_output=True, text=True, env={**os.environ, **ONE_THREAD}
     )
-    ranks = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    # What two ranks print may be on one line.
+    ranks = [json.loads(found) for found in re.findall(r"\{[^{}]*\}", done.stdout)]
     return {name: max(rank[name] for rank in ranks) for name in ranks[0]}
 
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+
+
+def on_one_core(number: int) -> None:
+    """One thread: noise is drawn by as many as there are processors, PyTorch has its own number."""
+    torch.set_num_threads(1)
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[number % len(cores)]})
 
 
 def _installed(name: str) -> bool:
@@ -233,12 +274,15 @@ def _installed(name: str) -> bool:
 def main(kinds: list[str], sizes: list[int]) -> None:
     """Measure, keep, print."""
     warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
+    cores = os.sched_getaffinity(0)
     for kind in kinds:
         for case in KINDS[kind][1]:
             if sizes and not {case.size, case.bands} >= set(sizes):
                 continue
+            if case.processes == 1:
+                on_one_core(0)
             found = {**measured(kind, case), "load": os.getloadavg()[0]}
+            os.sched_setaffinity(0, cores)
             others = [one for one in kept() if one[:2] != (kind, case)]
             KEPT.write_text(json.dumps([*others, (kind, case, found)]) + "\n")
             print("| " + " | ".join(row(kind, case, found)) + " |", flush=True)
@@ -247,8 +291,8 @@ def main(kinds: list[str], sizes: list[int]) -> None:
 if __name__ == "__main__":
     if "--rank" in sys.argv:
         warnings.filterwarnings("ignore")
-        torch.set_num_threads(1)
         dist.init_process_group("gloo")
+        on_one_core(dist.get_rank())
         (kind, case), who = json.loads(sys.argv[-1]), {"hockeystick": our_steps}
         print(json.dumps(compared({**who, "opacus": opacus_steps}, Case(*case))), flush=True)
         dist.destroy_process_group()

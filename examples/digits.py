@@ -53,7 +53,7 @@ def main(*, small: bool, output: Path) -> None:
     net = network()
     run = hs.torch.make_private(
         net,
-        torch.optim.SGD(net.parameters(), lr=0.5, momentum=0.9),
+        torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9),
         training,
         plan,
         noise_multiplier=noise,

@@ -64,7 +64,7 @@ def main(*, small: bool, output: Path) -> None:
     below.plot(spent, label="share of the budget that is spent")
     below.plot(np.array(noises) / 4.0, label="noise multiplier / 4")
     below.set_xlabel("step")
-    below.legend()
+    below.legend(loc="center left")
     figure.tight_layout()
     figure.savefig(output / "filtered_run.png", dpi=120)
 

@@ -48,10 +48,19 @@ def main(*, small: bool, output: Path) -> None:
     torch.manual_seed(0)
     width, examples, steps = (16, 60, 6) if small else (64, 2000, 120)
     config = GPT2Config(
-        vocab_size=VOCABULARY, n_positions=LENGTH, n_embd=width, n_layer=2, n_head=2
+        vocab_size=VOCABULARY,
+        n_positions=LENGTH,
+        n_embd=width,
+        n_layer=2,
+        n_head=2,
+        tie_word_embeddings=False,
     )
     adapters = LoraConfig(
-        r=8, target_modules=["c_attn", "c_proj"], fan_in_fan_out=True, task_type="CAUSAL_LM"
+        r=8,
+        target_modules=["c_attn", "c_proj"],
+        modules_to_save=["lm_head"],
+        fan_in_fan_out=True,
+        task_type="CAUSAL_LM",
     )
     model = get_peft_model(GPT2LMHeadModel(config), adapters)
     plan = hs.Plan(

@@ -8,7 +8,9 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import tempfile
+import time
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -23,8 +25,9 @@ DELTA, NAME = 1e-5, "people"
 SERVICES = [(0.1, 2.0, "training"), (1.0, 20.0, "weekly report"), (0.3, 5.0, "search")]
 
 
-def serve(ledger: Path, rate: float, noise: float, label: str, most: int) -> None:
-    """Take noisy means until the budget that all services share is spent."""
+def serve(service: Any, ledger: Path, output: Path, most: int, ready: Any) -> None:
+    """Take noisy means until the budget that all services share is spent; state that."""
+    rate, noise, label = service
     budget = hs.filters.join(ledger=ledger, name=NAME, label=label)
     data = np.random.default_rng(0).normal(size=(1000, 3))
     run = hs.training.PrivateRun(
@@ -35,11 +38,19 @@ def serve(ledger: Path, rate: float, noise: float, label: str, most: int) -> Non
         max_grad_norm=1.0,
         filter=budget,
     )
+    ready.wait()
     for _ in range(most):
         try:
             run.step(lambda batch: data[batch])
         except hs.errors.BudgetExceeded:
-            return
+            break
+        time.sleep(0.05)  # A service has other work, too.
+    run.statement(delta=DELTA).save(statement_file(output, label))
+
+
+def statement_file(output: Path, label: str) -> Path:
+    """Where a service leaves its statement."""
+    return output / f"shared_ledger_{label.replace(' ', '_')}.json"
 
 
 def main(*, small: bool, output: Path) -> None:
@@ -51,9 +62,10 @@ def main(*, small: bool, output: Path) -> None:
             epsilon=2.0, delta=DELTA, expected=expected, ledger=ledger, name=NAME
         )
         context = multiprocessing.get_context("spawn")
-        most = 3 if small else 60
+        most, ready = 3 if small else 60, context.Barrier(len(SERVICES))
         started = [
-            context.Process(target=serve, args=(ledger, *service, most)) for service in SERVICES
+            context.Process(target=serve, args=(service, ledger, output, most, ready))
+            for service in SERVICES
         ]
         for one in started:
             one.start()
@@ -62,6 +74,8 @@ def main(*, small: bool, output: Path) -> None:
         history = [entry for entry in owner.history if entry.status == "committed"]
         budget, guarantee = owner.spent + owner.remaining, owner.guarantee()
 
+    for _, _, label in SERVICES:
+        print(f"{label}: {hs.training.load_statement(statement_file(output, label))}")
     print(
         f"Everything that the three services released together is ({guarantee.epsilon(DELTA):.3g}, "
         f"{DELTA:g})-differentially private, {guarantee.kind}; {len(history)} steps were taken."

@@ -49,6 +49,8 @@ def main(*, small: bool, output: Path) -> None:
     print(joint)
     plt.figure(figsize=(5, 3))
     plt.semilogx(budgets, scores, marker=".")
+    plt.minorticks_off()
+    plt.xticks(budgets, [f"{epsilon:g}" for epsilon in budgets])
     plt.xlabel(f"ε of one run (δ = {DELTA:g})")
     plt.ylabel("accuracy on other rows")
     plt.title(f"all runs together: ε = {joint.epsilon:.3g}, δ = {joint.delta:g}")

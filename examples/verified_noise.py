@@ -21,12 +21,12 @@ EPSILON, DELTA = 2.0, 1e-5
 
 def main(*, small: bool, output: Path) -> None:
     """Calibrate by draws, run with the verified guarantee, compare the errors."""
-    examples, steps, bands = (400, 20, 4) if small else (4000, 200, 16)
-    scheme = hs.MinSep.for_batch_size(examples / 20, examples=examples, separation=bands)
+    examples, size, steps, bands = (400, 20, 20, 4) if small else (4000, 40, 600, 8)
+    scheme = hs.MinSep.for_batch_size(size, examples=examples, separation=bands)
     plan = hs.Plan(sampling=scheme, steps=steps, strategy=hs.strategies.bsr(steps, bands=bands))
     proven = hs.calibrate(plan, epsilon=EPSILON, delta=DELTA)
     verified = hs.calibrate(plan, epsilon=EPSILON, delta=DELTA, method="monte-carlo")
-    plain = hs.Plan(sampling=hs.Poisson(rate=1 / 20), steps=steps)
+    plain = hs.Plan(sampling=hs.Poisson.for_batch_size(size, examples=examples), steps=steps)
     baseline = hs.calibrate(plain, epsilon=EPSILON, delta=DELTA)
 
     rng = np.random.default_rng(0)
@@ -54,9 +54,9 @@ def main(*, small: bool, output: Path) -> None:
         one.noise_multiplier * np.sqrt(some.strategy.mean_squared_error())
         for some, one in found.values()
     ]
-    plt.figure(figsize=(5, 3))
+    plt.figure(figsize=(6, 3))
     plt.barh(list(found), errors)
-    plt.xlabel("root of the mean squared error of prefix sums, in clip norms")
+    plt.xlabel("root mean squared error of prefix sums / clip norm")
     plt.title(f"ε = {EPSILON:g}, δ = {DELTA:g}, {steps} steps")
     plt.tight_layout()
     plt.savefig(output / "verified_noise.png", dpi=120)

@@ -1,6 +1,7 @@
 """The CIFAR-10 experiment of the b-min-sep paper: test accuracy with a VGG network, 2,000 steps.
 
-The images are read from a folder of your own (`cifar-10-batches-py`); nothing is fetched. As in the
+The images are read from a folder: one that `hockeystick data cifar10` has written, or a copy of
+`cifar-10-batches-py`. As in the
 paper: 50,000 images to train on, batches of 500, delta = 1e-5, momentum 0.95, learning rates that
 fall to a twentieth between the first and the last quarter. Otherwise than in the paper the learning
 rate is chosen on one half of the test images and the accuracy is that of the other half, all noise
@@ -105,14 +106,14 @@ def _tensors(images: Images) -> TensorDataset:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables; with --output also write picture and numbers."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, metavar="DIR", help="the folder cifar-10-batches-py")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="a folder with CIFAR-10")
     parser.add_argument("--epsilon", type=float, nargs="+", default=EPSILONS, metavar="E")
     parser.add_argument("--seeds", type=int, default=FULL.seeds, metavar="N")
     parser.add_argument("--small", action="store_true", help="few steps")
     parser.add_argument("--output", type=Path, metavar="DIR", help="where to write PNG and JSON")
     options = parser.parse_args(arguments)
     if options.data is None:
-        raise InvalidParameter("data", "the folder cifar-10-batches-py", None)
+        raise InvalidParameter("data", "a folder with CIFAR-10: `hockeystick data cifar10`", None)
     if not options.seeds >= 2:
         raise InvalidParameter("seeds", "an integer >= 2, for intervals", options.seeds)
     effort = FULL._replace(epsilons=options.epsilon, seeds=options.seeds)

@@ -1,10 +1,10 @@
-"""CIFAR-10 from a folder: the six files of the "python version", read without trusting them.
+"""CIFAR-10 from a folder: arrays, or the six files of the "python version", which are not trusted.
 
-They are pickles, and a pickle may call any function while it is read. Here it may not: the only
-names that these files need stand for arrays, and each of them is answered by a class of this file
+The files are pickles, and a pickle may call any function while it is read. Here it may not: only
+names that stand for arrays are needed, and each of them is answered by a class of this file
 that stores what it is given. Any other name is an error. The array is then made from the stored
-bytes, once their number and the shape are checked. Nothing is fetched; see
-https://www.cs.toronto.edu/~kriz/cifar.html for where the files come from.
+bytes, once their number and the shape are checked. https://www.cs.toronto.edu/~kriz/cifar.html is
+where these files come from, `hockeystick data cifar10` writes the arrays.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.datasets import read_arrays
 from hockeystick.errors import InvalidParameter
 
 __all__ = ["TEST", "TRAIN", "Images", "read_images"]
@@ -37,6 +38,10 @@ class Images(NamedTuple):
 
 def read_images(folder: Path, names: tuple[str, ...]) -> Images:
     """The images of some files of the folder, in order; `InvalidParameter` for anything else."""
+    part = "test" if names == TEST else "train"
+    if (folder / f"{part}_images.npy").is_file():
+        arrays = read_arrays(folder, (f"{part}_images", f"{part}_labels"))
+        return Images(*arrays.values())
     parts = []
     for name in names:
         path = folder / name

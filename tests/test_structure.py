@@ -72,3 +72,10 @@ def test_words_of_the_field(path):
     text = path.read_text().replace("priced_for", "").replace("_", " ")
     lines = enumerate(text.splitlines(), 1)
     assert [f"{number}: {line}" for number, line in lines if PRIVATE_WORDS.search(line)] == []
+
+
+def test_folders_of_tests_hide_no_package():
+    """They are on the path: Hugging Face takes any folder `datasets` for its own package."""
+    packages = {"accelerate", "datasets", "evaluate", "jax", "opacus", "peft", "torch", "trl"}
+    folders = {path.name for path in Path(__file__).parent.iterdir() if path.is_dir()}
+    assert folders & packages == set()

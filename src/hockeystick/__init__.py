@@ -34,7 +34,7 @@ from hockeystick.schemes import (
 from hockeystick.sequence import Sequence
 
 if TYPE_CHECKING:
-    from hockeystick import fdp, filters, interop, ledger, training, tuning
+    from hockeystick import audit, datasets, fdp, filters, interop, ledger, training, tuning
     from hockeystick.accounting.compare import Compared, compare, steps_for
     from hockeystick.montecarlo.estimate import (
         Estimate,
@@ -65,6 +65,8 @@ _ON_DEMAND = {
     "verify": "montecarlo.verify",
 }
 _PACKAGES_ON_DEMAND = (
+    "audit",
+    "datasets",
     "fdp",
     "filters",
     "interop",
@@ -101,10 +103,12 @@ __all__ = [
     "__version__",
     "account",
     "account_prefixes",
+    "audit",
     "baselines",
     "bound_contributions",
     "calibrate",
     "compare",
+    "datasets",
     "draws_to_verify",
     "errors",
     "estimate_delta",

@@ -36,8 +36,8 @@ _EXAMPLES = (
     "on it"
 )
 _ADJACENCY = (
-    "every number is for adding or removing one example (or its zero-out); for replacing one, "
-    "(epsilon, delta) here gives (2 epsilon, (1 + e^epsilon) delta)"
+    "Plan(adjacency='add-remove'), the default, is about one example that is there or not, and "
+    "Plan(adjacency='replace-one') about one that is replaced by another"
 )
 _CUT = (
     "batches are never cut off, since an example's participation would then depend on the "

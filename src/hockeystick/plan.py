@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hockeystick._validate import with_known_names
+from hockeystick._validate import choice, with_known_names
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
+from hockeystick.guarantee import ADJACENCY
 from hockeystick.profile import Profile
 from hockeystick.randomness import Key, RandomSource
 from hockeystick.schemes import Attribution, Indices, Missing, Sampling
@@ -20,7 +21,21 @@ from hockeystick.strategies import NoiseStream, Strategy, identity
 from hockeystick.strategies.leading_blocks import leading_block
 from hockeystick.strategies.pieces import Coordinates
 
-__all__ = ["Accountable", "Part", "Plan", "require_accountable", "require_plan"]
+__all__ = [
+    "ADJACENCIES",
+    "RELATIONS",
+    "Accountable",
+    "Part",
+    "Plan",
+    "require_accountable",
+    "require_plan",
+]
+
+
+ADJACENCIES = ("add-remove", "replace-one")
+"""Neighbouring relations: an example is there or contributes nothing; it is one or another one."""
+RELATIONS = {"add-remove": ADJACENCY, "replace-one": "replace-one"}
+"""What a guarantee and a statement call them."""
 
 
 class Part(NamedTuple):
@@ -57,6 +72,9 @@ class Plan(Accountable):
     mechanism
         The profile of one step on a batch that holds the example. By default the Gaussian
         mechanism, whose noise multiplier is given to `account` or found by `calibrate`.
+    adjacency
+        "add-remove" (an example is there, or contributes nothing), or "replace-one": it is this
+        one or another one, and both take part in the same steps.
 
     Examples
     --------
@@ -72,6 +90,7 @@ class Plan(Accountable):
     steps: int
     strategy: Strategy = None  # type: ignore[assignment]  # the identity takes its place
     mechanism: Profile | None = None
+    adjacency: str = "add-remove"
 
     def __post_init__(self) -> None:
         if not isinstance(self.sampling, Sampling):
@@ -81,6 +100,7 @@ class Plan(Accountable):
         check_scheme(self.sampling)
         object.__setattr__(self, "steps", self.sampling.check_steps(self.steps))
         self._settle_strategy()
+        choice("adjacency", self.adjacency, ADJACENCIES)
         if self.mechanism is not None:
             if not isinstance(self.mechanism, Profile):
                 raise InvalidParameter("mechanism", "a Profile or None", self.mechanism)
@@ -226,7 +246,7 @@ class Plan(Accountable):
         """The plan that exact arithmetic runs: entries of C are multiples of 2^-20.
 
         Account and calibrate this one for a run with `arithmetic="exact"`. Without correlated noise
-        it is the plan itself.
+        it is the plan itself, and also where the inverse of C has few bands.
 
         Returns
         -------
@@ -236,7 +256,7 @@ class Plan(Accountable):
         Raises
         ------
         InvalidParameter
-            If C is not banded, or only its inverse is.
+            If neither C nor its inverse is banded.
 
         Examples
         --------
@@ -252,12 +272,14 @@ class Plan(Accountable):
     def describe(self) -> dict[str, Any]:
         """The plan as plain values, for JSON."""
         mechanism = "gaussian" if self.mechanism is None else repr(self.mechanism)
-        return {
+        described: dict[str, Any] = {
             "sampling": self.sampling.describe(),
             "steps": self.steps,
             "strategy": self.strategy.describe(),
             "mechanism": mechanism,
         }
+        other = self.adjacency != ADJACENCIES[0]
+        return {**described, "adjacency": self.adjacency} if other else described
 
 
 def require_plan(plan: Any) -> None:

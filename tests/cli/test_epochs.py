@@ -37,6 +37,13 @@ def test_every_command_takes_epochs(
     assert json.loads(outcome.stdout)["plan"]["steps"] == 25
 
 
+def test_a_fraction_of_a_step_points_to_epochs(command: Command) -> None:
+    """2,343.75 steps are 20 epochs of 60,000 examples in batches of 512."""
+    outcome = command("epsilon", *COMMANDS["epsilon"], "--steps", "2343.75")
+    assert outcome.status == 2
+    assert "--epochs with --examples and --batch-size" in outcome.stderr
+
+
 @in_one_test
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("words", [[], ["--steps", "25", "--epochs", "1.5"]], ids=len)

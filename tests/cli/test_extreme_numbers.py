@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from hockeystick.cli.main import main
@@ -54,22 +56,26 @@ def test_filters_at_a_huge_epsilon(capsys, value):
     assert outcome(capsys, "filters", "--epsilon", value) == (0, [])
 
 
-@in_one_test
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "value", [*EXTREME, *(pytest.param(v, marks=pytest.mark.long) for v in ("1e-300", "1e50"))]
-)
-@pytest.mark.parametrize(
-    ("command", "option"),
-    [
+def cases():
+    """Every option of every command with every number; filters take 10 s for 10^9 steps."""
+    options = [
         (command, option)
         for command, options in COMMANDS.items()
         for option in options
         if option not in ("--sampling", "--expected")
         and (command, option) != ("filters", "--epsilon")
     ]
-    + [("filters", "rate"), ("filters", "noise"), ("filters", "steps")],
-)
+    options += [("filters", "rate"), ("filters", "noise"), ("filters", "steps")]
+    seldom = {("filters", "rate", "1e-320"), ("filters", "noise", "9" * 30)}
+    for option, value in itertools.product(options, [*EXTREME, "1e-300", "1e50"]):
+        one = *option, value
+        rare = value not in EXTREME or one in seldom
+        yield pytest.param(*one, marks=pytest.mark.long) if rare else one
+
+
+@in_one_test
+@pytest.mark.slow
+@pytest.mark.parametrize(("command", "option", "value"), list(cases()))
 def test_at_most_one_line(capsys, command, option, value):
     """0 and no complaint, or one line: 2 for a number out of range, 1 for one not computable."""
     parts = {"rate": f"{value},1,1", "noise": f"0.01,{value},1", "steps": f"0.01,1,{value}"}

@@ -142,6 +142,7 @@ def test_a_missing_extra_is_named(
     assert "hockeystick[train]" in outcome.stderr
 
 
+@pytest.mark.slow
 def test_numbers_are_written_without_matplotlib(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

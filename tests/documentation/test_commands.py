@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 
+import numpy as np
 import pytest
 import typer
 
@@ -15,9 +16,10 @@ from hockeystick.cli.main import main
 from in_one_test import in_one_test
 
 PROGRAM = re.compile(r"^\$? ?hockeystick ", re.MULTILINE)
-# Words that begin a command line that takes minutes: it is only parsed.
+# Words that begin a command line that takes minutes or a network: it is only parsed.
 LONG = (
     ["compare"],
+    ["data"],
     ["filters"],
     ["reproduce"],
     ["epsilon", "--sampling", "balls-in-bins"],
@@ -103,6 +105,16 @@ def folder(tmp_path, monkeypatch):
         plan, examples=10, dimension=1, noise_multiplier=1.0, max_grad_norm=1.0
     )
     run.statement(delta=1e-5).save("statement.json")
+    audited = hs.audit.Recorder(
+        hs.Plan(sampling=hs.Poisson(rate=0.1), steps=20),
+        noise_multiplier=1.0,
+        max_grad_norm=1.0,
+        members=np.arange(200) < 0,
+    )
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        audited.add(rng.normal(size=200))
+    audited.save("run.npz")
     return tmp_path
 
 

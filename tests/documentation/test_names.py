@@ -11,6 +11,7 @@ import pytest
 
 import hockeystick as hs
 from documentation.pages import PAGES, ROOT, SPAN, blocks, name_of, prose
+from hockeystick.errors import MissingExtra
 from in_one_test import in_one_test
 
 SCHEMES = [
@@ -38,7 +39,12 @@ def test_names_of_the_library_exist(page):
     """`hs.filters.Levy` and `hockeystick.fdp.gdp`, down to attributes of classes."""
     for name in found_in_code(page, r"(?<![\w./])(?:hs|hockeystick)((?:\.[A-Za-z_]\w*)+)"):
         parts = name[1:].split(".")
-        reduce(getattr, parts, hs)
+        try:
+            reduce(getattr, parts, hs)
+        except MissingExtra:
+            # Of a package that is not installed here the list of public names is read.
+            module = ROOT / "src" / "hockeystick" / parts[0] / "__init__.py"
+            assert len(parts) == 1 or f'"{parts[1]}"' in module.read_text()
 
 
 @in_one_test

@@ -171,7 +171,10 @@ NAMES = {
         "Poisson",
     ),
     "verify(sigma)": (lambda: hs.verify(PLAN, sigma=1), "noise_multiplier"),
-    "Plan(adjacency)": (lambda: hs.Plan(sampling=POISSON, steps=5, adjacency="x"), "2 epsilon"),
+    "Plan(neighboring_relation)": (
+        lambda: hs.Plan(sampling=POISSON, steps=5, neighboring_relation="x"),
+        "adjacency",
+    ),
     "Plan(num_steps)": (lambda: hs.Plan(sampling=POISSON, num_steps=5), "called steps here"),
     "Poisson(sample_rate)": (lambda: hs.Poisson(sample_rate=0.1), "called rate here"),
     "Poisson(max_batch_size)": (
@@ -247,8 +250,8 @@ def test_pages_of_the_table():
 
 
 OPTIONS = (
-    "adjacency max-batch-size alphas target-epsilon target-delta sample-rate sigma noise num-steps "
-    "iterations dataset-size n lr"
+    "neighboring-relation max-batch-size alphas target-epsilon target-delta sample-rate sigma "
+    "noise num-steps iterations dataset-size n lr"
 )
 
 

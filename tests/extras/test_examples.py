@@ -28,15 +28,25 @@ def test_all_examples_are_known_and_short():
     assert {file.stem: n for file in files if (n := len(file.read_text().splitlines())) > 150} == {}
 
 
+def test_the_gallery_shows_all():
+    """The page has the file, the command and the stored picture of every example."""
+    page = (EXAMPLES.parent / "docs/gallery.md").read_text()
+    for file in EXAMPLES.glob("*.py"):
+        assert f"examples/{file.name}" in page
+        assert f"images/examples/{file.stem}.png" in page
+        assert (EXAMPLES.parent / f"docs/images/examples/{file.stem}.png").stat().st_size > 5000
+
+
 def check_output(name, folder, printed):
-    """A picture, a sentence with epsilon, and where there is a file a statement that holds."""
+    """A picture, a sentence with epsilon, and a statement that holds, one for each service."""
     assert (folder / f"{name}.png").stat().st_size > 5000
     assert "differentially private" in printed
-    file = folder / (f"{name}.json" if name != "lora" else "lora/privacy_statement.json")
+    files = [folder / (f"{name}.json" if name != "lora" else "lora/privacy_statement.json")]
     if name == "shared_ledger":
-        return
-    stated = hs.training.load_statement(file)
-    assert hs.training.check_statement(stated).holds
+        files = list(folder.glob("shared_ledger_*.json"))
+        assert len(files) == 3
+    for file in files:
+        assert hs.training.check_statement(hs.training.load_statement(file)).holds
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")

@@ -273,3 +273,80 @@ def test_noise_is_sharded_like_the_parameters():
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_steps_inside_compiled_functions_are_refused():
+    """The second call of a compiled step would release the first one's noise again."""
+    run = run_of()
+    batch = next(iter(run.batches()))
+    points = data_of(batch)
+    for within in (
+        jax.jit(lambda params: run.gradient(params, points)),
+        jax.jit(lambda _: run.gradient(PARAMS, points)),
+        lambda params: jax.vmap(
+            lambda s: run.gradient(jax.tree.map(lambda p: s * p, params), points)
+        )(jnp.ones(2)),
+    ):
+        with pytest.raises(PlanMismatch, match="compiles itself"):
+            within(PARAMS)
+    assert run.taken_steps == 0
+    run.gradient(PARAMS, points)
+    assert run.taken_steps == 1
+
+
+@pytest.mark.parametrize("clipping", ["flat", Automatic(gamma=1e-9)])
+def test_no_gradient_is_longer_than_the_clip_norm(clipping):
+    """Also where squares underflow or overflow in single precision: what is added is exact."""
+    params = {name: jnp.zeros(50) for name in "abc"}
+    points = np.random.default_rng(5).normal(size=(4, 3, 50)).astype(np.float32)
+    run = JaxRun(
+        hs.Plan(sampling=hs.FullBatch(), steps=1),
+        lambda weights, point: sum(weights[name] @ point[i] for i, name in enumerate("abc")),
+        params,
+        examples=4,
+        noise_multiplier=1.0,
+        max_grad_norm=1.0,
+        clipping=clipping,
+    )
+    for scale in (1e-25, 1e-19, 1e-12, 1.0, 1e17, 1e25):
+        for i in range(4):
+            sums = run._sums(params, points * np.float32(scale), jnp.arange(4) == i, 1.0)
+            whole = np.concatenate([np.asarray(leaf, np.float64) for leaf in sums.values()])
+            length = np.linalg.norm(whole) * run._lattice.spacing
+            assert length <= 1.0
+            # Gradients of ordinary lengths keep theirs; others may be lost.
+            assert length >= 0.999 or scale not in {1.0, 1e17}
+
+
+def test_what_single_precision_cannot_bear_is_refused():
+    """Gammas and clip norms whose squares underflow, complex parameters, several processes."""
+    for wrong in ({"clipping": Automatic(gamma=1e-18)}, {"max_grad_norm": 1e-17}):
+        with pytest.raises(InvalidParameter, match="single precision"):
+            run_of(**wrong)
+    for params in ({"w": jnp.zeros(3, jnp.complex64)}, {"w": jnp.zeros(3, jnp.int32)}, {}):
+        with pytest.raises(InvalidParameter, match="real numbers"):
+            JaxRun(plan_of(), loss, params, examples=9, noise_multiplier=1.0, max_grad_norm=1.0)
+
+
+def test_several_processes_are_refused(monkeypatch):
+    """Each would draw batches and noise of its own."""
+    monkeypatch.setattr(jax, "process_count", lambda: 2)
+    with pytest.raises(InvalidParameter, match="processes"):
+        run_of()
+    with pytest.raises(InvalidParameter, match="key"):
+        plan_noise(plan_of(), noise_multiplier=1.0, max_grad_norm=1.0)
+
+
+def test_noise_is_never_used_twice():
+    """Every run, leaf and step has its own."""
+    zeros = {"a": jnp.zeros(30), "b": jnp.zeros(30)}
+    plan = hs.Plan(sampling=hs.FullBatch(), steps=3)
+    noise = plan_noise(plan, noise_multiplier=1.0, max_grad_norm=1.0)
+    update, rows = jax.jit(noise.update), []
+    for _ in range(2):
+        state = noise.init(zeros)
+        for _ in range(3):
+            added, state = update(zeros, state)
+            rows += [np.asarray(added["a"]), np.asarray(added["b"])]
+    correlation = np.corrcoef(np.array(rows)) - np.eye(len(rows))
+    assert np.abs(correlation).max() < 0.8

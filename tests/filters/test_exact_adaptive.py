@@ -157,6 +157,30 @@ def test_residual_holds(design: filters.MenuDesign, longest: int) -> None:
     assert 0.3 * claim < max(found) <= claim
 
 
+def test_copies_hold() -> None:
+    """Two weaker steps in the place of a stronger one: no strategy exceeds the claim."""
+    design = filters.MenuDesign(menus=[[(0.5, 1.5, 4)]], exchanges=2, slack=1e-3)
+    kinds = ((0.5, 1.3), (0.5, 1.5))
+    make = lambda: filters.Residual(epsilon=0.4, delta=0.7, design=design)  # noqa: E731
+    f = make()
+    f.request(rate=0.5, noise_multiplier=1.3, clip=False)
+    assert f.menus[0][0.5, 1.5] == 2
+    claim = f.guarantee().delta(0.4)
+    found = [
+        worst_delta(
+            members,
+            make=make,
+            ask=lambda f, index: f.request(
+                rate=kinds[index][0], noise_multiplier=kinds[index][1], clip=False
+            ),
+            epsilon=0.4,
+            longest=4,
+        )
+        for members in both_directions([sampled(*kind) for kind in kinds])
+    ]
+    assert 0.3 * claim < max(found) <= claim
+
+
 def test_several_orders_hold() -> None:
     """No strategy exceeds delta, although each order alone would have stopped some runs earlier."""
     delta, orders = 0.1, [(2.5, 0.5), (6.0, 0.5)]

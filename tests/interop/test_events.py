@@ -122,6 +122,7 @@ def test_selected_runs():
     assert direct.epsilon(1e-5) * (1 - 1e-6) <= ours < theirs
 
 
+@pytest.mark.slow
 def test_histories_of_opacus():
     """An accountant, its state and its history say the same; phases compose."""
     from opacus.accountants import RDPAccountant

@@ -39,6 +39,12 @@ def large(request) -> Copy:
     return copy
 
 
+# Tables with two rows or more, and what says which row it is.
+KEYS = {
+    "hockeystick_entries": ("budget", "number"),
+    "hockeystick_chain": ("position",),
+    "hockeystick_budgets": ("name",),
+}
 EVERY = [
     pytest.param(False, marks=pytest.mark.slow, id="a column of each row"),
     pytest.param(True, marks=pytest.mark.long, id="all columns of each row"),
@@ -95,16 +101,15 @@ def test_every_removal_and_every_second_copy_of_one_row(large, table):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("table", ["hockeystick_entries", "hockeystick_chain"])
+@pytest.mark.parametrize("table", KEYS)
 def test_every_exchange_of_two_rows(large, table):
     """Neighbours, and rows far apart: all that they hold changes places, but for their numbers."""
     file = large.file
     rows = rows_in(file, table)
-    keys = ("position",) if table == "hockeystick_chain" else ("budget", "number")
-    names = [name for name in columns_of(file, table) if name not in keys]
+    names = [name for name in columns_of(file, table) if name not in KEYS[table]]
     assignments = ", ".join(f"{name} = ?" for name in names)
     rng = random.Random(5)
-    pairs = [*pairwise(rows), *(rng.sample(rows, 2) for _ in range(100))]
+    pairs = [*pairwise(rows), *(rng.sample(rows, 2) for _ in range(100 if len(rows) > 2 else 0))]
     for pair in pairs:
         select = f"SELECT {', '.join(names)} FROM {table} WHERE rowid = ?"
         first, second = (file.execute(select, (row,)).fetchone() for row in pair)

@@ -53,8 +53,9 @@ def plan_of(name):
     if name == "bsr":
         strategy = hs.strategies.bsr(STEPS, bands=4)
         return hs.Plan(sampling=hs.BallsInBins(bins=4), steps=STEPS, strategy=strategy)
-    if name == "bisr":
-        strategy = hs.strategies.bisr(STEPS, bands=3)
+    if name in ("bisr", "blt"):
+        inverse = hs.strategies.bisr(STEPS, bands=3)
+        strategy = inverse if name == "bisr" else hs.strategies.blt(STEPS, buffers=2)
         return hs.Plan(sampling=hs.BallsInBins(bins=4), steps=STEPS, strategy=strategy)
     return hs.Plan(sampling=hs.Poisson(rate=float(name)), steps=STEPS)
 
@@ -130,10 +131,11 @@ def drawn_by_torch(*case):
         noise_stream.drawing_device = chosen
 
 
-def exact_updates(wrapping, plan, clipping):
+def exact_updates(wrapping, plan, clipping, folder=None, part="whole"):
     """Weights after all steps with exact arithmetic.
 
     Losses are linear: gradients of single examples are the inputs, whatever they are computed with.
+    The first part is saved in the folder after three steps, and the rest goes on from there.
     """
     torch.manual_seed(0)
     model = nn.Linear(5, 30, bias=False)
@@ -146,15 +148,20 @@ def exact_updates(wrapping, plan, clipping):
         plan_of(plan),
         noise_multiplier=1.0,
         max_grad_norm=7.0,
-        rng=3,
+        rng=3 if part != "rest" else 99,
         clipping=clipping,
         arithmetic="exact",
     )
+    if part == "rest":
+        run.load(folder)
     criterion = run.loss(lambda outputs, _: outputs.sum(dim=1))
     for inputs, labels in run.loader:
         run.optimizer.zero_grad()
         criterion(run.model(inputs), labels).backward()
         run.optimizer.step()
+        if part == "first" and run.taken_steps == 3:
+            run.save(folder)
+            break
     memory = run.optimizer._noise.memory
     return {"weights": weights(model), "memory": memory.numel(), "type": str(memory.dtype)}
 

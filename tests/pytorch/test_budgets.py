@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -41,6 +43,16 @@ def test_the_budget_ends_the_loader_and_shortens_the_last_step(runs, clipping, m
         assert torch.allclose(moved - own, wanted, rtol=1e-3, atol=1e-3)
     with pytest.raises(BudgetExceeded, match="after 4 steps"):
         iter(run.loader)
+
+
+def test_a_run_of_other_steps_than_expected_warns(runs):
+    """Before anything is spent, with what to expect instead; steps that are near need no word."""
+    other = hs.filters.Renyi(epsilon=8.0, delta=1e-5, expected=[(runs.RATE / 50, runs.NOISE, 1)])
+    with pytest.warns(UserWarning, match=rf"expected=\[\({runs.RATE:g}, {runs.NOISE:g}, steps\)\]"):
+        runs.private(runs.independent(), filter=other)
+    assert other.spent == 0
+    near = hs.filters.Renyi(epsilon=8.0, delta=1e-5, expected=[(runs.RATE, 1.5 * runs.NOISE, 1)])
+    runs.private(runs.independent(), filter=near)
 
 
 def test_the_plan_is_the_upper_limit(runs):
@@ -176,3 +188,40 @@ def test_what_filters_cannot_account_for_is_refused(runs):
         full(runs, filter=others, loss=loss)
     with pytest.raises(InvalidParameter, match="clipping"):
         full(runs, filter=mine, loss=loss, clipping="ghost")
+
+
+def test_steps_that_individual_budgets_are_charged_for_again_have_other_noise(runs):
+    """Less may be left for an example than the first time: the same noise would reveal it."""
+    budgets = hs.filters.Individual.gaussian(examples=runs.EXAMPLES, mu=1.6 / runs.NOISE)
+    run = full(runs, 4, filter=budgets, loss=loss)
+    runs.train(run, until=1)
+    state = copy.deepcopy(run.state_dict())
+    same = full(runs, 4, filter=budgets, loss=loss)
+    same.load_state_dict(state)
+    assert same.optimizer._noise.lineage == run.optimizer._noise.lineage
+    runs.train(run, until=3)
+    again = full(runs, 4, filter=budgets, loss=loss)
+    again.load_state_dict(state)
+    assert again.optimizer._noise.lineage != run.optimizer._noise.lineage
+    runs.train(again)
+    assert (again.taken_steps, budgets.steps) == (4, 6)
+
+
+def test_budgets_and_rates_of_their_own_in_training(runs):
+    """Half of the examples may spend a quarter, and take part in a fifth of the steps."""
+    shares = np.where(np.arange(runs.EXAMPLES) % 2, 1.0, 0.25)
+    budgets = hs.filters.Individual.renyi(
+        examples=runs.EXAMPLES,
+        epsilon=4.0,
+        delta=1e-5,
+        expected=[(runs.RATE, 1.0, 1)],
+        shares=shares,
+        participation=np.where(shares < 1, 0.2, 1.0),
+    )
+    run = runs.private(runs.independent(), filter=budgets, loss=loss)
+    runs.train(run, until=2)
+    assert (budgets.spent[shares < 1] < 0.3 * budgets.spent[shares == 1].min()).all()
+    runs.train(run)
+    assert (budgets.spent <= budgets.budgets).all()
+    assert run.statement(delta=1e-5).epsilon <= 4.0 * (1 + 1e-9)
+    assert budgets.guarantee(share=0.25).epsilon(1e-5) < 0.85 * budgets.guarantee().epsilon(1e-5)

@@ -146,3 +146,10 @@ def test_numbers_of_epochs_that_are_refused(runs, epochs):
     """An integer of at least 1 and at most the steps."""
     with pytest.raises(InvalidParameter, match="epochs"):
         runs.private(runs.banded(), epochs=epochs)
+
+
+def test_a_run_says_what_it_is(runs):
+    """What is drawn, with which noise, how far it is."""
+    run = runs.private(runs.banded())
+    assert "TorchRun(" in repr(run)
+    assert repr(run).endswith("0 of 16 steps taken)")

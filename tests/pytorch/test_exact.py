@@ -32,7 +32,7 @@ def trained(plan="bsr", **options):
     return program.weights(model)
 
 
-@pytest.mark.parametrize("plan", ["bsr", "0.3"])
+@pytest.mark.parametrize("plan", ["bsr", "bisr", "0.3"])
 def test_ghost_and_per_sample_clipping_give_the_same_bits(plan):
     """And, one example at a time, whatever the parts of a batch."""
     assert torch.equal(trained(plan), trained(plan, clipping="ghost"))
@@ -168,8 +168,8 @@ def test_the_plan_is_the_exact_one():
 
 def test_what_cannot_be_exact_is_refused():
     """Before the model is touched."""
-    with pytest.raises(InvalidParameter, match="as many rows of noise as C has bands"):
-        made("bisr")
+    with pytest.raises(InvalidParameter, match="as many rows of noise as C or its inverse"):
+        made("blt")
     with pytest.raises(InvalidParameter, match="arithmetic"):
         made(arithmetic="fixed")
     assert trained("0.3").isfinite().all()

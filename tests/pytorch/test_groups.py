@@ -100,6 +100,10 @@ def found(tmp_path_factory):
             *(["exact_updates", *case] for case in EXACT[2]),
             *(list(case) for case in REFUSED),
             ["other_data", "flipped"],
+            *(
+                ["exact_updates", "sharded", plan, "ghost", str(base / f"exact-{plan}"), "first"]
+                for plan in ("bsr", "bisr")
+            ),
             *(["adapted", *case] for case in ADAPTED[2]),
             ["other_change"],
             ["noise_rows", "plain"],
@@ -111,6 +115,10 @@ def found(tmp_path_factory):
         3: [
             *(["updates", *case] for case in UPDATES[3]),
             *(["exact_updates", *case] for case in EXACT[3]),
+            *(
+                ["exact_updates", "plain", plan, "ghost", str(base / f"exact-{plan}"), "rest"]
+                for plan in ("bsr", "bisr")
+            ),
             *(["adapted", *case] for case in ADAPTED[3]),
             ["continued_charges", str(base / "two.db"), str(base / "charged"), "sharded"],
             ["continued_charges", str(base / "dying2.db"), str(base / "dying2"), "sharded"],
@@ -168,6 +176,19 @@ def test_exact_updates_are_those_of_one_process_bit_for_bit(found, ranks, case):
         assert torch.equal(of_rank["value"]["weights"], alone["weights"])
         assert of_rank["value"]["type"] == "torch.int32"
     assert sum(of_rank["value"]["memory"] for of_rank in together) == alone["memory"]
+
+
+@pytest.mark.parametrize("plan", ["bsr", "bisr"])
+def test_exact_runs_continue_with_another_number_of_ranks_bit_for_bit(found, plan):
+    """Two ranks with sharded parameters, then three with whole ones: the bits of one process.
+
+    One process continues what the two have saved as well.
+    """
+    alone, folder = program.exact_updates("plain", plan, "ghost"), found.base / f"exact-{plan}"
+    for of_rank in found(3, "exact_updates", "plain", plan, "ghost", folder, "rest"):
+        assert torch.equal(of_rank["value"]["weights"], alone["weights"])
+    single = program.exact_updates("plain", plan, "ghost", folder, "rest")
+    assert torch.equal(single["weights"], alone["weights"])
 
 
 @pytest.mark.parametrize("wrapping", ["plain", "sharded"])

@@ -87,6 +87,34 @@ def test_dropout_beside_padding(runs, clipping):
     assert stepped(runs, Masked(), clipping, **options).record().probe["inputs_as_loaded"]
 
 
+class Fused(nn.Module):
+    """Attention by PyTorch's fused kernel, in which padding is masked or not."""
+
+    def __init__(self, *, masked: bool, dropout: float) -> None:
+        super().__init__()
+        self.embedding, self.out = nn.Embedding(6, 8), nn.Linear(8, 3)
+        self.masked, self.dropout = masked, dropout
+
+    def forward(self, words):
+        """Class scores."""
+        vectors = self.embedding(words)[:, None]
+        mask = (words > 0)[:, None, None] if self.masked else None
+        mixed = nn.functional.scaled_dot_product_attention(
+            vectors, vectors, vectors, attn_mask=mask, dropout_p=self.dropout
+        )
+        return self.out(mixed[:, 0, 0])
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.2])
+def test_fused_attention_beside_padding(runs, clipping, dropout):
+    """The kernel counts as random even where nothing is dropped, and hid what padding does."""
+    options = {"dataset": Texts(), "loader_options": {"collate_fn": padded}}
+    run = stepped(runs, Fused(masked=True, dropout=dropout), clipping, **options)
+    assert run.record().probe["inputs_as_loaded"]
+    with pytest.raises(PlanMismatch, match="influence each other"):
+        stepped(runs, Fused(masked=False, dropout=dropout), clipping, **options)
+
+
 class Named(torch.utils.data.Dataset):
     """Examples with a name, which nobody uses."""
 

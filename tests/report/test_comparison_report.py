@@ -14,11 +14,10 @@ import hockeystick as hs
 from hockeystick.cli.main import main
 from hockeystick.errors import InvalidParameter
 from hockeystick.report.comparison_report import FamilyReport, comparison_report
+from hockeystick.report.figure_data import MOST_EXAMPLES, PrivacyPoints, simulated_batches
 from hockeystick.report.numbers import upper_text
-from hockeystick.report.privacy_points import PrivacyPoints
 from hockeystick.report.report_figure import report_figure
 from hockeystick.report.reproduction import commands, python_code, verifying_command
-from hockeystick.report.simulated_batches import MOST_EXAMPLES, simulated_batches
 from report.small_comparison import (
     BATCH_SIZE,
     DELTA,
@@ -175,7 +174,7 @@ def test_all_steps_are_shown_or_it_is_said(monkeypatch: pytest.MonkeyPatch) -> N
     batches = simulated_batches(long, examples=10, seed=1)
     assert batches is not None
     assert (len(batches.sizes), batches.part) == (2_344, "")
-    monkeypatch.setattr("hockeystick.report.simulated_batches.MOST_STEPS", 1_000)
+    monkeypatch.setattr("hockeystick.report.figure_data.MOST_STEPS", 1_000)
     batches = simulated_batches(long, examples=10, seed=1)
     assert batches is not None
     assert batches.part == "first 1,000 of 2,344 steps"

@@ -66,6 +66,19 @@ def test_images_are_those_that_were_written(folder):
     np.testing.assert_array_equal(again.pixels.reshape(PER_FILE, -1), pixels)
 
 
+def test_a_folder_of_arrays(folder, tmp_path):
+    """What `hockeystick data cifar10` writes is read in the place of the files."""
+    made = tmp_path / "arrays"
+    made.mkdir()
+    for part, names in (("train", cifar_files.TRAIN), ("test", cifar_files.TEST)):
+        images = cifar_files.read_images(folder, names)
+        np.save(made / f"{part}_images.npy", images.pixels)
+        np.save(made / f"{part}_labels.npy", images.labels)
+        again = cifar_files.read_images(made, names)
+        np.testing.assert_array_equal(again.pixels, images.pixels)
+        np.testing.assert_array_equal(again.labels, images.labels)
+
+
 def test_a_hostile_file_runs_nothing(folder, tmp_path):
     """A pickle that calls a function is refused by the function's name, and does not call it."""
     trace = tmp_path / "trace"

@@ -21,6 +21,7 @@ COUNTS = [10**5, pytest.param(10**7, marks=pytest.mark.long, id="10^7")]
 EPSILON = 14.0
 WHITE = hs.Plan(sampling=hs.FullBatch(), steps=1)
 CORRELATED = hs.Plan(sampling=hs.FullBatch(), steps=4, strategy=hs.strategies.bsr(4, bands=3))
+MOVING = hs.Plan(sampling=hs.FullBatch(), steps=4, strategy=hs.strategies.bisr(4, bands=2))
 SEVERAL = hs.Plan(sampling=hs.FullBatch(), steps=4)
 
 
@@ -49,9 +50,9 @@ def fractional(values, bits):
     return scaled != np.rint(scaled)
 
 
-def separation(with_event, without_event):
-    """A lower bound on delta at EPSILON, in expectation: P(event) - e^EPSILON P'(event)."""
-    return with_event.mean() - math.exp(EPSILON) * without_event.mean()
+def separation(with_event, without_event, epsilon=EPSILON):
+    """A lower bound on delta at epsilon, in expectation: P(event) - e^epsilon P'(event)."""
+    return with_event.mean() - math.exp(epsilon) * without_event.mean()
 
 
 # What the plan releases with the example and without it, and the event, for each attack.
@@ -60,6 +61,13 @@ ATTACKS = {
     "double precision": (WHITE, (0.0,), (1.0,), np.float64, lambda y: fine(y[0], 53)),
     "correlated": (
         CORRELATED,
+        (0.0,) * 4,
+        (0.0, 0.0, 1.0, 1.0),
+        np.float32,
+        lambda y: fine(y[2:], 24).any(axis=0),
+    ),
+    "inverse with few bands": (
+        MOVING,
         (0.0,) * 4,
         (0.0, 0.0, 1.0, 1.0),
         np.float32,
@@ -100,7 +108,9 @@ def test_the_attack_succeeds_against_floats(name, count):
 def test_the_attack_fails_against_exact_noise(name, count):
     """The same event, and every residue of the lowest bits, is within the accounted delta."""
     plan, absent, present, dtype, event = ATTACKS[name]
-    accounted = hs.account(plan, noise_multiplier=1.0).delta(EPSILON)
+    guarantee = hs.account(plan, noise_multiplier=1.0)
+    accounted = guarantee.delta(EPSILON)
+    ordinary = {epsilon: guarantee.delta(epsilon) for epsilon in (0.0, 1.0)}
     without = released(plan, absent, count, "exact", dtype=dtype)
     with_it = released(plan, present, count, "exact", dtype=dtype, seed=2)
     for first, second in ((without, with_it), (with_it, without)):
@@ -110,5 +120,9 @@ def test_the_attack_fails_against_exact_noise(name, count):
         for residue in range(16):
             seen, other = ((s & (b == residue)) for s, b in zip(small, low, strict=True))
             assert separation(seen, other) <= accounted
+        for epsilon, delta in ordinary.items():
+            # Within what is accounted, up to five standard deviations of both means.
+            spread = 5 * (1 + math.exp(epsilon)) / (2 * math.sqrt(count))
+            assert separation(event(first), event(second), epsilon) <= delta + spread
         # Low bits are uniform where the data is 0 and where it is 1.
         assert stats.chisquare(np.bincount(low[0][small[0]], minlength=16)).pvalue > 1e-5

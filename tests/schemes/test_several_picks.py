@@ -34,6 +34,7 @@ def ratios(picks: int, out_of: int, noise: float, *, remove: bool) -> np.ndarray
     return sums[picks] / math.comb(out_of, picks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("picks", "out_of"), CASES)
 @pytest.mark.parametrize("noise", [0.8, 2.5])
 def test_both_bounds_against_draws(picks: int, out_of: int, noise: float) -> None:

@@ -68,6 +68,14 @@ def test_refused_with_reason_bound_and_alternative():
     assert "RandomAllocation" in text
 
 
+def test_no_bound_that_shows_nothing():
+    """Where the lower bound is below the Poisson formula, neither is named."""
+    plan = hs.Plan(sampling=Shuffle(batch_size=500), steps=3)
+    with pytest.raises(hs.errors.UnsupportedPlan) as caught:
+        hs.account(plan, noise_multiplier=1.0)
+    assert "Poisson formula" not in str(caught.value)
+
+
 def test_no_method_applies():
     """Nothing can be asked for by name either."""
     assert hs.methods(PLAN) == {}

@@ -17,6 +17,7 @@ from in_one_test import in_one_test
 
 DATA = np.random.default_rng(0).normal(size=(80, 6))
 POISSON = hs.Plan(sampling=hs.Poisson(rate=0.2), steps=4)
+FULL = hs.Plan(sampling=hs.FullBatch(), steps=4)
 
 
 def made(plan=POISSON, **options):
@@ -60,6 +61,36 @@ def test_no_example_is_longer_than_the_clip_norm(dimension, clip, noise):
     )
     shortened = lattice.shortened(clip)
     assert clip * (1 - 2.0**-9) < shortened < clip
+
+
+@in_one_test
+@pytest.mark.parametrize("gamma", [None, 0.01])
+@pytest.mark.parametrize("clip", [1.0, 1e-14, 1e-100, 1e100])
+@pytest.mark.parametrize("size", [1e308, 1e305, 1e300, 1e-300, 1e-320])
+def test_gradients_at_the_ends_of_floating_point_are_not_too_long(size, clip, gamma):
+    """Weights that are no normal numbers are rounded coarsely: such gradients contribute nothing.
+
+    In floating point too, up to its rounding, and with budgets of single examples.
+    """
+    lattice, rng = lattice_of(3, clip), np.random.default_rng(7)
+    longest = (Fraction(clip) / Fraction(lattice.spacing)) ** 2
+    for row in rng.uniform(-1, 1, size=(20, 3)) * size:
+        assert squared_points(clipped_sum(row[None], clip, lattice, gamma=gamma)) <= longest
+        near = clipped_sum(row[None], clip, gamma=gamma)
+        assert lengths(near[None]) <= clip * (1 + 1e-15)
+    if gamma is None:
+        budgets = hs.filters.Individual.gaussian(mu=10.0, examples=80)
+        run = made(filter=budgets, max_grad_norm=clip, noise_multiplier=1e-3, plan=FULL)
+        found = run.step(lambda batch: np.full((len(batch), 6), 0.7 * size)) * 80
+        assert lengths(found[None]) <= 80 * clip * (1 + 0.1)
+
+
+def test_a_count_on_the_lattice_has_points():
+    """Noise of the count that is wider than the lattice has points is refused at the start."""
+    wide = hs.training.AdaptiveClipping(start=1.0, count_noise=1e8)
+    with pytest.raises(InvalidParameter, match="count_noise"):
+        made(max_grad_norm=wide)
+    made(max_grad_norm=hs.training.AdaptiveClipping(start=1.0, count_noise=1e6))
 
 
 def test_without_the_allowance_examples_are_too_long():

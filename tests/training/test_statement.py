@@ -80,6 +80,33 @@ def test_the_facts_of_a_statement():
     assert "secret" not in statement(record(), delta=1e-6).paragraph()
 
 
+def test_the_paragraph_has_what_is_to_be_reported():
+    """The list of the page Guarantees, for a run of its own."""
+    plan = hs.Plan(sampling=hs.Poisson(rate=0.2), steps=3)
+    run = hs.training.PrivateRun(
+        plan, examples=50, dimension=2, noise_multiplier=2.0, max_grad_norm=0.7
+    )
+    text = run.statement(delta=1e-5).paragraph()
+    reported = [
+        "ε = 0.99501, δ = 1e-05",
+        "examples 50",
+        "zero-out / add-remove",
+        "each example",
+        "proven",
+        "poisson sampling (rate 0.2)",
+        "independent noise",
+        "noise multiplier 2",
+        "norm 0.7",
+        "3 planned steps",
+        "method: profile",
+        f"hockeystick {hs.__version__}",
+        "other runs on the same data",
+        "hyperparameters",
+        "preprocessing and evaluation",
+    ]
+    assert [part for part in reported if part not in text] == []
+
+
 def test_epsilon_is_rounded_up_in_words():
     """The paragraph never promises more than the number."""
     found = replace(statement(record(), delta=1e-6), epsilon=1.23401)

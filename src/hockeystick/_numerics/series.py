@@ -97,6 +97,7 @@ def reciprocal(c: FloatArray, n: int) -> FloatArray:
         rest = -multiply(c, y, known)
         rest[0] += 2.0
         y = multiply(y, rest, known)
+    y[0] = 1.0 / c[0]
     left = multiply(c, y, n)
     left[0] -= 1.0
     # FFT is accurate relative to the largest coefficient only: not enough if the series grows.

@@ -11,7 +11,7 @@ from hockeystick.analyses.method import AUTO
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.guarantee import KINDS, Analysis, Guarantee, Kind, directions_for
 from hockeystick.montecarlo.settings import MonteCarlo
-from hockeystick.plan import Accountable, Part, Plan, require_accountable
+from hockeystick.plan import RELATIONS, Accountable, Part, Plan, require_accountable
 from hockeystick.profile import DEFAULT_ACCURACY
 
 __all__ = [
@@ -148,6 +148,7 @@ def _guarantee(request: Request, method: str | MonteCarlo, accuracy: float) -> G
         analyses=_best_first(analyses),
         directions=request.directions,
         accuracy=accuracy,
+        adjacency=RELATIONS[plan.adjacency],
         unit=plan.sampling.unit,
         plans=(described,),
         find_note=lambda: _note(plan, analyses) if method == AUTO else None,

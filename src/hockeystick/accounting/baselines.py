@@ -49,6 +49,8 @@ class Baseline:
 
 def _correlated_noise(plan: Plan) -> str | None:
     """The objection of baselines that compose independent steps."""
+    if plan.adjacency != "add-remove":
+        return "it is for adjacency=add-remove"
     return "it is for independent noise" if plan.correlated else None
 
 
@@ -68,6 +70,8 @@ def _no_amplification(plan: Plan, noise_multiplier: float | None) -> ProfileBoun
 def _one_pick_of_one_block(plan: Plan) -> str | None:
     """The objection of shuffling, whose reports are the steps of one block."""
     draws = plan.sampling.parallel_allocations(plan)
+    if plan.adjacency != "add-remove":
+        return "it is for adjacency=add-remove"
     if isinstance(draws, Missing):
         return "it is for random allocation with independent noise"
     if plan.steps == 1 or draws != [Allocation(plan.steps, plan.steps, 1)]:

@@ -10,8 +10,7 @@ import numpy.typing as npt
 from hockeystick import _validate as check
 from hockeystick.accounting.calibrate import calibrate
 from hockeystick.accounting.candidates import RunSize, candidates, plan_of, steps_for
-from hockeystick.accounting.compared import Compared
-from hockeystick.accounting.comparison_progress import ComparisonClock, candidate_text
+from hockeystick.accounting.compared import Compared, ComparisonClock, candidate_text
 from hockeystick.accounting.verified_comparison import time_of_draws, verified_rows
 from hockeystick.errors import InvalidParameter
 from hockeystick.schemes import Candidate, Sampling

@@ -17,8 +17,8 @@ import numpy as np
 
 from hockeystick.accounting.calibrate import Calibration, calibrate
 from hockeystick.accounting.candidates import RunSize, plan_of
-from hockeystick.accounting.compared import Compared
-from hockeystick.accounting.comparison_progress import (
+from hockeystick.accounting.compared import (
+    Compared,
     candidate_text,
     duration_text,
     progress_bar,

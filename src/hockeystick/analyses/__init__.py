@@ -6,7 +6,14 @@ registered, with one line: `register(METHOD)`.
 
 from __future__ import annotations
 
-from hockeystick.analyses import asymptotic_gdp, decomposition, gaussian, monte_carlo
+from hockeystick.analyses import (
+    asymptotic_gdp,
+    chain,
+    decomposition,
+    few_neighbours,
+    gaussian,
+    monte_carlo,
+)
 from hockeystick.analyses import convolution as profile
 from hockeystick.analyses.conditional import method as conditional
 from hockeystick.analyses.gram import method as gram
@@ -59,6 +66,8 @@ for _module in (
     gram,
     decomposition,
     poisson_reduction,
+    few_neighbours,
+    chain,
     asymptotic_gdp,
     monte_carlo,
 ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hockeystick.analyses.method import Method, Request
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.guarantee import Analysis
+from hockeystick.plan import ADJACENCIES
 from hockeystick.schemes.pairs import dominating_pair, missing_pair
 
 __all__ = ["METHOD"]
@@ -26,4 +27,5 @@ METHOD = Method(
     summary="convex-order numerics on the whole privacy profile",
     analyse=_analyse,
     condition=missing_pair,
+    relations=ADJACENCIES,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hockeystick.analyses.method import Method, Request
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.guarantee import Analysis
-from hockeystick.plan import Plan
+from hockeystick.plan import ADJACENCIES, Plan
 from hockeystick.schemes.pairs import gaussian_step
 
 __all__ = ["METHOD"]
@@ -22,14 +22,17 @@ def _analyse(request: Request) -> Analysis:
     worst pattern that the scheme allows is at most the strategy's sensitivity for its smallest gap
     and largest number of participations: sqrt(participations) for independent noise. A user has up
     to `most_copies` examples in a batch, whose gradients at worst all point the same way: as many
-    times that. Exact if the participations are fixed and are that pattern.
+    times that. A gradient that replaces another one is at most two clip norms away from it: twice
+    that, since who takes part when does not depend on what is in an example. Exact if the
+    participations are fixed and are that pattern.
     """
     assert request.noise_multiplier is not None
     scheme = request.plan.sampling
     sensitivity = request.plan.strategy.sensitivity(
         separation=scheme.least_gap, participations=scheme.most_participations(request.plan.steps)
     )
-    largest = sensitivity * scheme.most_copies
+    gradients = 1 if request.plan.adjacency == "add-remove" else 2
+    largest = gradients * sensitivity * scheme.most_copies
     profile = gaussian_step(request.noise_multiplier, largest)
     steps = range(sensitivity.pattern[0], sensitivity.pattern[-1] + 1, scheme.least_gap)
     regular = sensitivity.pattern in (steps, tuple(steps[:1]))
@@ -43,4 +46,5 @@ METHOD = Method(
     summary="participation known: the closed-form Gaussian mechanism, no amplification",
     analyse=_analyse,
     condition=_condition,
+    relations=ADJACENCIES,
 )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import KINDS, Analysis, Kind
-from hockeystick.plan import Plan
+from hockeystick.plan import ADJACENCIES, Plan
 from hockeystick.profile.resolution import BOTH, Direction
 from hockeystick.schemes.base import CAPABILITIES
 from hockeystick.schemes.capabilities import Missing
@@ -45,7 +45,8 @@ class Method:
     only those there. `cost(plan)` is what a single number takes at least, in the units of the
     budget; "auto" leaves out what is far above it. A method `by_draws` simulates the run: it has a
     number at one epsilon and no curve, and for a scheme whose amplification rests on a conjecture
-    its numbers are conjectured as well.
+    its numbers are conjectured as well. `relations` are the neighbouring relations of plans that it
+    takes.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Method:
     second_to: tuple[str, ...] = ()
     cost: Callable[[Plan], float] = lambda plan: 0.0
     by_draws: bool = False
+    relations: tuple[str, ...] = ("add-remove",)
 
     def __post_init__(self) -> None:
         _text("name", self.name)
@@ -71,6 +73,8 @@ class Method:
             if not callable(getattr(self, name)):
                 raise InvalidParameter(name, "a function", getattr(self, name))
         check.boolean("by_draws", self.by_draws)
+        for relation in _names("relations", self.relations):
+            check.choice("relations", relation, ADJACENCIES)
 
     def run(self, request: Request) -> Analysis:
         """The analysis; `InvalidParameter` if it claims more than the method declares."""
@@ -85,6 +89,8 @@ class Method:
 
     def objection(self, plan: Plan) -> str | None:
         """Why the method does not apply to the plan, in one clause; None if it does."""
+        if plan.adjacency not in self.relations:
+            return f"it is for adjacency={' or '.join(self.relations)}"
         found = [getattr(plan.sampling, name)(plan) for name in self.needs]
         missing = [one for one in found if isinstance(one, Missing)]
         if missing and len(missing) == len(found):

@@ -12,10 +12,12 @@ import typer
 
 from hockeystick._validate import function_name
 from hockeystick._version import __version__
+from hockeystick.cli.audit import audit
 from hockeystick.cli.batches import batches
 from hockeystick.cli.calibrate import calibrate
 from hockeystick.cli.check import check
 from hockeystick.cli.compare import compare
+from hockeystick.cli.data import data
 from hockeystick.cli.docs import docs
 from hockeystick.cli.filters import filters
 from hockeystick.cli.keygen import keygen
@@ -54,11 +56,13 @@ for _command in (
     calibrate,
     verify,
     check,
+    audit,
     compare,
     batches,
     tradeoff,
     filters,
     keygen,
+    data,
     reproduce,
     docs,
 ):

@@ -6,7 +6,6 @@ from hockeystick.accounting.account import account
 from hockeystick.accounting.calibrate import calibrate as find_noise
 from hockeystick.accounting.calibrate import draws_to_calibrate
 from hockeystick.cli.answers import MethodAnswer
-from hockeystick.cli.draw_plans import show_draw_plans
 from hockeystick.cli.gather import gathered
 from hockeystick.cli.options import (
     AccountingOptions,
@@ -18,7 +17,7 @@ from hockeystick.cli.options import (
     PlanOptions,
 )
 from hockeystick.cli.plans import described, plan_from
-from hockeystick.cli.question import Question, Spot
+from hockeystick.cli.question import Question, Spot, show_draw_plans
 from hockeystick.errors import HockeystickError, InvalidParameter
 from hockeystick.plan import Plan
 from hockeystick.profile import DEFAULT_ACCURACY

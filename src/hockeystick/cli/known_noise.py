@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hockeystick.accounting.account import account
 from hockeystick.cli.answers import BaselineQuestion, MethodAnswer, answer_of
+from hockeystick.cli.files import required_noise
 from hockeystick.cli.gather import gathered
 from hockeystick.cli.options import (
     AccountingOptions,
@@ -15,7 +16,6 @@ from hockeystick.cli.options import (
     OutputOptions,
     PlanOptions,
 )
-from hockeystick.cli.own_runs import required_noise
 from hockeystick.cli.plans import plan_from
 from hockeystick.cli.question import Question, Spot
 from hockeystick.errors import InvalidParameter

@@ -93,9 +93,14 @@ def _(error: typer.BadParameter) -> str:
     """What Typer says; an option that another tool has gets a sentence more."""
     said = error.format_message()
     option, context = getattr(error, "option_name", None), error.ctx
-    if option is None or context is None:
+    if context is None:
         return said
     known = [one.name for one in context.command.params if one.name]
+    refused = getattr(getattr(error, "param", None), "name", None)
+    if refused == "steps" and "epochs" in known:
+        return f"{said.rstrip('.')}; --epochs with --examples and --batch-size finds the steps."
+    if option is None:
+        return said
     instead, page = the_way_out(option.strip("-").replace("-", "_"), known, spelled=_as_option)
     # Other names have Typer's own suggestions, and other commands no names in common.
     if not page or not {"steps", "epsilon", "delta"} & set(known):

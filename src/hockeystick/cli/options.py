@@ -160,6 +160,15 @@ class PlanOptions:
             rich_help_panel=RUN,
         ),
     ] = None
+    adjacency: Annotated[
+        str,
+        typer.Option(
+            help="Whom the number protects: an example that is there or not (add-remove), or one "
+            "that is replaced by another (replace-one).",
+            metavar="RELATION",
+            rich_help_panel=RUN,
+        ),
+    ] = "add-remove"
     optimizer: OptimizerOptions = NOTHING_SAID
     further: dict[str, Any] = field(default_factory=dict, metadata={"spread": _further_options})
     """The parameters of schemes and strategies, by name."""

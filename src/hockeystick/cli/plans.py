@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from hockeystick.cli.files import mechanism_from, own_strategy
 from hockeystick.cli.options import PlanOptions
-from hockeystick.cli.own_runs import mechanism_from, own_strategy
 from hockeystick.cli.parameters import names_of_strategies
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
@@ -25,6 +25,7 @@ OF_THE_PLAN = (
     "coefficients",
     "matrix",
     "mechanism",
+    "adjacency",
     "attribution",
     "further",
     "optimizer",
@@ -36,7 +37,13 @@ def plan_from(options: PlanOptions) -> Plan:
     sampling = sampling_from(options)
     strategy = strategy_from(options, sampling)
     mechanism = None if options.mechanism is None else mechanism_from(options.mechanism)
-    return Plan(sampling=sampling, steps=options.updates, strategy=strategy, mechanism=mechanism)
+    return Plan(
+        sampling=sampling,
+        steps=options.updates,
+        strategy=strategy,
+        mechanism=mechanism,
+        adjacency=options.adjacency,
+    )
 
 
 def sampling_from(options: PlanOptions) -> Sampling:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from rich import box
+from rich.table import Table
 
 from hockeystick.cli.answers import (
     Answers,
@@ -18,17 +21,18 @@ from hockeystick.cli.answers import (
     best_of,
 )
 from hockeystick.cli.options import AccountingOptions, OutputOptions, PlanOptions
-from hockeystick.cli.output import answers_object, plan_text, print_answers, print_json
+from hockeystick.cli.output import answers_object, plan_text, print_answers, print_json, stdout
 from hockeystick.cli.plans import described
 from hockeystick.errors import InvalidParameter
+from hockeystick.montecarlo.verifier import DrawPlan
 from hockeystick.plan import Plan
 from hockeystick.report.figure import check_figure_file, save_figure
 from hockeystick.report.noise_curve import noise_around, noise_curve
 from hockeystick.report.noise_figure import Mark, noise_figure
-from hockeystick.report.numbers import upper_text
+from hockeystick.report.numbers import count_text, upper_text
 from hockeystick.report.progress import Update, progress
 
-__all__ = ["Question", "Spot", "draw_plot"]
+__all__ = ["Question", "Spot", "draw_plot", "show_draw_plans"]
 
 # Curves need a delta inside (0, 1), whatever the answer was.
 SMALLEST_DELTA, LARGEST_DELTA = 1e-280, 0.99
@@ -108,3 +112,50 @@ class Question:
             print_json(answers_object(answers))
         else:
             print_answers(answers)
+
+
+def show_draw_plans(
+    plan: Mapping[str, Any], drafts: Sequence[DrawPlan], *, delta: float, json: bool
+) -> None:
+    """A table for each candidate, noisiest first, or one JSON object."""
+    if json:
+        print_json({"plan": plan, "delta": delta, "candidates": [_plain(one) for one in drafts]})
+        return
+    console = stdout()
+    console.print(plan_text(plan), style="bold")
+    if len(drafts) > 1:
+        console.print(
+            "tested in turn, up to the first that fails; the last that passes is the noise"
+        )
+    for number, draft in enumerate(drafts, start=1):
+        which = f"candidate {number} of {len(drafts)}: " if len(drafts) > 1 else ""
+        console.print(f"\n{which}noise multiplier {draft.noise_multiplier:.6g}", style="bold")
+        if not draft.feasible:
+            console.print(f"would fail: the pilot estimates delta at {draft.estimated_delta:.3g}")
+            continue
+        console.print(_table(draft), soft_wrap=False)
+        console.print(
+            f"{count_text(draft.draws)} draws, about {draft.seconds:.0f} s; passes up to delta = "
+            f"{draft.passes_up_to:.3g}, {draft.passes_up_to / delta:.0%} of the claimed one; "
+            f"estimated delta {draft.estimated_delta:.3g}"
+        )
+    if not drafts:
+        console.print("no candidate: the proven noise is the answer; more draws may change that")
+
+
+def _table(draft: DrawPlan) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    users = any(trial.held > 1 for trial in draft.trials)
+    for title in ("direction", *(["examples"] if users else []), "part"):
+        table.add_column(title)
+    for title in ("draws", "passes up to"):
+        table.add_column(title, justify="right")
+    for trial in draft.trials:
+        number = count_text(trial.draws)
+        held = [str(trial.held)] if users else []
+        table.add_row(trial.direction, *held, trial.part, number, f"{trial.threshold:.4g}")
+    return table
+
+
+def _plain(draft: DrawPlan) -> dict[str, Any]:
+    return {**asdict(draft), "draws": draft.draws}

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from hockeystick.accounting.account import account
 from hockeystick.cli.answers import ALL
+from hockeystick.cli.files import required_noise
 from hockeystick.cli.gather import gathered
 from hockeystick.cli.options import (
     OUTPUT,
@@ -25,7 +26,6 @@ from hockeystick.cli.options import (
     PlanOptions,
 )
 from hockeystick.cli.output import plan_text, print_json, stdout
-from hockeystick.cli.own_runs import required_noise
 from hockeystick.cli.plans import described, plan_from
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Guarantee

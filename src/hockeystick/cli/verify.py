@@ -15,7 +15,6 @@ from rich.table import Table
 
 from hockeystick._text import escaped
 from hockeystick.cli.answers import MethodAnswer
-from hockeystick.cli.draw_plans import show_draw_plans
 from hockeystick.cli.gather import Command, gathered
 from hockeystick.cli.options import (
     AccountingOptions,
@@ -30,7 +29,7 @@ from hockeystick.cli.options import (
 )
 from hockeystick.cli.output import print_json, stdout
 from hockeystick.cli.plans import described, plan_from
-from hockeystick.cli.question import Question, Spot
+from hockeystick.cli.question import Question, Spot, show_draw_plans
 from hockeystick.errors import InvalidParameter
 from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.montecarlo.verify import draws_to_verify

@@ -18,6 +18,7 @@ from hockeystick.filters.renyi.several import RenyiOrders
 from hockeystick.filters.request import GaussianStep, Permit
 from hockeystick.filters.residual.filter import Residual
 from hockeystick.filters.residual.menus import Menu, MenuDesign
+from hockeystick.filters.two_rounds import TwoRounds
 
 __all__ = [
     "ApproximateGaussian",
@@ -40,6 +41,7 @@ __all__ = [
     "Renyi",
     "RenyiOrders",
     "Residual",
+    "TwoRounds",
     "from_description",
     "join",
     "register",
@@ -53,4 +55,5 @@ register(Levy)
 register(Residual)
 register(ApproximateGaussian)
 register(NaturalFDP)
+register(TwoRounds)
 register(Individual)

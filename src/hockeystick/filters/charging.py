@@ -39,6 +39,7 @@ class Charging(SetOnce, ABC):
         expected = [value for source, value in follows.values() if source == "expected"]
         named = bool(expected) and self._refusal_names_expected
         self._built_for = checked_expected(expected[0]) if named else None
+        self._told = named and expected[0] is not None
         self._charges: dict[Hashable, float] = {}
 
     # -- what a filter has to know ----------------------------------------------------------------
@@ -101,19 +102,42 @@ class Charging(SetOnce, ABC):
 
     def _unexpected(self, request: StepRequest) -> str:
         """A sentence for requests that are not near anything for which the filter was built."""
-        step, built_for = request.step, self._built_for
-        if step is None or built_for is None:
+        step = request.step
+        if step is None:
             return ""
-        noise = step.noise_multiplier / step.sensitivity
-        near = (_near(e.rate, step.rate) and _near(e.noise_multiplier, noise) for e in built_for)
-        if any(near):
+        return self._other_steps(step.rate, step.noise_multiplier / step.sensitivity)
+
+    def unexpected(self, *, rate: float, noise_multiplier: float) -> str:
+        """What to say about steps that are not near anything that the filter was told to expect.
+
+        Their charges are valid, and larger than those of a filter that was built for them.
+
+        Parameters
+        ----------
+        rate
+            The probability that an example takes part.
+        noise_multiplier
+            Standard deviation of the noise over the clip norm.
+
+        Returns
+        -------
+        str
+            Empty if such steps were expected, within a factor of two, or nothing was said.
+        """
+        return self._other_steps(rate, noise_multiplier).strip() if self._told else ""
+
+    def _other_steps(self, rate: float, noise_multiplier: float) -> str:
+        built_for = self._built_for
+        if built_for is None or any(
+            _near(e.rate, rate) and _near(e.noise_multiplier, noise_multiplier) for e in built_for
+        ):
             return ""
         first = built_for[0]
         return (
             f" The filter was built for other steps (rate {first.rate:g}, noise multiplier "
             f"{first.noise_multiplier:g}{', ...' if len(built_for) > 1 else ''}): for steps like "
-            f"this one expected=[({step.rate:g}, {noise:g}, steps)] may permit more with the same "
-            "guarantee."
+            f"this one expected=[({rate:g}, {noise_multiplier:g}, steps)] may permit more with "
+            "the same guarantee."
         )
 
 

@@ -27,7 +27,7 @@ from hockeystick.ledger.keyed import Where
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.base import Expression
 
-__all__ = ["NaturalFDP", "NotAChain"]
+__all__ = ["NaturalFDP", "NotAChain", "exact_name", "upper_profile"]
 
 # Longer descriptions of budgets, those of pairs with many atoms, are replaced in the ledger by a
 # digest: a line that a terminal shows.
@@ -105,10 +105,10 @@ class NaturalFDP(Filter):
         label: str = "",
     ) -> None:
         checked_expected(expected)
-        members = tuple(_upper("family", member) for member in family)
+        members = tuple(upper_profile("family", member) for member in family)
         if not members:
             raise InvalidParameter("family", "at least one profile", family)
-        budget = _upper("budget", budget)
+        budget = upper_profile("budget", budget)
         test = blackwell_chain(members, steps=check.positive_integer("steps", steps))
         unit = _common_unit(members)
         if not test.holds or unit is None:
@@ -122,7 +122,7 @@ class NaturalFDP(Filter):
             self._product_rounding = 0.0
         super().__init__(
             budget=size if unit.whole else size * (1 - ROUNDING),
-            description={"unit": unit.name, "budget": _exact_name(budget)},
+            description={"unit": unit.name, "budget": exact_name(budget)},
             ledger=ledger,
             name=name,
             must_exist=must_exist,
@@ -165,7 +165,7 @@ class NaturalFDP(Filter):
         return math.sqrt(left) / step.mu * (1 - ROUNDING)
 
 
-def _upper(name: str, profile: Any) -> Profile:
+def upper_profile(name: str, profile: Any) -> Profile:
     """The profile, if what it says is a privacy statement."""
     if not isinstance(profile, Profile) or profile.bound != "upper":
         raise InvalidParameter(name, "made of profiles with bound='upper'", profile)
@@ -176,7 +176,8 @@ def _refusal(test: ChainTest) -> str:
     if test.holds:
         return (
             f"The declared family is ordered up to {test.steps} steps, but its spending is not one "
-            "number: declare Gaussians only, or powers of one mechanism."
+            "number: declare Gaussians only, or powers of one mechanism. For two rounds of one "
+            "rate, or of one noise, there is filters.TwoRounds."
         )
     shown = "No counterexample was found, but none is excluded"
     found = None if test.witness is None else test.witness.counterexample
@@ -229,10 +230,10 @@ def _powers_of(base: Expression) -> _ChainUnit:
         factors = profile.expression.factors()
         return float(factors[0][1]) if len(factors) == 1 and factors[0][0] == base else None
 
-    return _ChainUnit(f"runs of {_exact_name(base)}", exponent, whole=True)
+    return _ChainUnit(f"runs of {exact_name(base)}", exponent, whole=True)
 
 
-def _exact_name(described: Expression | Profile) -> str:
+def exact_name(described: Expression | Profile) -> str:
     """A name that two pairs share only if they are equal, whatever NumPy is told to print."""
     with np.printoptions(
         threshold=sys.maxsize,

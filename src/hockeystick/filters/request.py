@@ -23,9 +23,9 @@ __all__ = [
     "as_number",
     "checked_expected",
     "checked_request",
+    "expected_rows",
     "kept",
     "request_of",
-    "unordered",
 ]
 
 # Requests that are expected, as (rate, noise_multiplier, steps).
@@ -136,21 +136,13 @@ def checked_expected(expected: Any) -> tuple[EqualSteps, ...]:
     allowed = "a list of (rate, noise_multiplier, steps), such as [(0.01, 1.0, 500)]"
     if expected is None:
         return (EqualSteps(rate=1.0, noise_multiplier=1.0, steps=1),)
-    try:
-        # Keys, members and characters are no numbers in an order.
-        named = isinstance(expected, (str, bytes, Mapping))
-        rows = [] if named else [() if unordered(one) else tuple(one) for one in expected]
-    except TypeError:
-        rows = []
-    if not rows or any(len(row) != 3 for row in rows):
-        raise InvalidParameter("expected", allowed, expected)
     return tuple(
         EqualSteps(
             check.sampling_rate("rate in expected", rate),
             check.positive("noise_multiplier in expected", noise_multiplier),
             check.positive_integer("steps in expected", steps),
         )
-        for rate, noise_multiplier, steps in rows
+        for rate, noise_multiplier, steps in expected_rows(expected, allowed)
     )
 
 
@@ -159,9 +151,18 @@ def kept(expected: Any) -> Any:
     return list(expected) if isinstance(expected, Iterator) else expected
 
 
-def unordered(row: object) -> bool:
-    """Whether a row has no order, or is text: keys, members and characters are no numbers."""
-    return isinstance(row, (str, bytes, Mapping, Set))
+def expected_rows(expected: Any, allowed: str) -> list[tuple[Any, ...]]:
+    """The rows of three in a list of them; what is `allowed` is said in the refusal of others."""
+    # Keys, members and characters are no numbers in an order.
+    named = str, bytes, Mapping
+    try:
+        listed = [] if isinstance(expected, named) else list(expected)
+        rows = [() if isinstance(row, (*named, Set)) else tuple(row) for row in listed]
+    except TypeError:
+        rows = []
+    if not rows or any(len(row) != 3 for row in rows):
+        raise InvalidParameter("expected", allowed, expected)
+    return rows
 
 
 def as_number(value: object) -> float:

@@ -7,6 +7,7 @@ and the state has the last z. Both are pytrees like the parameters, with the row
 
 from __future__ import annotations
 
+import math
 import secrets
 from typing import Any, NamedTuple
 
@@ -26,6 +27,8 @@ __all__ = ["PlanNoiseState", "plan_noise", "row_bound"]
 
 # Rows of a dense inverse, where neither C nor C^-1 has few bands: 3.2 GB in double precision.
 LARGEST_DENSE = 20_000
+# Rows whose weighted sum is unrolled when it is compiled.
+FEW = 64
 
 
 class PlanNoiseState(NamedTuple):
@@ -73,6 +76,9 @@ def plan_noise(
     if not isinstance(plan, Plan):
         raise InvalidParameter("plan", "a Plan", plan)
     require_gaussian(plan)
+    if key is None and jax.process_count() > 1:
+        allowed = "given where JAX has several processes: all of them need the same one"
+        raise InvalidParameter("key", allowed, None)
     scale = check.positive("noise_multiplier", noise_multiplier) * check.positive(
         "max_grad_norm", max_grad_norm
     )
@@ -88,14 +94,14 @@ def plan_noise(
     def update(updates: Any, state: PlanNoiseState, params: Any = None) -> Any:  # noqa: ARG001
         leaves, structure = jax.tree.flatten(updates)
         keys = jax.random.split(jax.random.fold_in(state.key, state.step), len(leaves))
-        row = weights[state.step]
-        # A table has as many rows as there are steps; an index beyond it would give the last one.
+        row = weights[jnp.minimum(state.step, len(table) - 1)]
+        # Beyond the table its last row would be taken.
         row = jnp.where(state.step < plan.steps, row, jnp.nan)
         noise, rows = [], []
         earlier = structure.flatten_up_to(state.rows)
         for own, leaf, before in zip(keys, leaves, earlier, strict=True):
             z = scale * _normals(own, leaf.shape)
-            past = jnp.tensordot(row[1:], before, axes=1) if kept else 0.0
+            past = _weighted(row[1:], before) if kept else 0.0
             x = row[0] * (z - past) if recursive else row[0] * z + past
             noise.append(x)
             newest = (x if recursive else z)[None]
@@ -116,15 +122,17 @@ def row_bound(plan: Plan) -> float:
 
 
 def _weights(plan: Plan) -> tuple[FloatArray, bool]:
-    """For each step what multiplies the new row and the earlier ones; whether those are of x."""
+    """What multiplies the new row and the earlier ones; whether those are of x.
+
+    For each step, or one row for all of them.
+    """
     strategy, steps = plan.strategy, plan.steps
     recursive = strategy.bands <= strategy.inverse_bands
     width = min(strategy.bands, strategy.inverse_bands)
     toeplitz = strategy.coefficients if recursive else strategy.inverse_coefficients
     if toeplitz is not None:
-        row = np.zeros(width)
-        row[: toeplitz.size] = toeplitz[:width]
-        table = np.tile(row, (steps, 1))
+        table = np.zeros((1, width))
+        table[0, : toeplitz.size] = toeplitz[:width]
     else:
         matrix = strategy.to_matrix() if recursive else _dense(plan)
         table = np.zeros((steps, width))
@@ -152,17 +160,27 @@ def _rows_like(leaf: Any, kept: int) -> Any:
     return zeros
 
 
+def _weighted(weights: Any, rows: Any) -> Any:
+    """Their weighted sum; of few rows term by term, which is compiled into one pass over memory."""
+    if len(rows) > FEW:
+        return jnp.tensordot(weights, rows, axes=1)
+    return sum(weight * own for weight, own in zip(weights, rows, strict=True))
+
+
 def _normals(key: Any, shape: tuple[int, ...]) -> Any:
-    """Standard normal numbers by the Box-Muller transform, from 96 bits each.
+    """Standard normal numbers by the Box-Muller transform, each two from 96 bits.
 
     `jax.random.normal` has 23 bits in single precision: none of its numbers is beyond 5.5. Here the
-    smallest uniform number is 2^-64, which gives 9.4.
+    smallest uniform number is 2^-65, which gives 9.4.
     """
-    high, low, turn = (jax.random.bits(one, shape, jnp.uint32) for one in jax.random.split(key, 3))
+    count = math.prod(shape)
+    high, low, turn = jax.random.bits(key, (3, -(-count // 2)), jnp.uint32)
     small = (low.astype(jnp.float32) + 0.5) * 2.0**-64
     uniform = high.astype(jnp.float32) * 2.0**-32 + small
     radius = jnp.sqrt(-2.0 * jnp.log(jnp.minimum(uniform, 1.0)))
-    return radius * jnp.cos(turn.astype(jnp.float32) * (2.0 * np.pi * 2.0**-32))
+    angle = turn.astype(jnp.float32) * (2.0 * np.pi * 2.0**-32)
+    both = jnp.concatenate([radius * jnp.cos(angle), radius * jnp.sin(angle)])
+    return both[:count].reshape(shape)
 
 
 def _secret_words() -> Any:

@@ -16,8 +16,14 @@ from hockeystick.accounting.account import account
 from hockeystick.errors import BudgetExceeded, InvalidParameter, PlanMismatch
 from hockeystick.filters import Filter
 from hockeystick.jax.batches import PaddedBatch
+from hockeystick.jax.checks import check_gamma, check_parameters, check_step, shapes_of
 from hockeystick.jax.noise import plan_noise, row_bound
-from hockeystick.jax.sums import IntegerLattice, clipped_sums, layers_of_tree, noisy_means
+from hockeystick.jax.sums import (
+    IntegerLattice,
+    clipped_sums,
+    layers_of_tree,
+    noisy_means,
+)
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource, generators, is_secret
 from hockeystick.schemes import Attribution, Indices
@@ -90,9 +96,11 @@ class JaxRun(SingleUse):
             account(plan, noise_multiplier=self._noise_multiplier)
         elif not isinstance(filter, Filter):
             raise InvalidParameter("filter", "one budget for all examples, or None", filter)
+        check_parameters(params)
         names, sizes = layers_of_tree(params)
         self._parts = clip_rule(clipping).parts(names, sizes, max_grad_norm=max_grad_norm)
-        self._plan, self._loss, self._shapes = plan, loss, _shapes(params)
+        check_gamma(self._parts.gamma, sum(sizes))
+        self._plan, self._loss, self._shapes = plan, loss, shapes_of(params)
         self._examples = examples.examples if isinstance(examples, Attribution) else examples
         size: Any = plan.sampling.expected_batch_size(examples)  # type: ignore[arg-type]
         self._expected = float(size)
@@ -103,7 +111,7 @@ class JaxRun(SingleUse):
         scale = self._noise_multiplier * clip
         self._lattice = IntegerLattice.of(
             max_grad_norm=clip,
-            dimension=sum(sizes),
+            sizes=sizes,
             examples=self._examples,
             noise=scale * row_bound(plan),
         )
@@ -210,7 +218,9 @@ class JaxRun(SingleUse):
         Raises
         ------
         PlanMismatch
-            Without a batch, a second time for one, or if data and batch do not belong together.
+            Without a batch, a second time for one, if data and batch do not belong together, and
+            inside a function that is compiled or transformed: it would be carried out once, and
+            its noise be a constant.
         """
         self.check_here()
         if self.finished:
@@ -225,14 +235,7 @@ class JaxRun(SingleUse):
                 "The gradients do not come from a batch of the run; iterate over run.batches() and "
                 "call run.gradient once for every batch."
             )
-        if _shapes(params) != self._shapes:
-            raise PlanMismatch("The parameters are not those with which the run began.")
-        lengths = {len(leaf) for leaf in jax.tree.leaves(data)}
-        if lengths != {len(batch.indices)}:
-            raise PlanMismatch(
-                f"The data has {sorted(lengths)} rows, but the padded batch has "
-                f"{len(batch.indices)}: give data[batch.indices]."
-            )
+        check_step(params, data, shapes=self._shapes, size=len(batch.indices))
         if self._probe is None and batch.size >= 2:
             self._probe = self._probed(params, data, batch)
         sums = self._sums(params, data, jnp.asarray(batch.counted), self._clip)
@@ -285,7 +288,3 @@ class JaxRun(SingleUse):
             leaves = [np.asarray(leaf, np.float64).ravel() for leaf in jax.tree.leaves(parameters)]
             options["parameters"] = fingerprint(np.concatenate(leaves))
         return statement(self.record(), delta=delta, **options)
-
-
-def _shapes(params: Any) -> Any:
-    return jax.tree.map(lambda leaf: (tuple(leaf.shape), str(leaf.dtype)), params)

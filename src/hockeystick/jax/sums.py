@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from hockeystick.errors import InvalidParameter
 from hockeystick.training.clip_rules import ClipParts
 
-__all__ = ["IntegerLattice", "clipped_sums", "layers_of_tree", "noisy_means"]
+__all__ = ["IntegerLattice", "clipped_sums", "layers_of_tree", "noisy_means", "smallest_norm"]
 
 # Sums and noise together stay below 2^30: half of what 32 bits hold.
 MOST = 2.0**30
@@ -30,6 +30,8 @@ FARTHEST = 10.0
 UNIT, BLOCK = 2.0**-24, 256
 # The clip norm that rounding may take, at most.
 LARGEST_SHARE = 0.05
+# The smallest normal number of single precision; squares below it may count as 0.
+TINY = 2.0**-126
 
 
 @dataclass(frozen=True)
@@ -52,14 +54,23 @@ class IntegerLattice:
 
     @classmethod
     def of(
-        cls, *, max_grad_norm: float, dimension: int, examples: int, noise: float
+        cls, *, max_grad_norm: float, sizes: Sequence[int], examples: int, noise: float
     ) -> IntegerLattice:
-        """For at most so many examples in a batch, and noise of this standard deviation."""
+        """For arrays of these sizes, at most so many examples in a batch, and noise of this size.
+
+        A computed norm is at least the true one times `relative`, if squares that underflow are
+        negligible beside the clip norm.
+        """
+        dimension = sum(sizes)
+        least = smallest_norm(dimension)
+        if not least <= max_grad_norm <= 1.0 / least:
+            allowed = f"in [{least:.2g}, {1.0 / least:.2g}] in single precision: scale the loss"
+            raise InvalidParameter("max_grad_norm", allowed, max_grad_norm)
         most = examples + FARTHEST * noise / max_grad_norm
         spacing = max_grad_norm * 2.0 ** math.ceil(math.log2(most / MOST))
         rounding = spacing * math.sqrt(dimension) / 2.0 * (1.0 + 2.0**-20)
         levels = max(math.ceil(math.log(max(dimension, 2), BLOCK)), 1)
-        relative = 1.0 - (BLOCK * levels + 16) * UNIT
+        relative = 1.0 - (BLOCK * levels + len(sizes) + 16) * UNIT
         if not rounding <= LARGEST_SHARE * max_grad_norm:
             allowed = (
                 f"fewer: with {dimension:,} parameters and noise {noise:g} rounding to integers of "
@@ -67,6 +78,11 @@ class IntegerLattice:
             )
             raise InvalidParameter("examples", allowed, examples)
         return cls(spacing, rounding, relative)
+
+
+def smallest_norm(dimension: int) -> float:
+    """Of gradients longer than this, squares that underflow are less than a unit of rounding."""
+    return math.sqrt(dimension * TINY / UNIT)
 
 
 def clipped_sums(

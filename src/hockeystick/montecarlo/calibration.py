@@ -154,7 +154,8 @@ def _candidates(
 
             near_order = max(curve.order for curve in curves)
             safe = proven_by_bounds(claim, start=noise, most=most, near=near_order)
-            near = NoiseEstimate(noise, known(noise, 0), max(curve.power for curve in curves))
+            power = max(curve.power for curve in curves if curve.draws > 0)
+            near = NoiseEstimate(noise, known(noise, 0), power)
             draws = settings.draws or tuple_draws(near)
             placed = place_candidates(verifier, claim, near, proven=safe, draws=draws)
             return _Found(placed, known, safe, True)

@@ -14,7 +14,12 @@ import numpy as np
 
 from hockeystick.montecarlo.draws import Job, Payoff
 from hockeystick.montecarlo.pilot import PILOT, DrawStatistics, Pilot
-from hockeystick.montecarlo.replica_runs import best_replicas, noise_by_bounds, replica_runs
+from hockeystick.montecarlo.replica_runs import (
+    REPLICAS,
+    best_replicas,
+    noise_by_bounds,
+    replica_runs,
+)
 from hockeystick.montecarlo.verifier import PILOT_STREAM, Claim, Verifier
 from hockeystick.plan import Plan
 from hockeystick.schemes.simulation import Simulation
@@ -42,6 +47,8 @@ class TupleSearchSettings:
     close: float = 0.02
     most_rounds: int = 8
     longest_step: float = 0.2
+    # A run whose bound is so many times below what is wanted needs no draws: another run decides.
+    settled: float = 10.0
     # The proven noise is found to this factor, beginning with steps of the other.
     proven: float = 1.001
     proven_step: float = 1.05
@@ -51,7 +58,10 @@ SEARCH = TupleSearchSettings()
 
 
 class TupleCurve(NamedTuple):
-    """delta of one run near a noise: level * (noise / centre)^power."""
+    """delta of one run near a noise: level * (noise / centre)^power.
+
+    Without draws the level is a proven bound that is far below what is wanted.
+    """
 
     run: Simulation
     epsilon: float
@@ -75,7 +85,7 @@ class TupleCurve(NamedTuple):
                 self.delta(noise),
                 self.relative_variance,
                 math.exp(max(bound, -600.0)),
-                self.draws,
+                max(self.draws, 1),
                 bound,
             )
             for one, bound in replica_runs(at, self.epsilon, near=self.order)[:1]
@@ -125,12 +135,16 @@ def noise_by_tuples(
         for which, run in enumerate(claim.runs(noise)):
             draws = last_draws if last else SEARCH.draws
             stream = (PILOT_STREAM, 0, number, which)
-            curve = _curve(verifier, run, claim.epsilon, noise, draws, stream, near)
+            curve = _settled(run, claim.epsilon, noise, aim, near) or _curve(
+                verifier, run, claim.epsilon, noise, draws, stream, near
+            )
             if curve is None:
                 return None
             curves.append(curve)
             near = curve.order
-        step = max(math.log(aim / curve.level) / curve.power for curve in curves)
+        drawn = [curve for curve in curves if curve.draws > 0]
+        steps = [math.log(aim / curve.level) / curve.power for curve in drawn]
+        step = max(steps, default=-SEARCH.longest_step)
         noise *= math.exp(min(max(step, -SEARCH.longest_step), SEARCH.longest_step))
         if noise > most:
             return None
@@ -138,6 +152,22 @@ def noise_by_tuples(
             return noise, curves
         last = abs(step) <= SEARCH.close
     return None
+
+
+def _settled(
+    run: Simulation, epsilon: float, noise: float, aim: float, near: int
+) -> TupleCurve | None:
+    """A run whose bound is far below `aim`, as if it were its delta; None if it is not."""
+    enough = math.log(aim / SEARCH.settled)
+    source = run.prepared().tuples
+    found = (
+        [] if source is None else best_replicas(source, noise, epsilon, enough=enough, near=near)
+    )
+    if not found or found[0][0] > enough:
+        return None
+    bound, replicas = found[0]
+    level = math.exp(max(bound, -600.0))
+    return TupleCurve(run, epsilon, noise, level, REPLICAS.power, 0.0, 0, replicas.order)
 
 
 def _curve(

@@ -147,6 +147,7 @@ def quick_estimate(
 
 
 def _of_tuples(noise: float, curves: list[TupleCurve]) -> EstimatedNoise:
-    worst = max(curves, key=lambda curve: curve.delta(noise))
+    drawn = [curve for curve in curves if curve.draws > 0]
+    worst = max(drawn, key=lambda curve: curve.delta(noise))
     error = (worst.relative_variance / worst.draws) ** 0.5
     return EstimatedNoise(noise, worst.delta(noise), error)

@@ -10,13 +10,18 @@ from hockeystick.accounting.account import methods
 from hockeystick.accounting.compare import Compared
 from hockeystick.analyses import METHODS
 from hockeystick.errors import HockeystickError
-from hockeystick.report.error_curve import ErrorCurve, error_curves
+from hockeystick.report.figure_data import (
+    ErrorCurve,
+    PrivacyPoints,
+    SimulatedBatches,
+    error_curves,
+    privacy_points,
+    simulated_batches,
+)
 from hockeystick.report.noise_curve import NoiseCurve, drawn_methods, method_curve
-from hockeystick.report.privacy_points import PrivacyPoints, privacy_points
 from hockeystick.report.progress import Update
 from hockeystick.report.recommendation import Recommendation, recommended
 from hockeystick.report.result_rows import Family, families
-from hockeystick.report.simulated_batches import SimulatedBatches, simulated_batches
 
 __all__ = ["ComparisonReport", "FamilyReport", "comparison_report"]
 

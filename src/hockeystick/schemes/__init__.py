@@ -28,7 +28,7 @@ from hockeystick.schemes.capabilities import (
     Step,
 )
 from hockeystick.schemes.conjectured_user_min_sep.scheme import ConjecturedUserMinSep
-from hockeystick.schemes.cyclic_poisson.scheme import CyclicPoisson
+from hockeystick.schemes.cyclic_poisson import CyclicPoisson
 from hockeystick.schemes.full_batch import FullBatch
 from hockeystick.schemes.min_sep.scheme import MinSep
 from hockeystick.schemes.poisson import Poisson

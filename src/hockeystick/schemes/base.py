@@ -26,6 +26,7 @@ from hockeystick.schemes.capabilities import (
     Renewal,
     Run,
     Simulator,
+    SparseSharing,
 )
 
 if TYPE_CHECKING:
@@ -160,6 +161,15 @@ class Sampling(ABC):
         """A pair (P, Q) that dominates the whole run, built from that of one participation."""
         return Missing(f"no dominating pair is known for {self.name}", always=True)
 
+    def replaced_pair(self, run: Run) -> bool | Missing:
+        """Whether `dominating_pair` is also one for an example that is replaced by another.
+
+        It is if the pair is made of `step(length)` and `step.sampled(length, rate)` alone, composed
+        over steps whose noise is independent; larger random sets of steps, and averages over them,
+        are proven for examples that are added or removed.
+        """
+        return Missing(f"no pair is known for {self.name} with replaced examples", always=True)
+
     def uniform_mixture(self, run: Run) -> UniformMixture | Missing:
         """P as the average of equally likely Gaussians N(m_i, s^2 I), and Q = N(0, s^2 I)."""
         return Missing(f"{self.name} is not a uniform mixture of Gaussians", always=True)
@@ -186,6 +196,10 @@ class Sampling(ABC):
         The laws are computed when the iterator is consumed.
         """
         return Missing(f"the law of participation is not worked out for {self.name}", always=True)
+
+    def sparse_sharing(self, run: Run) -> SparseSharing | Missing:
+        """What few neighbours reveal of a user's draws, where examples have several users."""
+        return Missing(f"{self.name} does not say how much neighbours reveal", always=True)
 
     def renewal(self, run: Run) -> Renewal | Missing:
         """The participations of an example as a renewal process."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from hockeystick.profile import Profile
+from hockeystick.schemes.participants import IndependentSampling, Participant, Renewal
+from hockeystick.schemes.steps import Step
 from hockeystick.strategies import Strategy
 
 if TYPE_CHECKING:
@@ -69,6 +71,10 @@ class Run(Protocol):
     def correlated(self) -> bool:
         """Whether C is not the identity matrix."""
 
+    @property
+    def adjacency(self) -> str:
+        """The neighbouring relation: "add-remove" or "replace-one"."""
+
 
 class SampledRun(Run, Protocol):
     """A run together with its scheme; every `Plan` is one."""
@@ -105,10 +111,6 @@ def offered(found: T | Missing) -> T:
     return found
 
 
-Step: TypeAlias = Callable[[float], Profile]
-"""The profile of one participation, given the length of the strategy's columns it involves."""
-
-
 class DominatingPair(NamedTuple):
     """A pair (P, Q) that dominates the run, as a profile.
 
@@ -131,45 +133,6 @@ PairBuilder: TypeAlias = Callable[[Step], DominatingPair]
 """The dominating pair of a whole run, given the profile of one participation."""
 
 
-class IndependentSampling(NamedTuple):
-    """Independent Bernoulli draws without which nobody takes part.
-
-    Attributes
-    ----------
-    rate
-        The probability with which an example is sampled in a step, independently of all else.
-    copies
-        How many examples one protected unit has.
-    exact
-        Whether an example that is sampled does take part, until it has done so `most` times.
-    most
-        How often one takes part at most; None for no limit.
-    """
-
-    rate: float
-    copies: int
-    exact: bool
-    most: int | None = None
-
-
-class Renewal(NamedTuple):
-    """b-min-sep participation of one example: a renewal process.
-
-    Attributes
-    ----------
-    rate
-        The probability with which an eligible example takes part.
-    separation
-        It is excluded for `separation` - 1 steps afterwards.
-    warm_start
-        Whether the process is stationary from the first step; otherwise all begin eligible.
-    """
-
-    rate: float
-    separation: int
-    warm_start: bool
-
-
 @dataclass(frozen=True)
 class Allocation:
     """Draws of one step out of several, each independent of the others.
@@ -189,30 +152,19 @@ class Allocation:
     count: int
 
 
-@dataclass(frozen=True)
-class Participant:
-    """How one protected unit takes part: again and again, with an exclusion period in between.
+class SparseSharing(NamedTuple):
+    """A user whose draws show only while one of few neighbours is drawn soon after.
 
     Attributes
     ----------
-    copy_probabilities
-        The probabilities of 0, 1, ... of its examples in a step, while it is eligible.
-    separation
-        It is excluded for `separation` - 1 steps after each participation.
-    steps
-        The number of steps of the run.
-    warm_up
-        The number of rounds that are drawn before the first step.
-    starts
-        The probabilities of being eligible from step 0, 1, ..., separation - 1 on. None if draws
-        during an exclusion period begin it anew, after the rounds of warm-up.
+    alone
+        The scheme for a user who shares nothing.
+    revealed
+        At least the participations that others reveal.
     """
 
-    copy_probabilities: tuple[float, ...]
-    separation: int
-    steps: int
-    warm_up: int = 0
-    starts: tuple[float, ...] | None = None
+    alone: Sampling
+    revealed: Participant
 
 
 class Equivalent(NamedTuple):

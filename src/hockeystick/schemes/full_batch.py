@@ -69,6 +69,10 @@ class FullBatch(Sampling):
 
         return pair
 
+    def replaced_pair(self, run: Run) -> bool:
+        """Gaussian mechanisms with twice the sensitivity."""
+        return True
+
     def rate_for_filters(self, run: Run) -> float:
         """Every example is in the batch."""
         return 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate
 
@@ -19,10 +20,10 @@ from hockeystick.schemes.capabilities import (
     Missing,
     Run,
     SampledRun,
-    Step,
     offered,
     reason_of,
 )
+from hockeystick.schemes.steps import Step
 
 __all__ = [
     "SHARED_EXAMPLES",
@@ -54,16 +55,42 @@ SHARED_EXAMPLES = (
 # -- one participation ---------------------------------------------------------------------------
 
 
-def step_of(run: Run, noise_multiplier: float | None) -> Step:
-    """The profile of one participation, by the length of its column.
+@dataclass(frozen=True)
+class AddedStep:
+    """An example that is there or not; a mechanism of its own has columns of length 1 only."""
 
-    A run with a mechanism of its own has columns of length 1 only.
+    mechanism: Profile | None
+    noise_multiplier: float | None
+
+    def __call__(self, length: float) -> Profile:
+        """The mechanism, or the Gaussian one with this sensitivity."""
+        if self.mechanism is not None:
+            return self.mechanism
+        assert self.noise_multiplier is not None
+        return gaussian_step(self.noise_multiplier, length)
+
+    def sampled(self, length: float, rate: float) -> Profile:
+        """The subsampled pair."""
+        return self(length).subsample(rate)
+
+
+@dataclass(frozen=True)
+class ReplacedStep:
+    """An example that is one or another one, with Gaussian noise.
+
+    Both take part in the same steps, because batches are drawn without regard to what is in them.
     """
-    mechanism = run.mechanism
-    if mechanism is not None:
-        return lambda length: mechanism
-    assert noise_multiplier is not None
-    return lambda length: gaussian_step(noise_multiplier, length)
+
+    noise_multiplier: float
+
+    def __call__(self, length: float) -> Profile:
+        """Two gradients within the clip norm are at most twice the clip norm apart."""
+        return gaussian_step(self.noise_multiplier, 2 * length)
+
+    def sampled(self, length: float, rate: float) -> Profile:
+        """The gradient changes its sign: the proof is in profile/expressions/replaced.py."""
+        gaussian_step(self.noise_multiplier, length)  # the same limits of floating point
+        return Profile.replaced_gaussian(noise_multiplier=self.noise_multiplier / length, rate=rate)
 
 
 def gaussian_step(noise_multiplier: float, length: float) -> Profile:
@@ -86,11 +113,23 @@ def gaussian_step(noise_multiplier: float, length: float) -> Profile:
     return Profile(GaussianPair(1 / (noise_multiplier / length)))
 
 
+def step_of(run: Run, noise_multiplier: float | None) -> Step:
+    """The profile of one participation, by the length of its column."""
+    if run.adjacency == "add-remove":
+        return AddedStep(run.mechanism, noise_multiplier)
+    assert noise_multiplier is not None
+    return ReplacedStep(noise_multiplier)
+
+
 # -- the pair of a run ---------------------------------------------------------------------------
 
 
 def missing_pair(run: SampledRun) -> str | None:
     """Why no dominating pair is known for the run, in one clause; None if one is."""
+    if run.adjacency != "add-remove":
+        reason = needs_gaussian(run) or reason_of(run.sampling.replaced_pair(run))
+        if reason is not None:
+            return reason
     return reason_of(run.sampling.dominating_pair(run))
 
 
@@ -156,7 +195,7 @@ def composed_rounds(run: Run, step: Step, *, rate: float, groups: int) -> Domina
         tight = (rounds - 1) * groups + run.strategy.bands <= run.steps
     else:
         lengths, tight = _longest_by_round(run.strategy.column_norms, rounds, groups)
-    parts = [step(length).subsample(rate).self_compose(count) for length, count in lengths.items()]
+    parts = [step.sampled(length, rate).self_compose(count) for length, count in lengths.items()]
     return DominatingPair(reduce(Profile.compose, parts), tight=tight)
 
 

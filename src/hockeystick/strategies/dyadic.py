@@ -6,6 +6,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from hockeystick._numerics import series
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import InvalidParameter
 
@@ -14,6 +15,7 @@ __all__ = [
     "COEFFICIENT_BITS",
     "MOST_NUMBERS",
     "TOTAL_VARIATION",
+    "movable",
     "refuse_unbanded",
     "rounded_entries",
 ]
@@ -28,6 +30,10 @@ MOST_NUMBERS = 2.0**64
 TOTAL_VARIATION = MOST_NUMBERS * 2.0**-188
 
 
+# The largest steps * (bands + 1) with which coefficients are wrong by less than 2^-31.
+MOST_PRODUCTS = 2**21
+
+
 def rounded_entries(entries: FloatArray) -> FloatArray:
     """To the nearest multiples of 2^-20."""
     unit = 2.0**COEFFICIENT_BITS
@@ -35,10 +41,21 @@ def rounded_entries(entries: FloatArray) -> FloatArray:
     return rounded
 
 
+def movable(inverse: FloatArray, steps: int) -> bool:
+    """Whether exact noise is a moving sum: C is the inverse of the series, relatively to 2^-31.
+
+    That is so if its recursion was computed, and all its terms have one sign: then coefficients are
+    wrong by at most steps * (bands + 1) * 2^-52 of themselves (`moving_integers`).
+    """
+    few = inverse.size <= series.DIRECT and steps * (inverse.size + 1) <= MOST_PRODUCTS
+    return bool(few and inverse[0] > 0 and (inverse[1:] <= 0).all())
+
+
 def refuse_unbanded(strategy: object) -> NoReturn:
     """`InvalidParameter` for a strategy whose exact noise would have to remember every step."""
     allowed = (
-        "one that remembers as many rows of noise as C has bands, for exact arithmetic: identity, "
-        "bsr, band_mf, from_coefficients or from_matrix"
+        "one that remembers as many rows of noise as C or its inverse has bands, for exact "
+        "arithmetic; from_coefficients with the coefficients of this one is the same matrix and "
+        "remembers more rows"
     )
     raise InvalidParameter("strategy", allowed, strategy)

@@ -22,9 +22,10 @@ from hockeystick.strategies.integer_recurrence import (
 )
 from hockeystick.strategies.noise import NoiseStream
 from hockeystick.strategies.pieces import Coordinates, Group, groups
+from hockeystick.strategies.recurrence import Recurrence
 from hockeystick.strategies.rounded_normals import LARGEST, fill_rounded
 
-__all__ = ["RESOLUTION", "ExactNoiseStream"]
+__all__ = ["ExactNoiseStream", "checked_resolution"]
 
 # Lattice points in a standard deviation of Z, as a power of two. Rounding 2^20 coordinates moves a
 # vector by at most 2^-15 of it, and noise of common strategies fits into 32 bits.
@@ -81,22 +82,46 @@ class ExactNoiseStream(NoiseStream):
         That is, the largest sum of absolute values in a row of C^-1.
         """
         integers = integer_recurrence(entries)
+        resolution = checked_resolution(resolution)
+        bits = resolution + integers.bits
+        bounds = NoiseBounds.of(integers, inverse_rows, largest=LARGEST * 2.0**bits + 1.0)
         self._integers: IntegerRecurrence = integers
-        self.resolution = _checked_resolution(resolution)
-        self._bits = self.resolution + integers.bits
-        self._bounds = NoiseBounds.of(
-            integers, inverse_rows, largest=LARGEST * 2.0**self._bits + 1.0
-        )
-        super().__init__(
+        self._begin(
             integers,
+            bounds=bounds,
+            bits=bits,
+            resolution=resolution,
             steps=steps,
             dimension=dimension,
             scale=scale,
+            rng=rng,
+            noise_memory=noise_memory,
+            coordinates=coordinates,
+        )
+
+    def _begin(
+        self,
+        recurrence: Recurrence,
+        *,
+        bounds: NoiseBounds,
+        bits: int,
+        resolution: int,
+        steps: int,
+        dimension: int | tuple[int, ...],
+        rng: RandomSource | Key,
+        **how: Any,
+    ) -> None:
+        """`bits` are those of the integers that are drawn."""
+        self.resolution, self._bits, self._bounds = resolution, bits, bounds
+        NoiseStream.__init__(
+            self,
+            recurrence,
+            steps=steps,
+            dimension=dimension,
             dtype=np.int64,
             # Everything is drawn by ChaCha20 in this mode.
             rng=None if isinstance(rng, str) and rng == CRYPTOGRAPHIC else rng,
-            noise_memory=noise_memory,
-            coordinates=coordinates,
+            **how,
         )
         self._groups = groups(self.coordinates, math.prod(self._whole_shape))
         self.lattice = self.scale * 2.0**-self.resolution
@@ -127,6 +152,13 @@ class ExactNoiseStream(NoiseStream):
 
     def _advance(self, row: npt.NDArray[np.int64], group: Group) -> None:
         """Fill the part of the row that the group holds."""
+        self._draw(row, group, self.step)
+        self._integers.advance(
+            row[group.where], self._memory, scale=1.0, step=self.step, first=group.where.start
+        )
+
+    def _draw(self, row: npt.NDArray[np.int64], group: Group, step: int) -> None:
+        """Rounded normal integers of a step, for the coordinates of the group."""
         for piece in group.pieces:
             piece.filled(
                 row,
@@ -134,19 +166,18 @@ class ExactNoiseStream(NoiseStream):
                     fill_rounded,
                     key=self._key.words,
                     piece=piece.index,
-                    step=self.step,
+                    step=step,
                     bits=self._bits,
                 ),
             )
-        memory = self._memory[:, group.where]
-        self._integers.advance(row[group.where], memory, scale=1.0, step=self.step)
 
     def _description(self) -> dict[str, Any]:
         found = super()._description()
         return {**found, "generator": "ChaCha20", "resolution": self.resolution}
 
 
-def _checked_resolution(resolution: int | None) -> int:
+def checked_resolution(resolution: int | None) -> int:
+    """An integer in the range of lattices, 24 by default."""
     if resolution is None:
         return RESOLUTION
     bits = check.positive_integer("resolution", resolution)

@@ -63,8 +63,7 @@ class IntegerRecurrence:
         self, row: Integers, memory: Integers, *, scale: float, step: int, first: int = 0
     ) -> None:
         """Replace Z_t by N_t; `scale` is in the units already."""
-        memory = memory[:, first : first + row.size]
-        integer_step(row, memory, self.entries[step % len(self.entries)], step)
+        integer_step(row, memory, self.entries[step % len(self.entries)], step, first)
 
 
 @dataclass(frozen=True)
@@ -119,10 +118,13 @@ def integer_recurrence(entries: FloatArray) -> IntegerRecurrence:
 
 
 @njit(cache=True, nogil=True)
-def integer_step(row: Integers, memory: Integers, a: NDArray[np.int64], step: int) -> None:
+def integer_step(
+    row: Integers, memory: Integers, a: NDArray[np.int64], step: int, first: int = 0
+) -> None:
     """z_t becomes n_t = floor((z_t - sum_j a_j n_(t-j)) / a_0 + 1/2); memory is a ring of past n.
 
-    `row` is of 64 bits; `memory` may be shorter.
+    `row` is of 64 bits; `memory` may be shorter. The row is that of the columns of memory from
+    `first` on: of a part of them, compiled code would not know that numbers are side by side.
     """
     size = memory.shape[0]
     lags = min(size, step, a.size - 1)
@@ -133,7 +135,7 @@ def integer_step(row: Integers, memory: Integers, a: NDArray[np.int64], step: in
     inverse = 1.0 / a[0]
     for start in range(0, row.size, BLOCK):
         total = row[start : start + BLOCK]
-        _subtract_past(total, memory, a, lags, step, start)
+        _subtract_past(total, memory, a, lags, step, first + start)
         if power:
             for k in range(total.size):
                 total[k] = (total[k] + half) >> shift
@@ -142,7 +144,7 @@ def integer_step(row: Integers, memory: Integers, a: NDArray[np.int64], step: in
                 total[k] = _floor_quotient(total[k] + half, a[0], inverse)
         if size > 0:
             # The oldest row is no longer needed in this block.
-            newest = memory[step % size, start : start + BLOCK]
+            newest = memory[step % size, first + start : first + start + total.size]
             for k in range(total.size):
                 newest[k] = total[k]
 

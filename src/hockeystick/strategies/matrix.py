@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from hockeystick._validate import diagonal_entries, entries, vector
 from hockeystick.errors import InvalidParameter
 from hockeystick.strategies.columns import Sensitivity, certified_sensitivity
 from hockeystick.strategies.dyadic import rounded_entries
+from hockeystick.strategies.noise import NoiseStream
 from hockeystick.strategies.recurrence import Recurrence, RowByRowRecurrence
 from hockeystick.strategies.strategy import Strategy
 from hockeystick.strategies.workloads import Workload, as_workload
@@ -151,6 +153,11 @@ class Matrix(Strategy):
         """The matrix with rounded entries."""
         rounded = rounded_entries(self._matrix)
         return self if np.array_equal(rounded, self._matrix) else from_matrix(rounded)
+
+    def _exact_stream(self, **how: Any) -> NoiseStream:
+        from hockeystick.strategies.exact_noise import ExactNoiseStream
+
+        return ExactNoiseStream(*self._banded_rows(), **how)
 
     def _banded_rows(self) -> tuple[FloatArray, float]:
         return self._entries, float(np.abs(self.inverse_matrix()).sum(axis=1).max())

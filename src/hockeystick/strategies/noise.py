@@ -24,9 +24,8 @@ from hockeystick.strategies.noise_range import (
     checked_dtype,
 )
 from hockeystick.strategies.noise_states import NoiseStates
-from hockeystick.strategies.pieces import Coordinates, checked_coordinates
+from hockeystick.strategies.pieces import Coordinates, checked_coordinates, shares
 from hockeystick.strategies.recurrence import Recurrence, fingerprint
-from hockeystick.strategies.stretches import shares
 
 __all__ = ["NoiseStream"]
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick.randomness import Key
+from hockeystick.strategies.pieces import Stretch
 from hockeystick.strategies.recurrence import Recurrence
-from hockeystick.strategies.stretches import Stretch
 
 __all__ = ["Cipher", "NoiseRow"]
 

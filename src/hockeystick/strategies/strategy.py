@@ -266,20 +266,18 @@ class Strategy(ABC):
                     "resolution", "left out without exact arithmetic", resolution
                 )
             return NoiseStream(self.recurrence, dtype=dtype, **how)
-        from hockeystick.strategies.exact_noise import ExactNoiseStream
-
-        return ExactNoiseStream(*self._banded_rows(), resolution=resolution, **how)
+        return self._exact_stream(resolution=resolution, **how)
 
     def exact(self) -> Strategy:
         """The strategy with the entries of C rounded to multiples of 2^-20: itself, if they are.
 
-        What exact arithmetic runs, and what has to be accounted for it. `InvalidParameter` if C is
-        not banded, or only its inverse is.
+        Also itself, where the inverse of C has fewer bands than C. What exact arithmetic runs, and
+        what has to be accounted for it. `InvalidParameter` if neither is banded.
         """
         refuse_unbanded(self)
 
-    def _banded_rows(self) -> tuple[FloatArray, float]:
-        """C[t, t], C[t, t - 1], ... of each step or of all; the largest row of |C^-1|, summed."""
+    def _exact_stream(self, **how: Any) -> NoiseStream:
+        """The exact noise of a strategy that is its own `exact()`."""
         refuse_unbanded(self)
 
     def describe(self) -> dict[str, object]:

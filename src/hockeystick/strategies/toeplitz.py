@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,8 @@ from hockeystick.strategies.columns import (
     toeplitz_gram,
     toeplitz_summed_columns,
 )
-from hockeystick.strategies.dyadic import refuse_unbanded, rounded_entries
+from hockeystick.strategies.dyadic import movable, refuse_unbanded, rounded_entries
+from hockeystick.strategies.noise import NoiseStream
 from hockeystick.strategies.recurrence import (
     AutoregressiveRecurrence,
     MovingAverageRecurrence,
@@ -135,11 +137,26 @@ class Toeplitz(Strategy):
         return MovingAverageRecurrence(self.inverse_coefficients)
 
     def exact(self) -> Toeplitz:
-        """The strategy with rounded coefficients."""
-        rounded = rounded_entries(self._banded_rows()[0][0])
+        """The strategy with rounded coefficients; itself if its inverse has fewer of them."""
+        rounded = self.coefficients if self._moves else rounded_entries(self._banded_rows()[0][0])
         if np.array_equal(rounded, self.coefficients):
             return self
         return from_coefficients(rounded, self.steps)
+
+    @property
+    def _moves(self) -> bool:
+        """Whether exact noise is a moving sum: C was computed from an inverse with fewer bands."""
+        given = self._inverse is not None and self._recurrence is None
+        fewer = given and self.inverse_bands < self.bands
+        return fewer and movable(self.inverse_coefficients, self.steps)
+
+    def _exact_stream(self, **how: Any) -> NoiseStream:
+        from hockeystick.strategies.exact_moving import ExactMovingStream
+        from hockeystick.strategies.exact_noise import ExactNoiseStream
+
+        if self._moves:
+            return ExactMovingStream(self.inverse_coefficients, **how)
+        return ExactNoiseStream(*self._banded_rows(), **how)
 
     def _banded_rows(self) -> tuple[FloatArray, float]:
         if self._recurrence is not None or self.bands > self.inverse_bands:

@@ -18,9 +18,11 @@ __all__ = [
     "CELL_BITS",
     "FURTHER_BITS",
     "ROUNDS",
+    "VALUE_BITS",
     "WIDTH_BITS",
     "alias_table",
     "exact_draw",
+    "exact_value",
 ]
 
 # Cells of width 2^-7 below 16: beyond are 2^-188.98 of the mass.
@@ -33,6 +35,9 @@ FURTHER_BITS = 256
 # Digits of fixed-point numbers, and terms of the exponential series: the 60th term of exp(-1/8) is
 # below 2^-450.
 FIXED, TERMS = 400, 60
+# Digits of `exact_value` beyond 192 in its cell, those of a block, and all after the point.
+MORE_DIGITS = 512
+VALUE_BITS = WIDTH_BITS + 192 + MORE_DIGITS
 
 
 @cache
@@ -76,6 +81,23 @@ def exact_draw(state: NDArray[np.uint32], index: int, bits: int, words: int) -> 
 
     Compares as many as 256 digits. What they do not decide counts as refused.
     """
+    sign, cell, place, _ = _drawn(state, index, words)
+    half = 1 << 191 - bits + WIDTH_BITS
+    number = (cell << 192) + place + half >> 192 - bits + WIDTH_BITS
+    return -number if sign else number
+
+
+def exact_value(state: NDArray[np.uint32], index: int, words: int) -> int:
+    """The same X, whose rounding `exact_draw` is, in units of 2^-VALUE_BITS, rounded to zero."""
+    sign, cell, place, attempt = _drawn(state, index, words)
+    # Digits that nothing else uses: other uses of a place are below 2^15.
+    more = _joined(_block(state, index, 2**15 + attempt))
+    value = ((cell << 192) + place << MORE_DIGITS) + more
+    return -value if sign else value
+
+
+def _drawn(state: NDArray[np.uint32], index: int, words: int) -> tuple[int, int, int, int]:
+    """Sign, cell, 192 digits of the place in the cell, and which attempt was accepted."""
     first, second, third = _first_words(state, index, words)
     attempt = 0
     while True:
@@ -92,9 +114,7 @@ def exact_draw(state: NDArray[np.uint32], index: int, bits: int, words: int) -> 
         thresholds, aliases = alias_table()
         cell = column if threshold < thresholds[column] else aliases[column]
         if _accepted(accept, cell, place):
-            half = 1 << 191 - bits + WIDTH_BITS
-            number = (cell << 192) + place + half >> 192 - bits + WIDTH_BITS
-            return -number if sign else number
+            return sign, cell, place, attempt
         attempt += 1
 
 
@@ -112,18 +132,17 @@ def _first_words(state: NDArray[np.uint32], index: int, words: int) -> tuple[int
     from hockeystick.strategies.rounded_normals import CHUNK
 
     count = CHUNK * words // WORDS
-    counters = np.arange(count, dtype=np.uint32) + np.uint32(index // CHUNK * count)
-    stream = np.empty((WORDS, count), np.uint32)
-    chosen_blocks(stream, state, counters, ROUNDS)
-    rows = stream.reshape(words, CHUNK)[:, index % CHUNK]
-    found = [int(word) for word in rows]
+    # In a chunk the first words of all numbers are one after the other, then the second ones.
+    places = [divmod(word * CHUNK + index % CHUNK, count) for word in range(words)]
+    begin = index // CHUNK * count
+    found = [_block(state, begin + column, 0)[row] for row, column in places]
     return found[0], found[1], found[2] if words == 3 else 0
 
 
-def _block(state: NDArray[np.uint32], index: int, use: int) -> list[int]:
+def _block(state: NDArray[np.uint32], counter: int, use: int) -> list[int]:
     here, block = state.copy(), np.empty((WORDS, 1), np.uint32)
     here[15] = int(state[15]) + (use << 16)
-    chosen_blocks(block, here, np.array([index], np.uint32), ROUNDS)
+    chosen_blocks(block, here, np.array([counter], np.uint32), ROUNDS)
     return [int(word) for word in block[:, 0]]
 
 

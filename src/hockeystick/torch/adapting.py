@@ -63,6 +63,13 @@ class Adapting:
         self._use(wanted, lattice, size)
         progress.redrawn += 1
 
+    def draw_again(self, step: int, now: StepSettings) -> None:
+        """After a state was restored: other noise and batches for steps that are charged again."""
+        reason = self._progress.budget.again
+        if reason is not None:
+            self._noise.change(scale=now.scale, reason=reason)
+            self._batches.change(step=step, rate=now.rate, reason=reason)
+
     def after_step(self, excess: int) -> None:
         """The clip norm of the next step, where a policy moves it by the count of this one."""
         if self._policy is None or self._counts is None:

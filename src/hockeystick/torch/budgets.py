@@ -27,6 +27,7 @@ class PlanBudget:
     """No filter: the number of steps is the only limit."""
 
     noted: bool = False
+    again: str | None = None
     before: Witness | None = None
 
     def __init__(self, clip: float) -> None:
@@ -67,6 +68,7 @@ class FilterBudget:
     """
 
     noted = True
+    again: str | None = None
 
     def __init__(
         self,
@@ -157,6 +159,8 @@ class GroupBudget:
     def __init__(self, own: Budget, group: RunGroup) -> None:
         self._own, self._group = own, group
         self.noted = own.noted
+        # Groups have no individual budgets.
+        self.again: str | None = None
         self.before: Witness | None = None
 
     def use(self, now: StepSettings) -> None:

@@ -140,6 +140,7 @@ class RunCheckpoint:
             change_batches()
             change_noise()
             change_settings()
+            self._adapting.draw_again(taken, now)
             self._progress.continue_from(taken, schedule)
             # A seed that was known stays known, wherever the run continues.
             seeded = self._progress.settings.seeded or noise.seeded or self._batches.seeded

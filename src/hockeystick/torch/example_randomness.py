@@ -49,7 +49,7 @@ class PerExampleRandomness(TorchDispatchMode):
     ) -> Any:
         """The operation itself, unless it is random."""
         kwargs = kwargs or {}
-        if torch.Tag.nondeterministic_seeded not in func.tags:
+        if not _is_random(func, args, kwargs):
             return func(*args, **kwargs)
         torch.manual_seed(self._seed + self.count)
         self.count += 1
@@ -93,6 +93,20 @@ class PerExampleRandomness(TorchDispatchMode):
             return 0
         blocks = length // rows
         return blocks if self._layout == "blocks" or blocks == 1 else 0
+
+
+def _is_random(func: Any, args: Any, kwargs: Any) -> bool:
+    """Whether the operation draws: fused attention with a dropout of zero, for instance, does not.
+
+    If it counted, the probe could not tell its draws from an influence.
+    """
+    if torch.Tag.nondeterministic_seeded not in func.tags:
+        return False
+    for place, argument in enumerate(func._schema.arguments):
+        if argument.name == "dropout_p":
+            given = args[place] if place < len(args) else kwargs.get(argument.name)
+            return bool((argument.default_value if given is None else given) != 0.0)
+    return True
 
 
 def _constant(func: Any, args: Any, kwargs: Any) -> Any:

@@ -55,9 +55,13 @@ class Budget(Protocol):
         Whether it keeps a witness of what each step releases.
     before
         The witness of the permitted step, if the run was restored and had taken it before.
+    again
+        After `check`: why steps that were taken before are charged once more, if they are; they
+        then need other noise and other batches.
     """
 
     noted: bool
+    again: str | None
     before: tuple[int, ...] | None
 
     def use(self, now: StepSettings) -> None:

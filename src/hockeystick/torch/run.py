@@ -92,6 +92,13 @@ class TorchRun(RunFacts):
     def __iter__(self) -> Iterator[Any]:
         return iter((self.model, self.optimizer, self.loader))
 
+    def __repr__(self) -> str:
+        return (
+            f"TorchRun({self.plan.sampling!r}, {self.plan.strategy!r}, "
+            f"noise_multiplier={self.noise_multiplier:.5g}, {self.taken_steps} of "
+            f"{self.plan.steps} steps taken)"
+        )
+
     def epochs(self) -> Iterator[Epoch]:
         """The epochs that are left: `for epoch in run.epochs(): for batch in epoch: ...`.
 

@@ -21,7 +21,7 @@ from hockeystick.torch.loader import examples_of
 from hockeystick.torch.progress import Budget, RunSettings
 from hockeystick.training.adaptive_clipping import AdaptiveClipping, check_adaptive
 from hockeystick.training.clip_rules import ClipParts
-from hockeystick.training.filtered import describe_filter, rate_for_filters
+from hockeystick.training.filtered import describe_filter, rate_for_filters, warn_of_unexpected
 from hockeystick.training.plan_object import require_gaussian
 
 __all__ = ["budget_of", "checked_charges", "settled", "sources"]
@@ -40,6 +40,9 @@ def budget_of(
     if isinstance(privacy_filter, Individual):
         assert norms is not None
         return IndividualBudget(privacy_filter, norms, **charges)
+    warn_of_unexpected(
+        privacy_filter, rate=charges["rate"], noise_multiplier=charges["noise_multiplier"]
+    )
     return FilterBudget(privacy_filter, run=settings.run_id, lineage=lineage, **charges)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from hockeystick._process import SingleUse
+from hockeystick.audit import AuditReport
 from hockeystick.errors import PlanMismatch
 from hockeystick.training.filtered import WITHOUT_FILTER
 from hockeystick.training.gradients import ClippingRule
@@ -56,6 +57,28 @@ class ChangingRun(SingleUse):
     def expected_batch_size(self) -> float:
         """What sums of gradients are divided by."""
         return self._sources.expected_batch_size
+
+    def audit(self, *, seed: int = 0) -> AuditReport:
+        """Whether batches and noise so far were those of the plan, from the run's canaries.
+
+        Parameters
+        ----------
+        seed
+            For the draws of the plan that the run is compared with.
+
+        Returns
+        -------
+        AuditReport
+            `consistent`, `p_value`, `findings` and `epsilon_lower(delta)`.
+
+        Raises
+        ------
+        PlanMismatch
+            If the run was made without canaries, or no step was taken.
+        """
+        if self._sources.canaries is None:
+            raise PlanMismatch("The run has no canaries: make it with canaries=1000.")
+        return self._sources.canaries.recorder.audit(seed=seed)
 
     def set(
         self,

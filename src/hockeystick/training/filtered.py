@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +12,14 @@ from hockeystick.guarantee import Guarantee
 from hockeystick.plan import Plan
 from hockeystick.schemes import Missing, Sampling
 
-__all__ = ["WITHOUT_FILTER", "describe_filter", "filter_guarantee", "rate_for_filters", "scheme_at"]
+__all__ = [
+    "WITHOUT_FILTER",
+    "describe_filter",
+    "filter_guarantee",
+    "rate_for_filters",
+    "scheme_at",
+    "warn_of_unexpected",
+]
 
 # Why a run without a filter cannot change its settings.
 WITHOUT_FILTER = (
@@ -50,6 +58,16 @@ def describe_filter(privacy_filter: AnyFilter) -> dict[str, object]:
     return privacy_filter.describe()
 
 
+def warn_of_unexpected(
+    privacy_filter: AnyFilter | None, *, rate: float | None, noise_multiplier: float
+) -> None:
+    """A warning before the first step, if the filter was built for other steps than the run's."""
+    if isinstance(privacy_filter, filters.Filter) and rate is not None:
+        said = privacy_filter.unexpected(rate=rate, noise_multiplier=noise_multiplier)
+        if said:
+            warnings.warn(said, UserWarning, stacklevel=3)
+
+
 def filter_guarantee(described: Mapping[str, Any]) -> Guarantee:
     """The guarantee of the filter that `describe_filter` described."""
     return filters.from_description(described).guarantee()
@@ -83,10 +101,12 @@ def rate_for_filters(plan: Plan) -> float:
     0.1
     """
     rate = plan.sampling.rate_for_filters(plan)
-    if isinstance(rate, Missing) or plan.correlated or plan.mechanism is not None:
+    other = plan.correlated or plan.mechanism is not None or plan.adjacency != "add-remove"
+    if isinstance(rate, Missing) or other:
         raise UnsupportedPlan(
             "A filter accounts for steps one at a time: it needs poisson sampling (without "
-            "max_participations) or full-batch sampling, and independent Gaussian noise.",
+            "max_participations) or full-batch sampling, independent Gaussian noise, and "
+            "adjacency='add-remove'.",
             page="docs/stopping.md#change-settings-while-it-runs",
         )
     return rate

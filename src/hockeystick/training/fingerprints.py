@@ -1,21 +1,51 @@
-"""Fingerprints: SHA-256 of parameters or files, for statements about them."""
+"""What ran: versions of the software, and fingerprints of parameters or files (SHA-256)."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hockeystick._version import __version__
 from hockeystick.errors import InvalidParameter
 from hockeystick.training.statement_fields import checked_digest
 
-__all__ = ["fingerprint"]
+__all__ = ["fingerprint", "versions_of"]
 
 ALLOWED = "numbers, a mapping of names to them, the path of a file, or a fingerprint"
 MODULE = "that of a PyTorch module is hs.torch.fingerprint(module)"
+
+
+def versions_of(*packages: str) -> dict[str, str]:
+    """The versions of hockeystick, NumPy and the named packages, as far as they are installed.
+
+    Parameters
+    ----------
+    packages
+        Names of distributions.
+
+    Returns
+    -------
+    dict
+        A version for each name that is installed.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> list(hs.training.versions_of("no such package"))
+    ['hockeystick', 'numpy']
+    """
+    found = {"hockeystick": __version__}
+    for package in ("numpy", *packages):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
 
 
 def fingerprint(content: Any) -> str:

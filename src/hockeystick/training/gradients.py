@@ -18,8 +18,9 @@ from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.filters import Filter, Individual
 from hockeystick.schemes import Indices
 from hockeystick.training.filtered import describe_filter
+from hockeystick.training.outer_products import OuterProducts, lengths_of_rows
 from hockeystick.training.schedules import StepSettings
-from hockeystick.training.sum_lattice import SumLattice
+from hockeystick.training.sum_lattice import SumLattice, usable_weights
 
 __all__ = [
     "BatchSum",
@@ -33,7 +34,9 @@ __all__ = [
     "probe_gradients",
 ]
 
-Gradients = Callable[[Indices], FloatArray]
+# A row for each example, or the factors of such rows.
+Rows = Any
+Gradients = Callable[[Indices], Rows]
 Summing = Callable[[Indices, Gradients], "BatchSum"]
 
 # Examples of a batch that are compared: with four, two ways to halve them separate every two.
@@ -118,6 +121,7 @@ class _IndividualClipping:
         self, batch: Indices, gradients: Gradients, *, now: StepSettings, lattice: SumLattice | None
     ) -> BatchSum:
         rows = gradients(np.arange(self.budgets.examples))
+        rows = rows if lattice is None else _dense(rows)
         found = lengths(rows)
         assert now.rate is not None
         step = self.budgets.step(
@@ -126,10 +130,11 @@ class _IndividualClipping:
             noise_multiplier=now.noise_multiplier,
             clip_norm=now.max_grad_norm,
         )
-        factors, found, rows = step.factors[batch], found[batch], rows[batch]
+        factors, found, rows = usable_weights(step.factors[batch]), found[batch], rows[batch]
         if lattice is not None:
-            weights = lattice.weights(found, factors * found)
-            return BatchSum(lattice.sum(rows, weights), 0)
+            # Where a length overflows, the factor is zero.
+            allowed = np.multiply(factors, found, out=np.zeros_like(found), where=factors > 0)
+            return BatchSum(lattice.sum(rows, lattice.weights(found, allowed)), 0)
         return BatchSum(factors @ rows, 0)
 
 
@@ -163,23 +168,35 @@ def _(privacy_filter: Individual, examples: int) -> Callable[..., ClippingRule]:
     return _IndividualClipping
 
 
-def checked_rows(
-    batch: Indices, gradients: Callable[[Indices], object], *, dimension: int
-) -> FloatArray:
-    """The gradients of the batch: a finite row for each example."""
-    given = np.asarray(gradients(batch))
-    # Refusals show the shape and not the gradients: messages end up in logs.
-    if given.dtype.kind not in "biuf":
-        raise InvalidParameter("gradients", "rows of numbers", f"an array of {given.dtype}")
-    rows = given.astype(np.float64)
-    if rows.shape != (batch.size, dimension) or not np.isfinite(rows).all():
+def checked_rows(batch: Indices, gradients: Callable[[Indices], object], *, dimension: int) -> Rows:
+    """The gradients of the batch: a finite row for each example, or the factors of such rows."""
+    found = gradients(batch)
+    rows: Rows = found if isinstance(found, OuterProducts) else _numbers(found)
+    if rows.shape != (batch.size, dimension) or not np.isfinite(_extent(rows)).all():
         allowed = f"finite numbers of shape {(batch.size, dimension)}"
         raise InvalidParameter("gradients", allowed, rows.shape)
     return rows
 
 
+def _numbers(found: object) -> FloatArray:
+    given = np.asarray(found)
+    # Refusals show the shape and not the gradients: messages end up in logs.
+    if given.dtype.kind not in "biuf":
+        raise InvalidParameter("gradients", "rows of numbers", f"an array of {given.dtype}")
+    return given.astype(np.float64)
+
+
+def _extent(rows: Rows) -> FloatArray:
+    """Finite if the rows are; of products the lengths, which are not if a number overflows."""
+    return rows.lengths() if isinstance(rows, OuterProducts) else rows
+
+
+def _dense(rows: Rows) -> FloatArray:
+    return rows.rows() if isinstance(rows, OuterProducts) else rows
+
+
 def clipped_sum(
-    rows: FloatArray,
+    rows: Rows,
     clip: float,
     lattice: SumLattice | None = None,
     *,
@@ -193,20 +210,17 @@ def clipped_sum(
     found = lengths(rows)
     if gamma is not None:
         longest = clip if lattice is None else lattice.shortened(clip)
-        weights: FloatArray = longest / (found + gamma)
+        weights = usable_weights(longest / (found + gamma))
         return weights @ rows if lattice is None else lattice.sum(rows, weights)
     if lattice is not None:
         return lattice.sum(rows, lattice.weights(found, clip))
-    total: FloatArray = clip / np.maximum(found, clip) @ rows
+    total: FloatArray = usable_weights(clip / np.maximum(found, clip)) @ rows
     return total
 
 
-def lengths(rows: FloatArray) -> FloatArray:
+def lengths(rows: Rows) -> FloatArray:
     """The Euclidean length of each row, also where squares would overflow or vanish."""
-    largest = np.maximum(np.abs(rows).max(axis=1, initial=0.0), np.finfo(np.float64).tiny)
-    with np.errstate(over="ignore"):
-        norms: FloatArray = largest * np.linalg.norm(rows / largest[:, None], axis=1)
-    return norms
+    return rows.lengths() if isinstance(rows, OuterProducts) else lengths_of_rows(rows)
 
 
 def _sum_of_batch(
@@ -217,15 +231,13 @@ def _sum_of_batch(
     lattice: SumLattice | None,
     gamma: float | None = None,
 ) -> BatchSum:
-    rows = gradients(batch)
+    rows = gradients(batch) if lattice is None else _dense(gradients(batch))
     # Each example counts for +1 or -1, whatever its gradient is.
     within = int(np.count_nonzero(lengths(rows) <= clip))
     return BatchSum(clipped_sum(rows, clip, lattice, gamma=gamma), 2 * within - len(rows))
 
 
-def probe_gradients(
-    gradients: Callable[[Indices], FloatArray], batch: Indices, *, step: int
-) -> dict[str, object] | None:
+def probe_gradients(gradients: Gradients, batch: Indices, *, step: int) -> dict[str, object] | None:
     """Compare rows of `gradients` for a few examples together, in halves, and in the whole batch.
 
     Each two of the examples are together once and apart once. Returns what a statement reports, or
@@ -237,11 +249,13 @@ def probe_gradients(
         return None
     rows = np.unique(np.linspace(0, batch.size - 1, min(batch.size, PROBED)).astype(np.int64))
     sample = batch[rows]
-    whole = gradients(sample)
-    if not np.array_equal(gradients(sample), whole, equal_nan=True):
+    whole = _dense(gradients(sample))
+    if not np.array_equal(_dense(gradients(sample)), whole, equal_nan=True):
         return None
-    changes = [_change(gradients(sample[part]), whole[part]) for part in halves(sample.size)]
-    worst = max(*changes, _change(gradients(batch)[rows], whole))
+    changes = [
+        _change(_dense(gradients(sample[part])), whole[part]) for part in halves(sample.size)
+    ]
+    worst = max(*changes, _change(_dense(gradients(batch)[rows]), whole))
     if not worst <= TOLERANCE:
         raise PlanMismatch(
             f"Examples of a batch influence each other: a row of the gradients changes by "
@@ -266,7 +280,8 @@ def halves(size: int) -> list[list[int]]:
 def _change(now: FloatArray, expected: FloatArray) -> float:
     """The largest change of a row, relative to its length; rows that are no numbers are equal."""
     now, expected = np.nan_to_num(now), np.nan_to_num(expected)
-    lengths = np.linalg.norm(expected, axis=1)
-    least = max(float(lengths.max()) * NEGLIGIBLE, float(np.finfo(np.float32).tiny))
-    moved = np.linalg.norm(now - expected, axis=1)
-    return float(np.max(moved / np.maximum(lengths, least)))
+    sizes = np.minimum(lengths(expected), np.finfo(np.float64).max)
+    least = max(float(sizes.max()) * NEGLIGIBLE, float(np.finfo(np.float32).tiny))
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved = lengths(now - expected)
+    return float(np.max(moved / np.maximum(sizes, least)))

@@ -32,7 +32,10 @@ HOW_KNOWN: dict[Kind, str] = {
 }
 
 ONE_STEP = "The one planned step was taken."
-OTHERS = "other runs on the same data, such as a search for hyperparameters, are not in it."
+OTHERS = (
+    "other runs on the same data, such as a search for hyperparameters, are not in it, and neither "
+    "are preprocessing and evaluation."
+)
 ABOUT_ONE_RUN = f"The statement is about this one run: {OTHERS}"
 ABOUT_SEVERAL_RUNS = (
     "Epsilon is that of the composition of all runs; it requires that their number, their plans "

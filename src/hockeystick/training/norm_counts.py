@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
 from hockeystick.randomness import Key
 
@@ -24,7 +25,13 @@ class NormCount:
         self, plan: Plan, *, dimension: int, count_noise: float, resolution: int | None
     ) -> None:
         self._plan, self._dimension, self._count_noise = plan, dimension, count_noise
-        self._resolution = resolution
+        self._resolution, self._half = resolution, 0
+        if resolution is not None:
+            # An example moves the integer by this at most, in noise of 2^resolution.
+            self._half = math.floor(2.0**resolution / (2 * count_noise))
+            if not self._half > 0:
+                allowed = f"at most 2^{resolution - 1} with exact arithmetic"
+                raise InvalidParameter("count_noise", allowed, count_noise)
 
     def released(self, excess: float, *, key: Key, step: int) -> float:
         """The noisy half of `excess`; `step`, counted from 0, is that of the noise's row."""
@@ -42,6 +49,4 @@ class NormCount:
         noise = next(stream)[0]
         if self._resolution is None:
             return excess / 2 + self._count_noise * float(noise)
-        # An example moves the integer by `half` at most, in noise of 2^resolution.
-        half = math.floor(2.0**self._resolution / (2 * self._count_noise))
-        return (int(excess) * half + int(noise)) / (2 * half)
+        return (int(excess) * self._half + int(noise)) / (2 * self._half)

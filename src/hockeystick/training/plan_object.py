@@ -10,7 +10,8 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
-from hockeystick.plan import Plan
+from hockeystick.guarantee import ADJACENCY
+from hockeystick.plan import RELATIONS, Plan
 from hockeystick.schemes import SCHEMES, Sampling
 from hockeystick.strategies import FACTORIZATIONS, Strategy, from_coefficients, from_matrix
 from hockeystick.strategies.leading_blocks import CLOSED_FORM
@@ -21,6 +22,7 @@ __all__ = [
     "mislabelled",
     "plan_from",
     "require_gaussian",
+    "runs_exactly",
     "sampling_object",
     "strategy_from",
     "strategy_object",
@@ -32,6 +34,9 @@ VALUES = ("coefficients", "diagonals", "sha256")
 ROUNDING = 1e-12
 # Strategies that are named after the bandwidth of C.
 WITH_BANDS = ("band-mf", "coefficients", "matrix")
+# Strategies whose inverse has few bands: two, or `bands` of them; and how far, relatively, those
+# that are computed from C may be from zero.
+OF_THE_INVERSE, OF_RECIPROCALS = ("bisr", "band-inv-mf", "lambda-cgd"), 1e-9
 NAMES = (*FACTORIZATIONS, "coefficients", "matrix")
 
 
@@ -56,8 +61,20 @@ def strategy_object(strategy: Strategy) -> dict[str, Any]:
     return {**strategy.describe(), **values, "sha256": digest_of(strategy)}
 
 
-def plan_from(*, scheme: Mapping[str, Any], strategy: Mapping[str, Any], steps: int) -> Plan:
-    """The plan that the objects describe; `InvalidParameter` if they describe none."""
+def plan_from(
+    *,
+    scheme: Mapping[str, Any],
+    strategy: Mapping[str, Any],
+    steps: int,
+    adjacency: str = ADJACENCY,
+) -> Plan:
+    """The plan that the objects describe; `InvalidParameter` if they describe none.
+
+    The adjacency is that of a statement.
+    """
+    relations = {stated: name for name, stated in RELATIONS.items()}
+    if adjacency not in relations:
+        raise InvalidParameter("adjacency", f"one of {', '.join(relations)}", adjacency)
     parameters = {name: value for name, value in scheme.items() if name != "scheme"}
     known = SCHEMES.get(str(scheme.get("scheme")))
     if known is None:
@@ -67,7 +84,12 @@ def plan_from(*, scheme: Mapping[str, Any], strategy: Mapping[str, Any], steps: 
     except TypeError:
         allowed = f"the parameters of {known.name} sampling"
         raise InvalidParameter("scheme", allowed, parameters) from None
-    return Plan(sampling=sampling, steps=steps, strategy=strategy_from(strategy, steps=steps))
+    return Plan(
+        sampling=sampling,
+        steps=steps,
+        strategy=strategy_from(strategy, steps=steps),
+        adjacency=relations[adjacency],
+    )
 
 
 def strategy_from(described: Mapping[str, Any], *, steps: int) -> Strategy:
@@ -118,6 +140,21 @@ def mislabelled(described: Mapping[str, Any], strategy: Strategy) -> bool:
     if theirs is None or mine is None or theirs.size != mine.size:
         return True
     return not np.allclose(theirs, mine, rtol=ROUNDING, atol=0)
+
+
+def runs_exactly(described: Mapping[str, Any], strategy: Strategy) -> bool:
+    """Whether exact arithmetic runs a strategy of these numbers, as far as that can be told.
+
+    A factorization of the inverse is run by the few coefficients of that, which C has up to
+    rounding; any other by its entries, which are multiples of 2^-20.
+    """
+    name = described.get("factorization")
+    if name not in OF_THE_INVERSE:
+        return strategy.exact() is strategy
+    bands, inverse = described.get("bands", 2), strategy.inverse_coefficients
+    if inverse is None or not isinstance(bands, int) or isinstance(bands, bool):
+        return False
+    return bool((np.abs(inverse[bands:]) <= OF_RECIPROCALS * abs(inverse[0])).all())
 
 
 def require_gaussian(plan: Plan) -> None:

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 from hockeystick.analyses import METHODS
 from hockeystick.errors import HockeystickError, PrecisionError, VerificationFailed
-from hockeystick.guarantee import ADJACENCY, KINDS, Answer, Guarantee, Kind
+from hockeystick.guarantee import KINDS, Answer, Guarantee, Kind
 from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.montecarlo.verify import verify
 from hockeystick.training.coverage import Coverage, coverage_of, unexpected
 from hockeystick.training.exact_claims import answer_of
 from hockeystick.training.joint import JointStatement, joint_guarantee
-from hockeystick.training.plan_object import digest_of, mislabelled
+from hockeystick.training.plan_object import digest_of, mislabelled, runs_exactly
 from hockeystick.training.record import RunRecord, guarantee_of
 from hockeystick.training.schedule_checks import impossible_schedule
 from hockeystick.training.statements import FILTER, PLAN, Statement
@@ -210,7 +210,7 @@ def _contradictions(statement: Statement) -> Iterator[str]:
     if mislabelled(statement.strategy, strategy):
         name = statement.strategy.get("factorization")
         yield f"the strategy is called {name!r}, but its numbers are others"
-    if statement.arithmetic == "exact" and strategy.exact() is not strategy:
+    if statement.arithmetic == "exact" and not runs_exactly(statement.strategy, strategy):
         yield "the arithmetic is 'exact', but the strategy has entries that are not"
     norms = statement.clipping.get("norms", {}).values()
     if not math.hypot(*norms) <= statement.max_grad_norm * (1.0 + ROUNDING_OF_NORMS):
@@ -247,8 +247,8 @@ def _differences(
         yield f"epsilon {statement.epsilon:.8g} is below the recomputed {answer.value:.8g}"
     if KINDS.index(statement.kind) < KINDS.index(answer.kind):
         yield f"the kind {statement.kind!r} is stronger than the recomputed {answer.kind!r}"
-    if statement.adjacency != ADJACENCY:
-        yield f"the adjacency {statement.adjacency!r} must be {ADJACENCY!r}"
+    if statement.adjacency != guarantee.adjacency:
+        yield f"the adjacency {statement.adjacency!r} must be {guarantee.adjacency!r}"
     if statement.method != answer.method:
         yield f"the method {statement.method!r} is not {answer.method!r}"
     if statement.unit != guarantee.unit:

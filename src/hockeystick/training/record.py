@@ -17,11 +17,10 @@ from hockeystick.plan import Plan
 from hockeystick.profile import DEFAULT_ACCURACY
 from hockeystick.training.exact_claims import answer_of
 from hockeystick.training.filtered import filter_guarantee, rate_for_filters
-from hockeystick.training.fingerprints import fingerprint
+from hockeystick.training.fingerprints import fingerprint, versions_of
 from hockeystick.training.plan_object import require_gaussian, sampling_object, strategy_object
 from hockeystick.training.statement_fields import FIELDS, checked_text, plain
 from hockeystick.training.statements import FILTER, PLAN, Statement
-from hockeystick.training.versions import versions_of
 
 __all__ = ["RunRecord", "claim_of", "guarantee_of", "statement", "versions_of"]
 

@@ -25,9 +25,10 @@ from hockeystick.training.adaptive_clipping import (
     check_adaptive,
     clipping_policy,
 )
+from hockeystick.training.canaries import RunCanaries
 from hockeystick.training.changing import ChangingRun
 from hockeystick.training.clip_rules import ClipRule, rule_of_vectors
-from hockeystick.training.filtered import rate_for_filters
+from hockeystick.training.filtered import rate_for_filters, warn_of_unexpected
 from hockeystick.training.gradients import Gradients, checked_rows, clipping_rule, probe_gradients
 from hockeystick.training.plan_object import require_gaussian
 from hockeystick.training.record import RunRecord, statement
@@ -79,6 +80,9 @@ class PrivateRun(ChangingRun):
         The plan that is run is `plan.exact()`, and generators are cryptographic by default.
     clipping
         "flat", or "automatic" (`Automatic(gamma=)`).
+    canaries
+        How many canaries `audit` compares with the plan, in coordinates of their own: at least 100,
+        or None. Half of them are drawn into batches beside the examples. Not with a filter.
 
     Raises
     ------
@@ -114,6 +118,7 @@ class PrivateRun(ChangingRun):
         rng: RandomSource = None,
         arithmetic: str = "float",
         clipping: str | ClipRule = "flat",
+        canaries: int | None = None,
     ) -> None:
         if not isinstance(plan, Plan):
             raise InvalidParameter("plan", "a Plan", plan)
@@ -144,6 +149,7 @@ class PrivateRun(ChangingRun):
                 expected_batch_size=size, noise_multiplier=self._noise_multiplier
             ),
         )
+        warn_of_unexpected(filter, rate=self._now.rate, noise_multiplier=self._noise_multiplier)
         self._seeded = not is_secret(rng)
         self._sources = RunSources(
             plan,
@@ -153,6 +159,7 @@ class PrivateRun(ChangingRun):
             policy=policy,
             arithmetic=self._arithmetic,
             rng=rng,
+            canaries=self._own_canaries(canaries, constant=filter is None and policy is None),
         )
         self._noise = self._sources.noise
         self._taken = 0
@@ -185,8 +192,8 @@ class PrivateRun(ChangingRun):
         ----------
         gradients
             From the indices of examples to a row for each of them, the gradient of that example
-            alone; in the first step that is probed, with a few more calls. After an error in it the
-            run is over: its batch is used up.
+            alone, or to the `OuterProducts` of a linear layer; in the first step that is probed,
+            with a few more calls. After an error in it the run is over: its batch is used up.
 
         Returns
         -------
@@ -222,6 +229,20 @@ class PrivateRun(ChangingRun):
             self._now = self._sources.adapted(now, found)
         self._intact = True
         return noisy / size
+
+    def _own_canaries(self, count: int | None, *, constant: bool) -> RunCanaries | None:
+        if count is None:
+            return None
+        if not constant or self._plan.sampling.unit != "example":
+            allowed = "None with a filter, adaptive clipping or users"
+            raise InvalidParameter("canaries", allowed, count)
+        return RunCanaries(
+            self._plan,
+            examples=self._examples,
+            count=check.positive_integer("canaries", count),
+            noise_multiplier=self._noise_multiplier,
+            max_grad_norm=self._max_grad_norm,
+        )
 
     def record(self) -> RunRecord:
         """What happened so far."""

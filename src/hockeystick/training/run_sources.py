@@ -11,6 +11,7 @@ from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource, generator, generators, is_secret
 from hockeystick.schemes import Attribution, Indices
 from hockeystick.training.adaptive_clipping import AdaptiveClipping
+from hockeystick.training.canaries import RunCanaries
 from hockeystick.training.filtered import scheme_at
 from hockeystick.training.gradients import BatchSum
 from hockeystick.training.norm_counts import NormCount
@@ -33,7 +34,9 @@ class RunSources:
         policy: AdaptiveClipping | None,
         arithmetic: str,
         rng: RandomSource,
+        canaries: RunCanaries | None = None,
     ) -> None:
+        self.canaries = canaries
         self._plan, self._examples, self._policy = plan, examples, policy
         count = examples.examples if isinstance(examples, Attribution) else examples
         self._count = count
@@ -49,9 +52,10 @@ class RunSources:
         # Batches and noise both draw from a generator that is given.
         of_noise, *others = generators(rng, 2) if not is_secret(rng) else (rng, rng)
         self._source = generator(others[0] if others else of_noise)
-        self._batches = plan.batches(examples=examples, rng=self._source)
+        drawn_from = examples if canaries is None else canaries.drawn_from
+        self._batches = plan.batches(examples=drawn_from, rng=self._source)
         self.noise = plan.noise(
-            dimension,
+            dimension + (0 if canaries is None else canaries.count),
             scale=settings.scale,
             dtype=np.float64,
             rng=of_noise,
@@ -71,13 +75,19 @@ class RunSources:
 
     def batch(self) -> Indices:
         """The next batch."""
-        return next(self._batches)
+        batch = next(self._batches)
+        return batch if self.canaries is None else self.canaries.without(batch)
 
     def released(self, found: BatchSum) -> FloatArray:
         """The sum with the noise of the next row."""
         # Exact for integers below 2^53, which SumLattice and the noise's bounds ensure.
-        noisy: FloatArray = found.total + next(self.noise)
-        return noisy if self.lattice is None else noisy * self.lattice.spacing
+        spacing = None if self.lattice is None else self.lattice.spacing
+        total = found.total
+        if self.canaries is not None:
+            total = self.canaries.added(total, spacing)
+        noisy: FloatArray = total + next(self.noise)
+        released = noisy if spacing is None else noisy * spacing
+        return released if self.canaries is None else self.canaries.split(released)
 
     def adapted(self, settings: StepSettings, found: BatchSum) -> StepSettings:
         """The settings of the next step, where a policy moves the clip norm."""

@@ -134,7 +134,12 @@ class Statement(StatementFile):
     @cached_property
     def plan(self) -> Plan:
         """The plan that was run, built again; `InvalidParameter` if the fields describe none."""
-        return plan_from(scheme=self.scheme, strategy=self.strategy, steps=self.planned_steps)
+        return plan_from(
+            scheme=self.scheme,
+            strategy=self.strategy,
+            steps=self.planned_steps,
+            adjacency=self.adjacency,
+        )
 
     @property
     def runs(self) -> tuple[Statement, ...]:

@@ -18,7 +18,7 @@ import numpy as np
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import InvalidParameter
 
-__all__ = ["SumLattice"]
+__all__ = ["SumLattice", "usable_weights"]
 
 # Sums and noise are integers in double precision, which is exact below 2^53; noise is below 2^51.
 MOST = 2.0**51
@@ -30,6 +30,9 @@ RESOLUTION, SHARE = 24, 10
 ROUNDINGS, UNIT = 64, 2.0**-52
 # More than the rounding of half the spacing times sqrt(d) itself.
 OUTWARD = 1.0 + 2.0**-40
+# Below, a weight or its quotient by a spacing might be no normal number, and rounded by more than
+# the roundings above.
+LEAST_WEIGHT = 2.0**-500
 # Numbers that are rounded at a time: 32 MB.
 AT_ONCE = 2**22
 
@@ -95,8 +98,7 @@ class SumLattice:
         """What gradients of these lengths are multiplied by, for at most `limit` after rounding."""
         longest = self.shortened(limit)
         tiny = float(np.finfo(np.float64).tiny)
-        weights: FloatArray = longest / np.maximum(np.maximum(lengths, longest), tiny)
-        return weights
+        return usable_weights(longest / np.maximum(np.maximum(lengths, longest), tiny))
 
     def sum(self, rows: FloatArray, weights: FloatArray) -> FloatArray:
         """The sum of weight times row, each rounded to the lattice, in units of it: integers."""
@@ -106,6 +108,12 @@ class SumLattice:
             part = slice(start, start + count)
             total += np.rint(rows[part] * factors[part, None]).sum(axis=0)
         return total
+
+
+def usable_weights(weights: FloatArray) -> FloatArray:
+    """The weights, zero for gradients of more than 2^500 clip norms: they contribute nothing."""
+    usable: FloatArray = np.where(weights >= LEAST_WEIGHT, weights, 0.0)
+    return usable
 
 
 def _least_resolution(noise_multiplier: float, dimension: int) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from transformers import Trainer
 
 from hockeystick.errors import InvalidParameter
 
-__all__ = ["check_arguments", "loader_options"]
+__all__ = ["check_arguments", "check_replaced", "loader_options"]
 
 _PLAN = "the plan says how many steps there are and how batches are drawn"
 _PER_EXAMPLE = "losses are of single examples: give loss(logits, labels) with a value for each"
@@ -15,6 +17,12 @@ _SECRET = (
     "checkpoints have the noise of the run in them: push the finished model by "
     "model.push_to_hub(...) instead"
 )
+# Arguments of the parent that would put another loss in the place of the examples' own.
+REPLACED = ("compute_loss_func", "model_init")
+# Methods of the parent that the private loop does not call.
+UNUSED = ("compute_loss", "training_step", "get_train_dataloader", "get_batch_samples")
+# In the names of optimizers that update each layer as soon as its gradient is there.
+IN_BACKWARD = ("layerwise", "lomo")
 
 
 def _off(value: Any) -> bool:
@@ -38,6 +46,11 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "lr_scheduler_type": (
         lambda value: str(getattr(value, "value", value)) != "reduce_lr_on_plateau",
         "a schedule of the steps: rates that follow an evaluation change within a pass",
+    ),
+    "optim": (
+        lambda value: not any(word in str(getattr(value, "value", value)) for word in IN_BACKWARD),
+        "one that updates after the backward pass: within it gradients are neither clipped nor "
+        "noisy",
     ),
     "dataloader_drop_last": (_off, f"False: {_PLAN}"),
     "train_sampling_strategy": (lambda value: value == "random", f"left alone: {_PLAN}"),
@@ -76,6 +89,21 @@ def check_arguments(args: Any, *, steps: int | None) -> None:
     if steps is not None and args.max_steps > 0 and args.max_steps != steps:
         allowed = f"left out, or the {steps} steps of the plan"
         raise InvalidParameter("max_steps", allowed, args.max_steps)
+
+
+def check_replaced(trainer: type, options: Mapping[str, Any]) -> None:
+    """`InvalidParameter` for losses and batches of a subclass, which would not be used."""
+    for name in REPLACED:
+        if options.get(name) is not None:
+            allowed = "left out; give loss(logits, labels), and the model itself"
+            raise InvalidParameter(name, allowed, options[name])
+    for name in UNUSED:
+        if getattr(trainer, name) is not getattr(Trainer, name):
+            allowed = (
+                "that of Trainer: the private loop does not call it; give loss(logits, labels), "
+                "data_collator and the plan instead"
+            )
+            raise InvalidParameter(name, allowed, f"one of {trainer.__name__}")
 
 
 def loader_options(args: Any, collate: Any, *, pin: bool) -> dict[str, Any]:

@@ -16,15 +16,13 @@ from hockeystick.plan import Plan
 from hockeystick.torch import TorchRun, make_private
 from hockeystick.torch.run_group import in_group
 from hockeystick.training.statements import Statement
-from hockeystick.transformers.arguments import check_arguments, loader_options
+from hockeystick.transformers.arguments import check_arguments, check_replaced, loader_options
 from hockeystick.transformers.example_losses import ExampleLoss, example_loss
+from hockeystick.transformers.secret_states import STATE, remove_secrets, secret_generators
 
 __all__ = ["PlanTrainer"]
 
-# The state of the run inside a checkpoint: its noise, its place in the batches, the optimizer.
-STATE, SCHEDULE, STATEMENT = "private_run", "scheduler.pt", "privacy_statement.json"
-# Arguments of the parent that would put another loss in the place of the examples' own.
-REPLACED = ("compute_loss_func", "model_init")
+SCHEDULE, STATEMENT = "scheduler.pt", "privacy_statement.json"
 
 
 class PlanTrainer(Trainer):
@@ -86,10 +84,7 @@ class PlanTrainer(Trainer):
         private: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        for name in REPLACED:
-            if options.get(name) is not None:
-                allowed = "left out; give loss(logits, labels), and the model itself"
-                raise InvalidParameter(name, allowed, options[name])
+        check_replaced(type(self), options)
         check_arguments(args, steps=None if plan is None else plan.steps)
         self.run: TorchRun | None = None
         self._delta, self._log_losses = delta, log_losses
@@ -134,6 +129,7 @@ class PlanTrainer(Trainer):
         self.control = handler.on_train_begin(self.args, self.state, self.control)
         if self.args.eval_on_start:
             self._evaluate(trial, ignore_keys_for_eval, skip_scheduler=True)
+            self._to_training_mode()
         criterion = run.loss(self._example_loss)
         for epoch in run.epochs():
             self.control = handler.on_epoch_begin(self.args, self.state, self.control)
@@ -174,6 +170,8 @@ class PlanTrainer(Trainer):
             **self._given,
         )
         self.run, self.optimizer = run, run.optimizer
+        if not run.record().seeded:
+            secret_generators()
         steps = run.plan.steps
         check_arguments(self.args, steps=steps)
         self.create_scheduler(num_training_steps=steps, optimizer=run.optimizer)
@@ -225,7 +223,10 @@ class PlanTrainer(Trainer):
         self._maybe_log_save_evaluate(
             self._tr_loss, None, self.model, trial, self.state.epoch, ignored, started
         )
-        # Evaluation leaves the model in evaluation mode.
+        self._to_training_mode()
+
+    def _to_training_mode(self) -> None:
+        """Evaluation leaves the model in evaluation mode."""
         self.model.train()
         assert self.run is not None
         self.run.model.train()
@@ -266,8 +267,7 @@ class PlanTrainer(Trainer):
         delta = run.delta if self._delta is None else self._delta
         if not self.args.should_save:
             return
-        for state in Path(self.args.output_dir).glob(f"checkpoint-*/{STATE}"):
-            shutil.rmtree(state)
+        remove_secrets(Path(self.args.output_dir))
         if delta is not None:
             Path(self.args.output_dir).mkdir(parents=True, exist_ok=True)
             stated = self.statement(delta=delta)

@@ -71,6 +71,7 @@ def checked(gram, rng):
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "cases"), [(0, 1_000), pytest.param(1, 10_000, marks=pytest.mark.long)]
 )

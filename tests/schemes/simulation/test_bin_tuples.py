@@ -129,6 +129,7 @@ def test_correlated_noise_is_unbiased(epsilon):
     assert found.mean() == pytest.approx(truth, abs=4 * error + 2e-3 * truth)
 
 
+@pytest.mark.slow
 def test_wide_bands_are_verified():
     """More bands than slots, at a delta that plain draws cannot reach."""
     strategy = strategies.band_mf(40, bands=8)

@@ -11,10 +11,10 @@ import pytest
 from hockeystick import strategies
 from hockeystick.analyses.renyi.replicas import MinSepWalk, replica_moments
 from hockeystick.schemes.capabilities import Renewal
+from hockeystick.schemes.simulation.replica_laws import first_rates
 from hockeystick.schemes.simulation.replicas import (
     ReplicaSource,
     column_products,
-    first_rates,
     number_of_states,
 )
 from hockeystick.schemes.simulation.tuples import Replicas

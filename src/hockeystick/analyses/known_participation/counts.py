@@ -16,7 +16,7 @@ import numpy as np
 from hockeystick._numerics.law import FloatArray
 from hockeystick.schemes.capabilities import Participant
 
-__all__ = ["CountLaw", "common_copies", "count_law"]
+__all__ = ["CountLaw", "common_copies", "count_law", "counts_at_least"]
 
 # Probability that may be counted as the largest T for the sake of a shorter table, and as the
 # largest number of copies in all steps together: nothing beside any delta.
@@ -55,6 +55,21 @@ def count_law(participant: Participant, *, operations: float) -> CountLaw:
     kept = weights > 0
     kept[0] = True
     return CountLaw(values[kept], weights[kept])
+
+
+@lru_cache(maxsize=64)
+def counts_at_least(participant: Participant, *, operations: float) -> CountLaw:
+    """The law of T with all errors on the side of small T; its probabilities may miss some.
+
+    For one example T is the number of participations. What the table does not tell apart counts as
+    its last entry, and what is too small for floating point is left out.
+    """
+    affordable = operations / (participant.steps * (participant.most_copies + 1))
+    room = int(min(_largest(participant), affordable, MOST_ENTRIES / participant.separation))
+    most = max(1, min(room, _first_table(participant)))
+    weights = _counts(participant, most) * (1 - _rounding(participant))
+    weights[weights < UNDERFLOW] = 0.0
+    return CountLaw(np.arange(most + 1.0), weights)
 
 
 def _first_table(participant: Participant) -> int:

@@ -28,7 +28,9 @@ from hockeystick.analyses.method import Method, Request
 from hockeystick.analyses.poisson_reduction.independent_sampling import independent_bound
 from hockeystick.analyses.renyi.bins import BinMoments
 from hockeystick.analyses.renyi.bound import MomentBound, OrderGrowth, moments_of
+from hockeystick.analyses.renyi.counted import WithCountedLower, counted_lower
 from hockeystick.analyses.renyi.replicas import ReplicaMoments, missing_replicas
+from hockeystick.bounds.bound import Bound
 from hockeystick.bounds.directions import RemoveDecides, RemoveForAdd
 from hockeystick.bounds.subsampled import subsampled
 from hockeystick.guarantee import Analysis
@@ -83,7 +85,10 @@ def _of_replicas(request: Request, renewal: Renewal) -> Analysis:
     known = gaussian.METHOD.analyse(request).bound
     sampled = independent_bound(request.plan, request.noise_multiplier)
     add = {"poisson-reduction": sampled, "gaussian": known, "remove": RemoveForAdd(moments)}
-    bound = RemoveDecides(moments, add=add)
+    bound: Bound = RemoveDecides(moments, add=add)
+    below = counted_lower(request.plan, request.noise_multiplier)
+    if below is not None:
+        bound = WithCountedLower(bound, below)
     return Analysis(METHOD.name, METHOD.kind, bound)
 
 

@@ -237,6 +237,7 @@ class ReplicaMoments:
         self, strategy: Strategy, renewal: Renewal, noise_multiplier: float, budget: float
     ) -> None:
         self._source = ReplicaSource(strategy, renewal)
+        self._renewal = renewal
         self._noise = noise_multiplier
         self._budget = budget
         self._known: Iterator[float] | None = None
@@ -275,7 +276,7 @@ class ReplicaMoments:
             self._further.append(self._source.log_largest(replicas))
 
     def _walk(self) -> MinSepWalk:
-        strategy, renewal = self._source.strategy, self._source.renewal
+        strategy, renewal = self._source.strategy, self._renewal
         with np.errstate(all="ignore"):
             pulls = column_products(strategy, renewal.separation) / self._noise / self._noise
         if not np.isfinite(pulls).all():
@@ -289,7 +290,7 @@ class ReplicaMoments:
 
     def _followed(self, order: int) -> int:
         """As many replicas as the states allow."""
-        separation = self._source.renewal.separation
+        separation = self._renewal.separation
         fitting = (
             number
             for number in range(order, 0, -1)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self, Unpack
 
+import numpy as np
+
 from hockeystick import _validate as check
+from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import InvalidParameter
 from hockeystick.filters.gaussian import UNDER_REPORTS, RegimeName
 from hockeystick.filters.individual.rules import (
@@ -25,14 +28,18 @@ from hockeystick.guarantee import Analysis, Guarantee
 
 __all__ = ["Individual"]
 
+# Smaller rates are charged like this one.
+SMALLEST_RATE = 1e-9
+
 
 class Individual(ChargedExamples):
     """A budget for each example, spent by the norm of its clipped contribution.
 
     Before a step the norms of the contributions of *all* examples are needed, sampled or not: every
     example pays, because its absence could have been noticed [Tran26, Algorithm 3], with the charge
-    of the clipped norm, and [FeldmanZrnic21] for Renyi divergences. All budgets are equal. The kind
-    is that of the rule: `renyi` and `gaussian` are proven, `approximate` is asymptotic and
+    of the clipped norm, and [FeldmanZrnic21] for Renyi divergences. Budgets and rates may differ by
+    example, if those of an example depend on this example and on public facts alone. The kind is
+    that of the rule: `renyi` and `gaussian` are proven, `approximate` is asymptotic and
     under-reports.
 
     Cost: O(examples) array operations per step. With a ledger every step is on the disk before it
@@ -45,7 +52,13 @@ class Individual(ChargedExamples):
         How many.
     rule
         How contributions are charged; `renyi`, `gaussian` and `approximate` build filters with the
-        rules that there are, and take the next three as well.
+        rules that there are, and take the next five as well.
+    shares
+        The budget of each example, as a share in (0, 1] of the rule's; None means all of it.
+    participation
+        In (0, 1] for each example: it takes part with this probability times the rate of a step.
+        `step` draws who does not, and sets the factors of these to 0; so a run that samples at the
+        common rate needs nothing else. None means 1.
     ledger
         A path, a database URL or a `Ledger` where the budgets are kept; the same name again goes on
         with them, one process at a time. Only its owner may read the file.
@@ -90,7 +103,7 @@ class Individual(ChargedExamples):
             Expected steps (rate, noise_multiplier, steps), for contributions of the clip norm; the
             default is full batches.
         kept
-            `ledger`, `name` and `must_exist`.
+            `shares`, `participation`, `ledger`, `name` and `must_exist`.
         """
         epsilon = check.positive("epsilon", epsilon)
         delta = check.small_probability("delta", delta)
@@ -149,7 +162,7 @@ class Individual(ChargedExamples):
         return cls(examples=1, rule=rule.of_values(**values))
 
     def step(
-        self, norms: Any, *, rate: float = 1.0, noise_multiplier: float, clip_norm: float = 1.0
+        self, norms: Any, *, rate: Any = 1.0, noise_multiplier: float, clip_norm: float = 1.0
     ) -> IndividualStep:
         """Charge one step, and say how far each contribution has to be shortened.
 
@@ -161,7 +174,7 @@ class Individual(ChargedExamples):
         norms
             Of the unclipped contributions of all examples, sampled or not.
         rate
-            Probability with which each example takes part.
+            Probability with which each example takes part: one number, or one for each example.
         noise_multiplier
             Standard deviation of the noise over the clip norm.
         clip_norm
@@ -174,7 +187,7 @@ class Individual(ChargedExamples):
         """
         self._check_owner()
         norms = checked_norms(norms, examples=self.examples)
-        rate = check.sampling_rate("rate", rate)
+        rate = self._rates(rate)
         noise_multiplier = check.positive("noise_multiplier", noise_multiplier)
         clip_norm = check.positive("clip_norm", clip_norm)
         charges, factors = step_charges(
@@ -185,15 +198,45 @@ class Individual(ChargedExamples):
             noise_multiplier=noise_multiplier,
             clip_norm=clip_norm,
         )
+        if self._participation is not None:
+            kept = self._secret.random(self.examples) < self._participation
+            factors = np.where(kept, factors, 0.0)
         active = self._remaining > 0
         self._charge(charges)
         return IndividualStep(self._steps, factors, active)
 
-    def guarantee(self) -> Guarantee:
-        """What holds for the run, however the steps are chosen: no example exceeds its budget."""
+    def _rates(self, given: Any) -> float | FloatArray:
+        """Of all examples alike, or of each; what participation leaves of them."""
+        rate: float | FloatArray
+        if isinstance(given, (list, tuple, np.ndarray)) and np.ndim(given):
+            allowed = f"in (0, 1], one number or {self.examples} of them"
+            rate = check.vector("rate", given, allowed)
+            if rate.shape != (self.examples,) or not (rate.min() > 0 and rate.max() <= 1):
+                raise InvalidParameter("rate", allowed, given)
+        else:
+            rate = check.sampling_rate("rate", given)
+        if self._participation is None:
+            return rate
+        # A product of two positive numbers may underflow; a charge for more is valid.
+        return np.maximum(rate * self._participation, SMALLEST_RATE)
+
+    def guarantee(self, *, share: float = 1.0) -> Guarantee:
+        """What holds for the run, however the steps are chosen: no example exceeds its budget.
+
+        Parameters
+        ----------
+        share
+            For the examples whose budget is at most this share of the rule's; all by default.
+
+        Returns
+        -------
+        Guarantee
+            For the presence of one such example.
+        """
         method = f"individual {self.rule.name} filter"
         note = UNDER_REPORTS if self.kind == "asymptotic" else None
-        analysis = Analysis(method, self.kind, self.rule.bound)
+        bound = self.rule.bound_for(check.sampling_rate("share", share))
+        analysis = Analysis(method, self.kind, bound)
         return Guarantee((analysis,), find_note=lambda: note)
 
     def __repr__(self) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray
@@ -32,8 +33,10 @@ ROUNDING = 2.0**-46
 # budget (order 8, rate 0.01). Fewer at fractional orders, where each takes a millisecond, a table
 # a quarter of a second.
 NODES, NODES_OF_FRACTIONS = 1025, 257
-# Tables that are remembered, one for each rate and noise multiplier: a megabyte.
-MOST_TABLES = 64
+# Rates of examples that differ are rounded up to so many significant digits.
+RATE_DIGITS = 2
+# Tables that are remembered, one for each rate and noise multiplier: four megabytes.
+MOST_TABLES = 256
 
 
 class Rule(Protocol):
@@ -57,6 +60,9 @@ class Rule(Protocol):
     @property
     def bound(self) -> Bound:
         """What holds for the run if no example spends more."""
+
+    def bound_for(self, share: float) -> Bound:
+        """What holds for an example that spends at most this share of the budget."""
 
     def charges(self, rate: float, squares: FloatArray, largest: float) -> FloatArray:
         """The charges, rounded up; no square exceeds `largest`."""
@@ -86,7 +92,11 @@ class GaussianRule:
     @property
     def bound(self) -> Bound:
         """mu-GDP."""
-        return ProfileBound(Profile.gaussian(noise_multiplier=1 / self.mu))
+        return self.bound_for(1.0)
+
+    def bound_for(self, share: float) -> Bound:
+        """Squares of mu are what is shared."""
+        return ProfileBound(Profile.gaussian(noise_multiplier=1 / (self.mu * math.sqrt(share))))
 
     def charges(self, rate: float, squares: FloatArray, largest: float) -> FloatArray:
         """The squares themselves, whatever the rate."""
@@ -120,7 +130,11 @@ class ApproximateRule:
     @property
     def bound(self) -> Bound:
         """mu-GDP, in the limit."""
-        return ProfileBound(Profile.gaussian(noise_multiplier=1 / self.mu))
+        return self.bound_for(1.0)
+
+    def bound_for(self, share: float) -> Bound:
+        """Squares of mu are what is shared."""
+        return ProfileBound(Profile.gaussian(noise_multiplier=1 / (self.mu * math.sqrt(share))))
 
     def charges(self, rate: float, squares: FloatArray, largest: float) -> FloatArray:
         """Those of the regime."""
@@ -159,7 +173,11 @@ class RenyiRule:
     @property
     def bound(self) -> Bound:
         """What the divergence implies."""
-        return OneOrder(self.order, self.budget)
+        return self.bound_for(1.0)
+
+    def bound_for(self, share: float) -> Bound:
+        """A share of the divergence."""
+        return OneOrder(self.order, share * self.budget)
 
     def charges(self, rate: float, squares: FloatArray, largest: float) -> FloatArray:
         """Chords of the table."""
@@ -214,7 +232,7 @@ def step_charges(
     norms: FloatArray,
     remaining: FloatArray,
     *,
-    rate: float,
+    rate: float | FloatArray,
     noise_multiplier: float,
     clip_norm: float,
 ) -> tuple[FloatArray, FloatArray]:
@@ -226,24 +244,57 @@ def step_charges(
     [KoskelaTobabenHonkela23] for full batches, [Tran26, Theorem 4.4] in the limit. Charges are
     multiples of the last place of the budget, so that differences are exact.
     """
-    with np.errstate(over="ignore"):
-        clipped = np.minimum(norms / clip_norm, 1.0)
     largest = (1 / noise_multiplier) * (1 / noise_multiplier)
     if not 0 < largest < math.inf:
         raise InvalidParameter("noise_multiplier", "in (1e-150, 1e150)", noise_multiplier)
-    charges = rule.charges(rate, clipped**2 * largest, largest)
-    charges = np.minimum(charges, 2 * rule.budget)
-    place = math.ulp(rule.budget)
-    # Multiples of the last place of the budget: differences are exact. Nothing is free.
-    charges = np.maximum(np.ceil(charges / place), norms > 0) * place
-    short = np.flatnonzero(charges > remaining)
-    if short.size:
-        left = remaining[short]
-        squares = rule.largest_squares(rate, left, largest)
-        lengths = np.sqrt(np.maximum(squares, 0.0)) * noise_multiplier
-        clipped[short] = np.minimum(clipped[short], lengths)
-        charges[short] = left
+    with np.errstate(over="ignore"):
+        clipped = np.minimum(norms / clip_norm, 1.0)
+    charges = np.empty_like(norms)
+    for one, which in _equal_rates(rate, norms.size):
+        charges[which], clipped[which] = _charged(
+            rule, one, clipped[which], remaining[which], largest
+        )
     factors = np.divide(clipped * clip_norm, norms, out=np.ones_like(norms), where=norms > 0)
     # A product of factor and norm may be rounded up by some ulps: less than charges are.
     factors = np.where(remaining > 0, np.minimum(factors, 1.0), 0.0)
     return charges, factors
+
+
+def _charged(
+    rule: Rule, rate: float, clipped: FloatArray, remaining: FloatArray, largest: float
+) -> tuple[FloatArray, FloatArray]:
+    """Of examples with one rate: charges, and lengths in units of the clip norm."""
+    charges = rule.charges(rate, clipped**2 * largest, largest)
+    charges = np.minimum(charges, 2 * rule.budget)
+    place = math.ulp(rule.budget)
+    # Multiples of the last place of the budget: differences are exact. Nothing is free.
+    charges = np.maximum(np.ceil(charges / place), clipped > 0) * place
+    short = np.flatnonzero(charges > remaining)
+    if short.size:
+        left = remaining[short]
+        squares = rule.largest_squares(rate, left, largest)
+        lengths = np.sqrt(np.maximum(squares, 0.0) / largest)
+        clipped[short] = np.minimum(clipped[short], lengths)
+        charges[short] = left
+    return charges, clipped
+
+
+def _equal_rates(
+    rate: float | FloatArray, examples: int
+) -> Iterator[tuple[float, slice | NDArray[np.intp]]]:
+    """Groups of examples with one rate each, rounded up to RATE_DIGITS digits if they differ.
+
+    A larger rate dominates a smaller one, so that charges are too large by at most what a few per
+    cent of the rate cost.
+    """
+    if not isinstance(rate, np.ndarray):
+        yield rate, slice(0, examples)
+        return
+    place = 10.0 ** (np.floor(np.log10(rate)) - (RATE_DIGITS - 1))
+    # The second maximum undoes roundings of the first two operations.
+    rounded = np.minimum(np.maximum(np.ceil(rate / place) * place, rate), 1.0)
+    values, inverse = np.unique(rounded, return_inverse=True)
+    for number, value in enumerate(values.tolist()):
+        which = np.flatnonzero(inverse == number)
+        # Of one group the largest rate counts, whatever the rounding did.
+        yield max(value, float(rate[which].max())), which

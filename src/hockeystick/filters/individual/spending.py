@@ -87,7 +87,7 @@ class IndividualReport:
     spent : numpy.ndarray
         In the unit of the rule.
     shares : numpy.ndarray
-        Of the budget, from 0 to 1.
+        Of the example's own budget, from 0 to 1.
     exhausted : int
         How many examples have spent everything.
     steps : int
@@ -105,10 +105,10 @@ class IndividualReport:
 
     releasable = False
 
-    def __init__(self, spent: FloatArray, *, budget: float, steps: int) -> None:
+    def __init__(self, spent: FloatArray, *, budgets: FloatArray, steps: int) -> None:
         self.spent = spent
-        self.shares = np.minimum(spent / budget, 1.0)
-        self.exhausted = int(np.count_nonzero(spent >= budget))
+        self.shares = np.minimum(spent / budgets, 1.0)
+        self.exhausted = int(np.count_nonzero(spent >= budgets))
         self.steps = steps
 
     def histogram(self, *, bins: int = 10) -> SpendingHistogram:
@@ -166,7 +166,7 @@ def save_state(
 
 
 def load_state(
-    path: Path, *, rule: Mapping[str, object], examples: int, budget: float
+    path: Path, *, rule: Mapping[str, object], full: FloatArray, place: float
 ) -> tuple[FloatArray, int]:
     """What is left for each example, and how many steps were charged."""
     try:
@@ -177,11 +177,12 @@ def load_state(
         raise InvalidParameter("path", "a file that `save` wrote", str(path)) from None
     if known != _text(rule):
         raise InvalidParameter("path", f"saved with the rule {_text(rule)}", known)
-    if remaining.shape != (examples,):
-        raise InvalidParameter("path", f"saved with {examples} examples", remaining.size)
-    possible = (remaining >= 0) & (remaining <= budget) & (remaining % math.ulp(budget) == 0)
+    if remaining.shape != full.shape:
+        raise InvalidParameter("path", f"saved with {full.size} examples", remaining.size)
+    possible = (remaining >= 0) & (remaining <= full) & (remaining % place == 0)
     if not (steps >= 0 and np.all(possible)):
-        raise InvalidParameter("path", f"an undamaged state, at most {budget!r} left", str(path))
+        most = float(full.max())
+        raise InvalidParameter("path", f"an undamaged state, at most {most!r} left", str(path))
     return remaining, steps
 
 

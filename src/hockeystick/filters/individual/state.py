@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from hockeystick.guarantee import Kind
 from hockeystick.ledger.keyed import Where
 from hockeystick.ledger.names import DEFAULT_NAME
 from hockeystick.ledger.store import checked_budget
+from hockeystick.randomness import cryptographic_if_secret, generator
 
 if TYPE_CHECKING:
     from hockeystick.ledger.individual import IndividualStore
@@ -27,8 +30,10 @@ __all__ = ["ChargedExamples", "KeptIn"]
 
 
 class KeptIn(TypedDict, total=False):
-    """Where budgets are kept."""
+    """What differs from example to example, and where budgets are kept."""
 
+    shares: Any
+    participation: Any
     ledger: Where | None
     name: str
     must_exist: bool | None
@@ -45,6 +50,8 @@ class ChargedExamples(SetOnce, ABC):
         *,
         examples: int,
         rule: Rule,
+        shares: Any = None,
+        participation: Any = None,
         ledger: Where | None = None,
         name: str = DEFAULT_NAME,
         must_exist: bool | None = None,
@@ -53,13 +60,34 @@ class ChargedExamples(SetOnce, ABC):
         self._steps = 0
         budget = checked_budget(rule.budget)
         count = check.storable("examples", check.positive_integer("examples", examples))
-        self._remaining = np.full(count, budget)
+        self._full: FloatArray = np.full(count, budget)
+        # What tells these budgets from others of the same rule; nothing of it is released.
+        self._differing: dict[str, object] = {}
+        if shares is not None:
+            place = math.ulp(budget)
+            # Multiples of the last place of the largest budget, as charges are.
+            self._full = np.floor(self._own("shares", shares) * budget / place) * place
+        self._participation = None
+        if participation is not None:
+            self._participation = self._own("participation", participation)
+            # Who takes part is a secret, and drawn anew whatever was restored.
+            self._secret = generator(cryptographic_if_secret(None))
+        self._remaining = self._full.copy()
         self._owner = OwnProcess()
         self._store: IndividualStore | None = None
         if ledger is not None:
             self._open(ledger, name, must_exist)
         elif must_exist:
             raise InvalidParameter("must_exist", "left out without a ledger", must_exist)
+
+    def _own(self, name: str, given: Any) -> FloatArray:
+        """A number in (0, 1] for each example."""
+        allowed = f"{self._full.size} numbers in (0, 1], one for each example"
+        values = check.vector(name, given, allowed)
+        if values.shape != self._full.shape or not (values.min() > 0 and values.max() <= 1):
+            raise InvalidParameter(name, allowed, given)
+        self._differing[name] = sha256(values.astype("<f8").tobytes()).hexdigest()
+        return values
 
     @abstractmethod
     def describe(self) -> dict[str, object]:
@@ -82,13 +110,19 @@ class ChargedExamples(SetOnce, ABC):
 
     @property
     def budget(self) -> float:
-        """What each example may spend, in the unit of the rule."""
+        """What an example may spend at most, in the unit of the rule."""
         return self.rule.budget
+
+    @property
+    def budgets(self) -> FloatArray:
+        """What each example may spend."""
+        return self._full.copy()
 
     @property
     def spent(self) -> FloatArray:
         """What each example has spent. Not releasable: it depends on the data."""
-        return self.rule.budget - self._remaining
+        spent: FloatArray = self._full - self._remaining
+        return spent
 
     @property
     def remaining(self) -> FloatArray:
@@ -102,7 +136,7 @@ class ChargedExamples(SetOnce, ABC):
 
     def report(self) -> IndividualReport:
         """The spending of every example, for inspection only."""
-        return IndividualReport(self.spent, budget=self.budget, steps=self.steps)
+        return IndividualReport(self.spent, budgets=self._full, steps=self.steps)
 
     def save(self, path: str | Path) -> None:
         """Keep the state in a file, which is replaced in one piece and is its owner's alone.
@@ -125,7 +159,7 @@ class ChargedExamples(SetOnce, ABC):
         if self._store is not None:
             raise InvalidParameter("path", "left out: the ledger keeps these budgets", str(path))
         remaining, steps = load_state(
-            Path(path), rule=self._rule(), examples=self.examples, budget=self.budget
+            Path(path), rule=self._rule(), full=self._full, place=math.ulp(self.budget)
         )
         if steps < self.steps or np.any(remaining > self._remaining):
             allowed = f"a state that is not behind these budgets, which have {self.steps} steps"
@@ -137,14 +171,15 @@ class ChargedExamples(SetOnce, ABC):
 
     def _rule(self) -> Mapping[str, object]:
         """As a saved state names it."""
-        return {"rule": self.rule.name, **self._parameters()}
+        return {"rule": self.rule.name, **self._parameters(), **self._differing}
 
     def _open(self, ledger: Where, name: str, must_exist: bool | None) -> None:
         from hockeystick.ledger.individual import IndividualStore
 
         description = {**self.describe(), "kind": self.kind, "examples": self.examples}
+        description |= self._differing
         self._store = IndividualStore(
-            ledger, name=name, description=description, full=self._remaining, must_exist=must_exist
+            ledger, name=name, description=description, full=self._full, must_exist=must_exist
         )
         self._remaining, self._steps = self._store.remaining, self._store.steps
 

@@ -19,7 +19,16 @@ from hockeystick.filters.levy.charge import block_of, block_variance, rounded_up
 from hockeystick.profile.expressions.base import Expression
 from hockeystick.profile.expressions.composed import compose
 
-__all__ = ["HEIGHT_ERROR", "Counts", "StepClass", "WhatMayFollow", "covers", "delta_of", "law_of"]
+__all__ = [
+    "HEIGHT_ERROR",
+    "NATS",
+    "Counts",
+    "StepClass",
+    "WhatMayFollow",
+    "covers",
+    "delta_of",
+    "law_of",
+]
 
 # Relative errors of floating point in the heights of a law: sums of up to 1e5 positive terms, some
 # twenty products deep.

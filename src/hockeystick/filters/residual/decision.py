@@ -10,6 +10,7 @@ from typing import Any
 from hockeystick.filters.residual.composition import StepClass
 from hockeystick.filters.residual.menus import MenuState, Payment, paid, taken_back
 from hockeystick.filters.residual.search.exchange import (
+    copies_for,
     exchange_for_less,
     exchange_for_mechanism,
     exchange_for_more,
@@ -28,6 +29,8 @@ class Changes:
     given: dict[int, Payment] = field(default_factory=dict)
     got: dict[int, Payment] = field(default_factory=dict)
     ended: list[int] = field(default_factory=list)
+    # Units of slack that exchanges take.
+    units: int = 0
 
     def as_json(self) -> dict[str, object]:
         """As the entry of the ledger keeps it."""
@@ -41,6 +44,8 @@ class Changes:
                 }
         if self.ended:
             values["ended"] = self.ended
+        if self.units:
+            values["units"] = self.units
         return values
 
 
@@ -54,8 +59,8 @@ def applied(states: Sequence[MenuState], request: Mapping[str, Any], *, cancelle
         states[int(k)].ended = True
     for k, rows in request.get("given", {}).items():
         states[int(k)].change(taken_back(rows), -1)
-        for state in states:
-            state.exchanges -= 1
+    for state in states:
+        state.exchanges -= int(request.get("units", 0))
     for k, rows in request.get("got", {}).items():
         states[int(k)].change(taken_back(rows), +1)
     if not cancelled:
@@ -64,13 +69,17 @@ def applied(states: Sequence[MenuState], request: Mapping[str, Any], *, cancelle
 
 
 class Menus:
-    """The decisions for one filter; `slack` is what one exchange may add to delta.
+    """The decisions for one filter.
+
+    `slack` is what a unit of exchanges may add to delta; there are `exchanges` of them in all.
 
     What it remembers only decides which exchanges are tried.
     """
 
-    def __init__(self, *, slack: float) -> None:
+    def __init__(self, *, slack: float, exchanges: int = 1) -> None:
         self._slack = slack
+        # Units that the comparison of whole menus takes.
+        self._whole = max(exchanges // SETTINGS.wholes, 1)
         # Exchanges that were not to be had: the variance that the menu had then.
         self._failed: dict[tuple[int, StepClass], float] = {}
         # Exchanges so far for each kind of steps; equal requests one after the other.
@@ -95,7 +104,7 @@ class Menus:
             if payment is not None:
                 changes.taken[k] = payment
         for k in alive:
-            if changes.given:
+            if changes.units:
                 # One at a time: the number of exchanges is that of all menus together.
                 break
             first = k == alive[0] or self._latest[1] >= SETTINGS.streak
@@ -110,14 +119,16 @@ class Menus:
         """What runs of another mechanism take; the first menu that can pays, the others end."""
         alive = [k for k, state in enumerate(states) if not state.ended]
         for k in alive:
-            if states[k].exchanges <= 0:
+            units = min(self._whole, states[k].exchanges)
+            if units <= 0:
                 continue
-            given = exchange_for_mechanism(states[k].counts, mechanism, steps, slack=self._slack)
+            given = exchange_for_mechanism(
+                states[k].counts, mechanism, steps, slack=self._slack * units
+            )
             if given is not None:
-                # Taken, so that a cancellation gives it back; the exchange is counted by `given`.
-                return Changes(
-                    taken={k: given}, given={k: {}}, ended=[one for one in alive if one != k]
-                )
+                # Taken, so that a cancellation gives it back; the slack stays used.
+                ended = [one for one in alive if one != k]
+                return Changes(taken={k: given}, ended=ended, units=units)
         return None
 
     def _is_wasteful(self, k: int, wanted: StepClass, steps: int, changes: Changes) -> bool:
@@ -139,22 +150,27 @@ class Menus:
         More of it when the same is wanted again.
         """
         kind, variance = StepClass.of(*wanted), state.variance
+        if k not in changes.taken and state.exchanges > 0:
+            few = copies_for(state.counts, kind, steps, slack=self._slack)
+            if few is not None:
+                changes.taken[k], changes.units = few, 1
+                return
         retry_below = (1 - SETTINGS.retry) * self._failed.get((k, kind), math.inf)
-        if state.exchanges <= 0 or variance > retry_below:
+        units = min(self._whole, state.exchanges)
+        if units <= 0 or variance > retry_below:
             return
+        slack = self._slack * units
         done = self._done.get((k, kind), 0)
         missing = max(steps - state.counts.get(kind, 0), 1)
         if k in changes.taken:
             part = min(SETTINGS.first_part * 2**done, 1.0)
-            found = exchange_for_less(state.counts, kind, missing, slack=self._slack, part=part)
+            found = exchange_for_less(state.counts, kind, missing, slack=slack, part=part)
         else:
             several = math.ceil(SETTINGS.at_once * sum(state.counts.values()))
             number = max(missing * 2**done, several)
-            found = exchange_for_more(
-                state.counts, kind, number, slack=self._slack, most=SETTINGS.waste
-            )
+            found = exchange_for_more(state.counts, kind, number, slack=slack, most=SETTINGS.waste)
             if found is None:
-                found = exchange_for_more(state.counts, kind, missing, slack=self._slack)
+                found = exchange_for_more(state.counts, kind, missing, slack=slack)
         after = MenuState(state.counts, 0)
         if found is not None:
             after.change(found[0], -1)
@@ -165,4 +181,4 @@ class Menus:
             return
         self._done[k, kind] = done + 1
         changes.given[k], changes.got[k] = found[0], {kind: found[1]}
-        changes.taken[k] = payment
+        changes.taken[k], changes.units = payment, units

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter
-from hockeystick.filters.request import unordered
+from hockeystick.filters.request import expected_rows
 
 __all__ = ["ExpectedRanges", "ExpectedSteps", "checked_ranges"]
 
@@ -33,13 +33,6 @@ def checked_ranges(expected: Any) -> tuple[ExpectedSteps, ...]:
     """The expected steps, one row or more; full batches if nothing is said."""
     if expected is None:
         return (ExpectedSteps((1.0, 1.0), (1.0, 1.0), 1),)
-    try:
-        named = isinstance(expected, (str, bytes, Mapping))
-        rows = [] if named else [() if unordered(one) else tuple(one) for one in expected]
-    except TypeError:
-        rows = []
-    if not rows or any(len(row) != 3 for row in rows):
-        raise InvalidParameter("expected", ALLOWED, expected)
     return tuple(
         ExpectedSteps(
             _span(rate, lambda one: check.sampling_rate("rate in expected", one), expected),
@@ -48,7 +41,7 @@ def checked_ranges(expected: Any) -> tuple[ExpectedSteps, ...]:
             ),
             check.positive_integer("steps in expected", steps),
         )
-        for rate, noise, steps in rows
+        for rate, noise, steps in expected_rows(expected, ALLOWED)
     )
 
 

@@ -40,7 +40,7 @@ class Residual(StatefulFilter[list[MenuState]]):
     menus, share delta, and the run ends when none of them can pay.
 
     Proven, in both directions; see docs/residual.md. Building takes some seconds, a request some
-    ten microseconds, an exchange about a second; there are at most two dozen for each menu.
+    ten microseconds, copies hundredths of a second, an exchange about a second; slack limits them.
 
     Parameters
     ----------
@@ -50,6 +50,8 @@ class Residual(StatefulFilter[list[MenuState]]):
         Expected steps (rate, noise_multiplier, steps), as many of each as are expected, in
         proportion; a rate or a noise multiplier may be a range (low, high). Anything else may be
         requested as well, and costs more. The default is full batches.
+    block
+        How many steps a request has: in ranges the menu has as many equal ones.
     design
         Skips the search: the design of an earlier filter, for instance.
     ledger
@@ -78,6 +80,7 @@ class Residual(StatefulFilter[list[MenuState]]):
         epsilon: float,
         delta: float,
         expected: ExpectedRanges | None = None,
+        block: int = 1,
         design: MenuDesign | None = None,
         ledger: Where | None = None,
         name: str = "default",
@@ -88,16 +91,18 @@ class Residual(StatefulFilter[list[MenuState]]):
             raise InvalidParameter("design", "a MenuDesign or None", design)
         self.epsilon = check.positive("epsilon", epsilon)
         self.delta = check.small_probability("delta", delta)
-        rows = checked_ranges(expected)
+        rows, block = checked_ranges(expected), check.positive_integer("block", block)
         self.design = (
-            designed(rows, epsilon=self.epsilon, delta=self.delta) if design is None else design
+            designed(rows, epsilon=self.epsilon, delta=self.delta, block=block)
+            if design is None
+            else design
         )
         self._bound = bound_of(self.design, self.delta)
         reached = self._bound.delta(self.epsilon, directions=("remove", "add"), accuracy=1.0).value
         if not reached <= self.delta:
             allowed = f"one with delta <= {self.delta:g} at epsilon = {self.epsilon:g}"
             raise InvalidParameter("design", allowed, f"delta = {reached:g}")
-        self._menus = Menus(slack=self.design.slack)
+        self._menus = Menus(slack=self.design.slack, exchanges=self.design.exchanges)
         self._whole = [max(state.variance, math.ulp(0.0)) for state in self._start()]
         super().__init__(
             budget=1.0,

@@ -57,9 +57,10 @@ class MenuDesign:
     menus
         The first one is for what is expected, the others for what is not.
     exchanges
-        How many exchanges there may be, of all menus together.
+        Units of slack, of all menus together: one for a few copies in the place of a step, and one
+        for an exchange of whole menus, or a 25th of them if there are more than 25.
     slack
-        What each of them may add to delta.
+        What each unit may add to delta.
 
     Examples
     --------

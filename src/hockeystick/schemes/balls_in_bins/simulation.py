@@ -30,7 +30,8 @@ __all__ = ["bin_run"]
 class BinColumns(DenseColumns):
     """The means of the bins in place of the columns of a strategy, by a root of their products."""
 
-    def __init__(self, gram: FloatArray) -> None:
+    def __init__(self, gram: FloatArray, bins: int) -> None:
+        self._bins = bins
         values, vectors = np.linalg.eigh(gram)
         root = np.ascontiguousarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)
         super().__init__(root, gram)
@@ -42,6 +43,15 @@ class BinColumns(DenseColumns):
             return
         np.take(self._gram, trajectories.where[:, 0], axis=0, out=out)
         out[trajectories.number == 0] = 0.0
+
+    def of_steps(self, products: FloatArray) -> FloatArray:
+        """Sums over the steps of each bin."""
+        bins = self._gram.shape[0]
+        steps = np.arange(0, products.shape[1], self._bins)
+        padded = np.zeros((products.shape[0], steps.size * self._bins))
+        padded[:, : products.shape[1]] = products
+        summed = padded.reshape(products.shape[0], steps.size, self._bins).sum(axis=1)
+        return np.ascontiguousarray(summed[:, :bins])
 
     def overlaps(self, separation: int) -> FloatArray:
         """None: an example joins one bin."""
@@ -109,4 +119,4 @@ def bin_run(run: Simulation, strategy: Strategy, bins: int) -> ParticipationRun:
 @lru_cache(maxsize=4)
 def _ingredients(strategy: Strategy, bins: int) -> tuple[BinColumns, OneBin]:
     mixture = UniformMixture(strategy, bins)
-    return BinColumns(mixture.kernel), OneBin(bins, np.full(mixture.used, 1 / bins))
+    return BinColumns(mixture.kernel, bins), OneBin(bins, np.full(mixture.used, 1 / bins))

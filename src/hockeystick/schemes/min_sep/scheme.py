@@ -32,7 +32,7 @@ from hockeystick.schemes.capabilities import (
     Simulator,
     Step,
 )
-from hockeystick.schemes.cyclic_poisson.scheme import CyclicPoisson
+from hockeystick.schemes.cyclic_poisson import CyclicPoisson
 from hockeystick.schemes.marks import Marks, Participations
 from hockeystick.schemes.poisson import Poisson
 from hockeystick.strategies import band_mf, bsr
@@ -253,7 +253,9 @@ class MinSep(Sampling):
                 run.steps, rate=self.rate, separation=self.separation, warm_start=self.warm_start
             )
 
-        return simulator(run, lambda held: law(), gap=self.separation, renewal=self.renewal(run))
+        return simulator(
+            run, lambda held: law(), gap=self.separation, process=lambda held: self.renewal(run)
+        )
 
     @classmethod
     def candidates(cls, *, batch_size: float, examples: int, steps: int) -> Iterator[Candidate]:

@@ -48,6 +48,16 @@ class AllocationRun:
         """There are no proposals."""
         return 0.0
 
+    def log_ratios(self, products: FloatArray) -> FloatArray:
+        """Block by block."""
+        (deviation,) = self.simulation.noise_multipliers
+        losses = (products - 0.5) / deviation**2
+        picks, out_of = self.scheme.picks, self.scheme.out_of
+        total = np.zeros(len(products))
+        for begin in range(0, self.steps, out_of):
+            total += _log_mean_of_products(losses[:, begin : begin + out_of], picks, out_of)
+        return total
+
     def _block(self, length: int, count: int, rng: np.random.Generator) -> FloatArray:
         """log LR of the first `length` steps of one block, for each noise level."""
         picks, out_of = self.scheme.picks, self.scheme.out_of

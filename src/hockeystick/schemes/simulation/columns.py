@@ -53,6 +53,9 @@ class Columns(Protocol):
     def products(self, weights: FloatArray) -> FloatArray:
         """C^T C times a vector."""
 
+    def of_steps(self, products: FloatArray) -> FloatArray:
+        """Inner products with these columns, from those with the columns of the strategy."""
+
     def overlaps(self, separation: int) -> FloatArray:
         """At least the sum of <c_i, c_j> over later participations j, for each step i.
 
@@ -98,6 +101,10 @@ class BandedColumns:
             total[lag:] += self._gram[:-lag, lag] * weights[:-lag]
         return total
 
+    def of_steps(self, products: FloatArray) -> FloatArray:
+        """They are the strategy's."""
+        return products
+
     def overlaps(self, separation: int) -> FloatArray:
         """From the lags beyond the separation."""
         return _window_maxima(self._gram, separation)
@@ -135,6 +142,10 @@ class DenseColumns:
         """By the Gram matrix."""
         total: FloatArray = self._gram @ weights
         return total
+
+    def of_steps(self, products: FloatArray) -> FloatArray:
+        """They are the strategy's."""
+        return products
 
     def overlaps(self, separation: int) -> FloatArray:
         """From the rows of the Gram matrix, to the right of the diagonal."""

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import PrecisionError
-from hockeystick.schemes.capabilities import Missing, Renewal, Run, Simulator
+from hockeystick.schemes.capabilities import Missing, Participant, Renewal, Run, Simulator
 from hockeystick.schemes.simulation.columns import Columns, Trajectories, columns_of, too_long
 from hockeystick.schemes.simulation.replicas import ReplicaSource
 from hockeystick.schemes.simulation.run import BLOCK, Drawn, Proposal, Simulation
@@ -139,6 +139,12 @@ class ParticipationRun:
                 self._log_weights(tilt, exponents, losses, wanted),
                 self._log_weights(reference, exponents, losses, wanted),
             )
+
+    def log_ratios(self, products: FloatArray) -> FloatArray:
+        """By the recursion; larger than the exact one where columns of participations overlap."""
+        (deviation,) = self.run.noise_multipliers
+        half = half_norms(self.columns.squared_norms, deviation)
+        return log_ratios(self.law, self.columns.of_steps(products) / deviation**2 - half, half)
 
     def log_largest_payoff(self, epsilon: float) -> float:
         """A proven bound, for scaling alone with the example and for shifting alone without it.
@@ -255,18 +261,18 @@ def simulator(
     *,
     gap: int,
     held: range = range(1, 2),
-    renewal: Renewal | None = None,
+    process: Callable[[int], Renewal | Participant] | None = None,
 ) -> Simulator | Missing:
     """Draws of a run whose participations are at least `gap` steps apart.
 
-    `law_of(number)` is the law of participation of a unit with that number of examples; `renewal`
-    is that law as a renewal process, if it is one, which gives tuples of replicas. With at
-    most `gap` bands the columns of two participations never overlap, and recursions are exact.
-    With more, the recursion leaves out the products <c_i, c_j> of two participations, which are
-    not negative because C >= 0. Its likelihood ratio is too large then, the safe side for a run
-    with the example (remove) [DongGanesh26, Lemma B.1]. For a run without it (add) each step is
-    charged with `Columns.overlaps`, at least its products with all later participations, times the
-    most copies that one of these can have: the likelihood ratio is too small.
+    `law_of(number)` is the law of participation of a unit with that number of examples;
+    `process(number)` describes it as a process whose replicas can be followed, which gives tuples
+    of them. With at most `gap` bands the columns of two participations never overlap, and
+    recursions are exact. With more, the recursion leaves out the products <c_i, c_j> of two
+    participations, which are not negative because C >= 0. Its likelihood ratio is too large then,
+    the safe side for a run with the example (remove) [DongGanesh26, Lemma B.1]. For a run without
+    it (add) each step is charged with `Columns.overlaps`, at least its products with all later
+    participations, times the most copies of one of these: the likelihood ratio is too small.
     """
     reason = too_long(run)
     if reason is not None:
@@ -276,8 +282,8 @@ def simulator(
 
     def prepare(simulation: Simulation) -> ParticipationRun:
         columns, law = columns_of(run), law_of(simulation.held)
-        if simulation.present and apart and renewal is not None:
-            source = ReplicaSource(run.strategy, renewal)
+        if simulation.present and apart and process is not None:
+            source = ReplicaSource(run.strategy, process(simulation.held))
             return ParticipationRun(simulation, columns, law, tuples=source)
         if simulation.present or apart:
             return ParticipationRun(simulation, columns, law, apart)

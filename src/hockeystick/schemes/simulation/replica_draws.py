@@ -25,28 +25,29 @@ def _drawn_move(
     weights: FloatArray,
     targets: NDArray[np.int32],
     value: FloatArray,
+    joined: NDArray[np.int16],
     odds: float,
 ) -> int:
-    """A move in proportion to weight * value * odds^k."""
-    total, factor = 0.0, 1.0
+    """A move in proportion to weight * value * odds^k, k the replicas that join."""
+    total = 0.0
     for move in range(begin, end):
+        factor = 1.0 if odds == 1.0 else odds ** joined[move].sum()
         total += factor * weights[move] * value[targets[move]]
-        factor *= odds
     u *= total
-    k, factor, reached = 0, 1.0, weights[begin] * value[targets[begin]]
-    while k < end - begin - 1 and u >= reached:
-        k += 1
-        factor *= odds
-        reached += factor * weights[begin + k] * value[targets[begin + k]]
-    return k
+    move, reached = begin, weights[begin] * value[targets[begin]]
+    while move < end - 1 and u >= reached:
+        move += 1
+        factor = 1.0 if odds == 1.0 else odds ** joined[move].sum()
+        reached += factor * weights[move] * value[targets[move]]
+    return move
 
 
 @njit(cache=True, nogil=True)
 def _settled_move(u: float, begin: int, end: int, cumulative: FloatArray) -> int:
-    k = 0
-    while k < end - begin - 1 and u >= cumulative[begin + k]:
-        k += 1
-    return k
+    move = begin
+    while move < end - 1 and u >= cumulative[move]:
+        move += 1
+    return move
 
 
 @njit(cache=True, nogil=True)
@@ -63,41 +64,82 @@ def _drop_oldest(followed: IntArray, size: int, inside: NDArray[np.bool_]) -> in
 def _join(
     rng: np.random.Generator,
     t: int,
-    k: int,
+    numbers: NDArray[np.int16],
     inside: NDArray[np.bool_],
     last: IntArray,
-    pulls: FloatArray,
+    held: IntArray,
+    separation: int,
     joining: IntArray,
-) -> float:
-    """Choose k of those who may join; the true attraction, or -inf if one of them has to rest."""
-    separation, candidates = pulls.shape[1], 0
+) -> int:
+    """Choose those who join, the most copies first; how many, or -1 if one of them has to rest.
+
+    `held` has the copies of the last participation of each, and `numbers` says how many join with
+    1, 2, ... copies.
+    """
+    candidates = 0
     for j in range(last.size):
         if not inside[j]:
             joining[candidates] = j
             candidates += 1
-    excluded = False
-    for i in range(k):
-        chosen = i + int(rng.random() * (candidates - i))
-        joining[i], joining[chosen] = joining[chosen], joining[i]
-        excluded = excluded or t - last[joining[i]] < separation
-    if excluded:
-        return -np.inf
-    attraction = 0.0
-    for j in range(last.size):
-        if t - last[j] < separation:
-            attraction += k * pulls[t, t - last[j]]
-    return float(attraction + pulls[t, 0] * (k * (k - 1) / 2))
+    k, excluded = 0, False
+    for c in range(numbers.size - 1, -1, -1):
+        for _ in range(numbers[c]):
+            chosen = k + int(rng.random() * (candidates - k))
+            joining[k], joining[chosen] = joining[chosen], joining[k]
+            excluded = excluded or t - last[joining[k]] < separation
+            held[joining[k]] = c + 1
+            k += 1
+    return -1 if excluded else k
 
 
 @njit(cache=True, nogil=True)
-def _table_attraction(
-    t: int, k: int, followed: IntArray, size: int, last: IntArray, largest: FloatArray
+def _copies_of(numbers: NDArray[np.int16]) -> tuple[int, int]:
+    """All copies of those who join, and the sum of their squares."""
+    total, squares = 0, 0
+    for c in range(numbers.size):
+        total += numbers[c] * (c + 1)
+        squares += numbers[c] * (c + 1) ** 2
+    return total, squares
+
+
+@njit(cache=True, nogil=True)
+def _attraction(
+    t: int,
+    total: int,
+    squares: int,
+    labels: IntArray,
+    last: IntArray,
+    held: IntArray,
+    pulls: FloatArray,
 ) -> float:
-    """What the table gives for k that join: with each other, and with those that are followed."""
-    total = largest[0] * (k * (k - 1) / 2)
-    for i in range(size):
-        total += k * largest[t - last[followed[i]]]
-    return float(total)
+    """Of joining with `total` copies, `squares` the sum of squared ones, by those who rest."""
+    found = pulls[0] * ((total * total - squares) / 2)
+    for j in labels:
+        if t - last[j] < pulls.size:
+            found += total * held[j] * pulls[t - last[j]]
+    return float(found)
+
+
+@njit(cache=True, nogil=True)
+def _log_law(
+    t: int, joining: IntArray, last: IntArray, gaps: FloatArray, firsts: FloatArray
+) -> float:
+    """log of true over table probability of those who join."""
+    log = 0.0
+    if gaps.size > 0:
+        for label in joining:
+            log += firsts[t] if last[label] == NEVER else gaps[t - last[label]]
+    return log
+
+
+@njit(cache=True, nogil=True)
+def _log_ends(last: IntArray, steps: int, firsts: FloatArray, ends: FloatArray) -> float:
+    """What `_log_law` is for joining no more."""
+    log = 0.0
+    if ends.size > 0:
+        for t in last:
+            log += firsts[steps] if t == NEVER else ends[steps - 1 - t]
+    return log
 
 
 @njit(cache=True, nogil=True)
@@ -133,6 +175,7 @@ def draw_tuples(
     weights: FloatArray,
     targets: NDArray[np.int32],
     charges: FloatArray,
+    joined: NDArray[np.int16],
     cumulative: FloatArray,
     tables: FloatArray,
     first: FloatArray,
@@ -141,13 +184,14 @@ def draw_tuples(
     largest: FloatArray,
     pulls: FloatArray,
     misses: FloatArray,
+    law: tuple[FloatArray, FloatArray, FloatArray],
     where: IntArray,
     times: IntArray,
     number: IntArray,
     logs: FloatArray,
     attractions: FloatArray,
 ) -> None:
-    """Rows of steps in which replicas join, how many do, and log of true over table weight.
+    """Rows of steps in which replicas join, the copies, and log of true over table weight.
 
     `attractions` are the true attractions of all pairs of a tuple.
 
@@ -155,40 +199,49 @@ def draw_tuples(
     values `first`, and `odds` of joining relative to those of the other steps. While more steps are
     left than there are tables, moves have their settled probabilities `cumulative`; at the first
     table its value over the settled one counts. Missing the steps up to t has the logarithm
-    misses[t].
+    misses[t]. `law` has the gaps, firsts and ends of replica_laws.py.
     """
     steps, separation = pulls.shape
-    order = starts[1] - starts[0] - 1
+    gaps, firsts, ends = law
+    order = int(joined[starts[1] - 1].sum())
     followed, joining = np.empty(order, np.int64), np.empty(order, np.int64)
     last, inside = np.empty(order, np.int64), np.empty(order, np.bool_)
+    held, labels = np.zeros(order, np.int64), np.arange(order)
     for d in range(number.size):
         last[:], inside[:] = NEVER, False
         s, log, count, size, attraction = 0, 0.0, 0, 0, 0.0
         for t in range(steps):
             begin, end, left = starts[s], starts[s + 1], steps - 1 - t
             if t < odds.size:
-                k = _drawn_move(rng.random(), begin, end, weights, targets, first[t + 1], odds[t])
+                value, odd = first[t + 1], odds[t]
+                move = _drawn_move(rng.random(), begin, end, weights, targets, value, joined, odd)
             elif left + 1 >= tables.shape[0]:
-                k = _settled_move(rng.random(), begin, end, cumulative)
+                move = _settled_move(rng.random(), begin, end, cumulative)
             else:
-                k = _drawn_move(rng.random(), begin, end, weights, targets, tables[left], 1.0)
-            move = begin + k
-            if k > 0:
-                log -= charges[move] + _table_attraction(t, k, followed, size, last, largest)
-                attraction += _join(rng, t, k, inside, last, pulls, joining)
-                if attraction == -np.inf:
+                value = tables[left]
+                move = _drawn_move(rng.random(), begin, end, weights, targets, value, joined, 1.0)
+            if move > begin:
+                k = _join(rng, t, joined[move], inside, last, held, separation, joining)
+                if k < 0:
+                    attraction = -np.inf
                     break
+                total, squares = _copies_of(joined[move])
+                log += _log_law(t, joining[:k], last, gaps, firsts) - charges[move]
+                log -= _attraction(t, total, squares, followed[:size], last, held, largest)
+                attraction += _attraction(t, total, squares, labels, last, held, pulls[t])
                 for label in joining[:k]:
                     last[label], followed[size], inside[label] = t, label, True
                     size += 1
-                where[d, count], times[d, count] = t, k
+                where[d, count], times[d, count] = t, total
                 count += 1
             s = targets[move]
-            room = order - (starts[s + 1] - starts[s] - 1)
+            room = order - joined[starts[s + 1] - 1].sum()
             size, missed = _no_longer_followed(
                 t, separation, room, followed, size, last, inside, misses
             )
             log -= missed
             if left + 1 == tables.shape[0]:
                 log += math.log(tables[left, s] / settled[s])
+        if attraction > -np.inf:
+            log += _log_ends(last, steps, firsts, ends)
         number[d], logs[d], attractions[d] = count, log + attraction, attraction

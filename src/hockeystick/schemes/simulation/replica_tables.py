@@ -1,10 +1,11 @@
 """Tables for tuples of replicas: states, weights of moves, values by steps left; compiled.
 
 A state holds n_1, ..., n_r: how many replicas took part 1, ..., r = separation - 1 steps ago and
-rest; the others may join. At most `most` of them are followed. States are numbered without gaps, by
-sum_i C(R_i + i, i) - C(R_i - n_i + i, i) with R_i = most less all n_j with j > i. If more would
-rest, the oldest are let go: they count as those who may join, and the move is charged with what
-that leaves out (`fill_moves`).
+rest; the others may join. Where a participation may have several copies of an example, every age
+has a count for each number of copies, the smallest first. At most `most` of them are followed.
+States are numbered without gaps, by sum_i C(R_i + i, i) - C(R_i - n_i + i, i) with R_i = most less
+all n_j with j > i. If more would rest, the oldest are let go: they count as those who may join, and
+the move is charged with what that leaves out (`fill_moves`).
 """
 
 from __future__ import annotations
@@ -25,12 +26,22 @@ __all__ = [
     "row_starts",
     "settled_values",
     "values_by_steps_left",
+    "ways_to_choose",
 ]
 
 IntArray = NDArray[np.int64]
 
 # What one weight may lose to floating point, for each unit of its exponents.
 WEIGHT_ROUNDING = 2.0**-50
+
+
+def ways_to_choose(most: int) -> IntArray:
+    """C(n, i) for n and i up to `most`; what is too large for any state is cut off."""
+    table = np.zeros((most + 1, most + 1), np.int64)
+    table[:, 0] = 1
+    for n in range(1, most + 1):
+        table[n, 1:] = np.minimum(table[n - 1, 1:] + table[n - 1, :-1], 2**61)
+    return table
 
 
 @njit(cache=True, nogil=True)
@@ -56,28 +67,34 @@ def _number_of(n: IntArray, most: int, ways: IntArray) -> int:
 
 
 @njit(cache=True, nogil=True)
-def row_starts(order: int, most: int, ages: int, states: int) -> IntArray:
-    """Where the moves of each state begin: one for every number of replicas that may join."""
+def row_starts(
+    order: int, most: int, slots: int, copies: int, states: int, ways: IntArray
+) -> IntArray:
+    """Where the moves of each state begin: one for all numbers that may join, by their copies."""
     starts = np.zeros(states + 1, np.int64)
-    n = np.zeros(ages, np.int64)
+    n = np.zeros(slots, np.int64)
     for s in range(states):
         resting = n.sum()
-        starts[s + 1] = starts[s] + order - resting + 1
+        starts[s + 1] = starts[s] + ways[order - resting + copies, copies]
         _advance(n, most - resting)
     return starts
 
 
 @njit(cache=True, nogil=True)
-def _let_go(n: IntArray, over: int, others: int, most_pull: FloatArray, log_miss: float) -> float:
+def _let_go(
+    n: IntArray, over: int, others: int, copies: int, most_pull: FloatArray, log_miss: float
+) -> float:
     """Take the `over` oldest out of a state; the sum of their charges.
 
     `others` are neither followed nor let go here. Those let go who are older than another one rest
-    no longer than it and may join while it still would.
+    no longer than it and may join while it still would, with all copies.
     """
     total, i = 0.0, n.size - 1
     while over > 0:
         if n[i] > 0:
-            total += others * most_pull[i + 1] - (n.size - i) * log_miss
+            age, held = i // copies + 1, i % copies + 1
+            total += others * held * copies * most_pull[age]
+            total -= (n.size // copies - age + 1) * log_miss
             n[i] -= 1
             over -= 1
             others += 1
@@ -91,53 +108,63 @@ def fill_moves(
     order: int,
     most: int,
     ways: IntArray,
-    rate: float,
+    log_rates: FloatArray,
+    log_miss: float,
     pulls: FloatArray,
     starts: IntArray,
     weights: FloatArray,
     targets: NDArray[np.int32],
     charges: FloatArray,
+    joined: NDArray[np.int16],
 ) -> None:
-    """For every state and number k of replicas that join: the weight, the next state, the charge.
+    """For every state and numbers that join: the weight, the next state, the charge.
 
-    The weight is the probability that k of the eligible join, times e^(attraction): pulls[0] for a
-    pair that joins together, pulls[d] for one that joins d steps apart. A replica of age d that is
-    let go would have been excluded for another r - d + 1 steps, in which it now misses each with
-    1 - rate; and it would have attracted those who may join until then. Those still followed are
-    younger and rest longer, so that these are the others at most, and older ones that are let go
-    with it; each joins once at most. The charge is the logarithm of what makes up for both.
+    `joined` are the numbers of replicas that join with 1, 2, ... copies, with e^log_rates as their
+    probabilities. The weight is the probability of these numbers among the eligible, times
+    e^(attraction): pulls[0] for a pair that joins together, pulls[d] for one that joins d steps
+    apart, each times the copies of both. A replica of age d that is let go would have been excluded
+    for another r - d + 1 steps, in which it now misses each with e^log_miss; and it would have
+    attracted those who may join until then. Those still followed are younger and rest longer, so
+    that these are the others at most, and older ones that are let go with it; each joins once at
+    most. The charge is the logarithm of what makes up for both.
     """
-    ages = pulls.size - 1
-    log_rate, log_miss = math.log(rate), math.log1p(-rate)
+    ages, copies = pulls.size - 1, log_rates.size
     most_pull = np.zeros(ages + 2)
     for d in range(ages, 0, -1):
         most_pull[d] = max(most_pull[d + 1], pulls[d])
-    n, following = np.zeros(ages, np.int64), np.zeros(ages, np.int64)
+    n, following = np.zeros(ages * copies, np.int64), np.zeros(ages * copies, np.int64)
+    k = np.zeros(copies, np.int64)
     for s in range(starts.size - 1):
         resting, gain = n.sum(), 0.0
-        for i in range(ages):
-            gain += pulls[i + 1] * n[i]
+        for i in range(n.size):
+            gain += pulls[i // copies + 1] * (n[i] * (i % copies + 1))
         eligible = order - resting
-        for k in range(eligible + 1):
+        k[:] = 0
+        for move in range(starts[s], starts[s + 1]):
+            number, held, squares, chance, ways_to = 0, 0, 0, 0.0, math.lgamma(eligible + 1.0)
+            for c in range(copies):
+                number += k[c]
+                held += k[c] * (c + 1)
+                squares += k[c] * (c + 1) ** 2
+                chance += k[c] * log_rates[c]
+                ways_to -= math.lgamma(k[c] + 1.0)
+                joined[move, c] = k[c]
+            ways_to -= math.lgamma(eligible - number + 1.0)
+            chance += (eligible - number) * log_miss
             charge = 0.0
             if ages > 0:
-                for i in range(1, ages):
-                    following[i] = n[i - 1]
-                following[0] = k
+                following[copies:] = n[: n.size - copies]
+                following[:copies] = k
                 over = following.sum() - most
                 if over > 0:
                     others = order - most - over
-                    charge = _let_go(following, over, others, most_pull, log_miss)
-            ways_to = (
-                math.lgamma(eligible + 1.0) - math.lgamma(k + 1.0) - math.lgamma(eligible - k + 1.0)
-            )
-            chance = k * log_rate + (eligible - k) * log_miss
-            pairs = k * gain + pulls[0] * (k * (k - 1) / 2)
-            largest = pairs + charge + 3 * math.lgamma(eligible + 1.0) - chance + 4
-            move = starts[s] + k
-            weights[move] = math.exp(ways_to + chance + pairs + charge + WEIGHT_ROUNDING * largest)
+                    charge = _let_go(following, over, others, copies, most_pull, log_miss)
+            pairs = held * gain + pulls[0] * ((held * held - squares) / 2)
+            size = pairs + charge + 3 * math.lgamma(eligible + 1.0) + abs(chance) + 4 * copies
+            weights[move] = math.exp(ways_to + chance + pairs + charge + WEIGHT_ROUNDING * size)
             targets[move] = _number_of(following, most, ways)
             charges[move] = charge
+            _advance(k, eligible - number)
         _advance(n, most - resting)
 
 
@@ -185,22 +212,25 @@ def first_values(
     starts: IntArray,
     weights: FloatArray,
     targets: NDArray[np.int32],
+    number: IntArray,
     joined: FloatArray,
     missed: FloatArray,
     tables: FloatArray,
 ) -> float:
     """Fill tables[t], the values at step t, from the last row, which is given.
 
-    In step t a replica joins with joined[t] times the usual probability, and misses it with
-    missed[t] times. Returns the logarithm of what the first row was divided by.
+    number[move] replicas join in a move. In step t a replica joins with joined[t] times the usual
+    probability, and misses it with missed[t] times. Returns the logarithm of what the first row was
+    divided by.
     """
     log = 0.0
     for t in range(tables.shape[0] - 2, -1, -1):
         value, new = tables[t + 1], tables[t]
         for s in range(value.size):
-            total, eligible = 0.0, starts[s + 1] - starts[s] - 1
-            for k in range(eligible + 1):
-                move = starts[s] + k
+            # The last move is that of all who are eligible.
+            total, eligible = 0.0, number[starts[s + 1] - 1]
+            for move in range(starts[s], starts[s + 1]):
+                k = number[move]
                 factor = joined[t] ** k * missed[t] ** (eligible - k)
                 total += factor * weights[move] * value[targets[move]]
             new[s] = total

@@ -1,4 +1,4 @@
-"""Tuples of replicas of a renewal process with at most as many bands as the separation.
+"""Tuples of replicas that rest between participations, with at most as many bands as steps apart.
 
 A table holds the total weight from each state of the replicas, by the number of steps left; moves
 are drawn in proportion to their weight and the value of the state they lead to. Values settle, so
@@ -6,9 +6,10 @@ that one vector serves all but the first and the last steps. A warm start is a c
 first separation - 1 steps are joined less often: whoever has not yet joined any may still have to
 rest, and whoever has rests for all of them.
 
-In the terms of tuples.py, u exceeds w in two ways, and w/u is computed for every draw: inner
-products are the largest of any step, and replicas beyond `resting` are let go early
-(replica_tables.py).
+In the terms of tuples.py, u exceeds w in several ways, and w/u is computed for every draw: inner
+products are the largest of any step, replicas beyond `resting` are let go early
+(replica_tables.py), and users who rest longer if they are drawn meanwhile are bounded by a process
+that the tables know (replica_laws.py).
 
 Rounding: all terms are positive. Weights of moves are raised by what their exponents may have lost;
 T v <= e^h v entry by entry makes Z an upper bound; what is left is in `SLACK`, by which the
@@ -26,18 +27,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick.schemes.capabilities import Renewal
+from hockeystick.schemes.capabilities import Participant, Renewal
 from hockeystick.schemes.simulation.columns import Trajectories
+from hockeystick.schemes.simulation.replica_laws import ReplicaLaw, number_of_moves, replica_law
 from hockeystick.schemes.simulation.tuples import Replicas, TupleDraws
 from hockeystick.strategies import Strategy
 
-__all__ = [
-    "ReplicaProgramme",
-    "ReplicaSource",
-    "column_products",
-    "first_rates",
-    "number_of_states",
-]
+__all__ = ["ReplicaProgramme", "ReplicaSource", "column_products", "number_of_states"]
 
 # What the logarithm of a payoff may lose to floating point and to values that are not quite
 # settled: twice 1e-5 for the latter (`TOLERANCE`), and 1e-12 for each of a million steps.
@@ -51,28 +47,35 @@ MOST_ROUNDS = 60
 TABLE_NUMBERS, TABLE_ROUNDS = 2**23, 3
 # States of a programme: a table for each of 128 steps fits, and takes a tenth of a second.
 MOST_STATES = 2**16
+# Moves of all states, which several copies multiply: 120 megabytes.
+MOST_MOVES = 2**22
 # Values below this, relative to that of the state in which all may join, are not told apart.
 SMALLEST = 1e-250
 
 IntArray = NDArray[np.int64]
 
 
-def number_of_states(resting: int, separation: int) -> int:
-    """Ways for at most `resting` replicas to have one of separation - 1 ages."""
-    return math.comb(resting + separation - 1, resting)
+def number_of_states(resting: int, separation: int, copies: int = 1) -> int:
+    """Ways for at most `resting` replicas to have one of separation - 1 ages, and their copies."""
+    return math.comb(resting + (separation - 1) * copies, resting)
 
 
 @dataclass(frozen=True)
 class ReplicaSource:
-    """The programmes of a renewal process with at most as many bands as the separation."""
+    """The programmes of a process with at most as many bands as the separation."""
 
     strategy: Strategy
-    renewal: Renewal
+    process: Renewal | Participant
 
     def replicas(self, order: int, noise_multiplier: float) -> Replicas | None:
         """As many replicas are followed as the states allow."""
+        separation, copies = self.process.separation, self.process.most_copies
         for resting in range(order, 0, -1):
-            if number_of_states(resting, self.renewal.separation) <= MOST_STATES:
+            states = number_of_states(resting, separation, copies)
+            if (
+                states <= MOST_STATES
+                and number_of_moves(order, resting, separation, copies) <= MOST_MOVES
+            ):
                 return Replicas(order, resting, noise_multiplier)
         return None
 
@@ -93,6 +96,7 @@ class _Moves:
     weights: FloatArray
     targets: NDArray[np.int32]
     charges: FloatArray
+    joined: NDArray[np.int16]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,10 +107,9 @@ class ReplicaProgramme:
     moves: _Moves
     pulls: FloatArray
     largest: FloatArray
-    rate: float
+    law: ReplicaLaw
     tables: FloatArray
     first: FloatArray
-    rates: FloatArray
     settled: FloatArray
     cumulative: FloatArray
     log_total: float
@@ -115,7 +118,8 @@ class ReplicaProgramme:
     @property
     def log_largest(self) -> float:
         """log of a bound on the weights, which are rounded themselves."""
-        return self.log_total + self.log_excess + 2 * SLACK
+        law_excess = self.replicas.order * max(self.law.log_excess, 0.0)
+        return self.log_total + self.log_excess + law_excess + 2 * SLACK
 
     def draw(self, draws: int, rng: np.random.Generator) -> TupleDraws:
         """Step by step; a tuple that the tables allow and the process does not has weight 0."""
@@ -124,21 +128,24 @@ class ReplicaProgramme:
         where = np.zeros((draws, self.pulls.shape[0]), dtype=np.int64)
         times, number = np.zeros_like(where), np.zeros(draws, dtype=np.int64)
         logs, attractions, moves = np.empty(draws), np.empty(draws), self.moves
-        rest = self.pulls.shape[0] - self.rates.size
+        law, rate, rates = self.law, self.law.rate, self.law.first_rates
+        rest = self.pulls.shape[0] - rates.size
         draw_tuples(
             rng,
             moves.starts,
             moves.weights,
             moves.targets,
             moves.charges,
+            moves.joined,
             self.cumulative,
             self.tables,
             self.first,
-            self.rates / (1 - self.rates) * (1 - self.rate) / self.rate,
+            rates / (1 - rates) * (1 - rate) / rate,
             self.settled,
             self.largest,
             self.pulls,
-            np.cumsum(np.log1p(-np.append(self.rates, np.full(rest, self.rate)))),
+            np.cumsum(np.log1p(-np.append(rates, np.full(rest, rate)))),
+            (law.gaps, law.firsts, law.ends),
             where,
             times,
             number,
@@ -199,24 +206,26 @@ def _build(
     """The tables; without `cumulative` for the bound alone."""
     from hockeystick.schemes.simulation.replica_tables import cumulative_moves, first_values
 
-    rate, separation, _ = source.renewal
+    separation = source.process.separation
     with np.errstate(all="ignore"):
         products = _products(source.strategy, separation)
         pulls = products / replicas.noise_multiplier / replicas.noise_multiplier
     steps, largest = pulls.shape[0], pulls.max(axis=0)
-    if not (rate < 1 and np.isfinite(largest).all()):
+    law = replica_law(source.process, steps)
+    if law is None or not np.isfinite(largest).all():
         return None
-    moves = _moves(replicas, rate, largest)
+    with np.errstate(all="ignore"):
+        moves = _moves(replicas, law, largest)
     if not np.isfinite(moves.weights).all():
         return None
-    rates = first_rates(source.renewal, steps)
+    rate, rates = law.rate, law.first_rates
     values = _values(moves, steps - rates.size, separation)
     if values is None:
         return None
-    arrays = (moves.starts, moves.weights, moves.targets)
+    arrays, number = (moves.starts, moves.weights, moves.targets), moves.joined.sum(axis=1)
     first = np.empty((rates.size + 1, values.settled.size))
     first[-1] = values.settled
-    log_first = first_values(*arrays, rates / rate, (1 - rates) / (1 - rate), first)
+    log_first = first_values(*arrays, number, rates / rate, (1 - rates) / (1 - rate), first)
     if not (math.isfinite(log_first) and first.min() > SMALLEST):
         return None
     none = np.empty((0, 0))
@@ -225,10 +234,9 @@ def _build(
         moves,
         pulls,
         largest,
-        rate,
+        law,
         values.tables if cumulative else none,
         first if cumulative else none,
-        rates,
         values.settled,
         cumulative_moves(*arrays, values.settled) if cumulative else none,
         values.log_total + log_first,
@@ -236,45 +244,33 @@ def _build(
     )
 
 
-def first_rates(renewal: Renewal, steps: int) -> FloatArray:
-    """The probabilities of joining the first steps for who has joined none before.
-
-    With a warm start an example is eligible from step e on with probability 1/(1 + (b - 1) p) for
-    e = 0 and p times as much for e = 1, ..., b - 1. From step b - 1 on it is p, and so is it from
-    the first step on with a cold start.
-    """
-    rate, separation, warm = renewal
-    if not warm:
-        return np.empty(0)
-    rates = np.empty(min(separation - 1, steps))
-    eligible, waiting = 1.0, (separation - 1) * rate
-    for t in range(rates.size):
-        rates[t] = rate * eligible / (eligible + waiting)
-        eligible = (1 - rate) * eligible + rate
-        waiting -= rate
-    return rates
-
-
-def _moves(replicas: Replicas, rate: float, largest: FloatArray) -> _Moves:
-    from hockeystick.schemes.simulation.replica_tables import fill_moves, row_starts
+def _moves(replicas: Replicas, law: ReplicaLaw, largest: FloatArray) -> _Moves:
+    from hockeystick.schemes.simulation.replica_tables import fill_moves, row_starts, ways_to_choose
 
     order, most, _ = replicas
-    ages = largest.size - 1
-    ways = _ways(most + ages + 1)
-    starts = row_starts(order, most, ages, number_of_states(most, ages + 1))
+    copies = law.copies.size
+    slots = (largest.size - 1) * copies
+    ways = ways_to_choose(max(most, order) + max(slots, copies) + 1)
+    states = number_of_states(most, largest.size, copies)
+    starts = row_starts(order, most, slots, copies, states, ways)
     weights, charges = np.empty(starts[-1]), np.empty(starts[-1])
     targets = np.empty(starts[-1], dtype=np.int32)
-    fill_moves(order, most, ways, rate, largest, starts, weights, targets, charges)
-    return _Moves(starts, weights, targets, charges)
-
-
-def _ways(most: int) -> IntArray:
-    """C(n, i) for n and i up to `most`; what is too large for any state is cut off."""
-    table = np.zeros((most + 1, most + 1), np.int64)
-    table[:, 0] = 1
-    for n in range(1, most + 1):
-        table[n, 1:] = np.minimum(table[n - 1, 1:] + table[n - 1, :-1], 2**61)
-    return table
+    joined = np.empty((starts[-1], copies), dtype=np.int16)
+    log_rates = np.log(law.rate * law.copies) + law.log_factor
+    fill_moves(
+        order,
+        most,
+        ways,
+        log_rates,
+        math.log1p(-law.rate),
+        largest,
+        starts,
+        weights,
+        targets,
+        charges,
+        joined,
+    )
+    return _Moves(starts, weights, targets, charges, joined)
 
 
 @lru_cache(maxsize=4)

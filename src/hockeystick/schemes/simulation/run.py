@@ -74,6 +74,13 @@ class Runner(Protocol):
     def shift_for(self, loss: float) -> float:
         """The shift of a proposal that moves the loss of the only noise level about this far."""
 
+    def log_ratios(self, products: FloatArray) -> FloatArray:
+        """log LR of outputs that were observed, at the only noise level.
+
+        `products` has a row for each run: the inner products of its outputs C x + s z with the
+        columns of C, in units of the clip norm.
+        """
+
     @property
     def tuples(self) -> TupleSource | None:
         """Programmes that draw tuples of replicas; None if there are none."""
@@ -107,6 +114,8 @@ class Simulation:
 def _simulator(plan: SampledRun) -> Simulator | Missing:
     if plan.mechanism is not None:
         return Missing("only the Gaussian mechanism is simulated")
+    if plan.adjacency != "add-remove":
+        return Missing("runs are simulated with an example that is added or removed")
     return plan.sampling.simulation(plan)
 
 

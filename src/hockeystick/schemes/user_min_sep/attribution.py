@@ -176,6 +176,18 @@ class Attribution:
         return np.concatenate(parts).astype(np.int64, copy=False)
 
     @cached_property
+    def most_neighbours(self) -> int:
+        """At least the number of others' examples that share a user with an example of one user.
+
+        The neighbourhoods of the user's examples without its own, which all of them contain; what
+        lies in several of them is counted several times.
+        """
+        own = self.examples_per_user[self.members]
+        around = np.repeat(self.neighbourhood_sizes, np.diff(self.starts)) - own
+        found = np.bincount(self.members, weights=around, minlength=self.users)
+        return int(found.max(initial=0))
+
+    @cached_property
     def by_user(self) -> tuple[Indices, Indices]:
         """The graph from the other side: offsets for the users, and their examples."""
         owner = np.repeat(np.arange(self.examples), np.diff(self.starts))

@@ -87,8 +87,13 @@ class UserSampling(Sampling):
             max_participations=max_participations,
             shared_examples=attribution.has_shared_examples,
         )
+        fastest = fastest.with_neighbours(attribution)
         fastest.check_attribution(attribution)
         return replace(fastest, rate=cls._rate_for(number, attribution, fastest.separation))
+
+    def with_neighbours(self, attribution: Attribution) -> Self:
+        """The scheme itself, or with what it takes of the graph besides."""
+        return self
 
     @classmethod
     @abstractmethod

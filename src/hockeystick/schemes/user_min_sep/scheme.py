@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from hockeystick._numerics.search import bracket, minimize_on_interval
+from hockeystick._validate import positive_integer
 from hockeystick.errors import InvalidParameter
 from hockeystick.schemes.capabilities import (
     Candidate,
@@ -19,6 +20,7 @@ from hockeystick.schemes.capabilities import (
     Participant,
     Run,
     Simulator,
+    SparseSharing,
     Step,
 )
 from hockeystick.schemes.pairs import (
@@ -64,7 +66,11 @@ class UserMinSep(UserSampling):
     max_participations
         A user stops after that many steps. None, the default, for no limit.
     shared_examples
-        Examples may belong to several users. Nothing is amplified then.
+        Examples may belong to several users. Amplification then depends on `neighbours`.
+    neighbours
+        Most examples of others that share a user with an example of one user; graphs with more are
+        refused. None, the default, for no limit: with shared examples nothing is amplified then.
+        `for_batch_size` takes it from the graph.
 
     Examples
     --------
@@ -77,6 +83,15 @@ class UserMinSep(UserSampling):
 
     name: ClassVar[str] = "user-min-sep"
     draws_exclude: ClassVar[bool] = True
+    neighbours: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.neighbours is not None:
+            most = positive_integer("neighbours", self.neighbours)
+            object.__setattr__(self, "neighbours", most)
+            if not self.shared_examples:
+                raise InvalidParameter("neighbours", "None unless shared_examples", most)
 
     @classmethod
     def _rate_for(cls, batch_size: float, attribution: Attribution, separation: int) -> float:
@@ -133,11 +148,53 @@ class UserMinSep(UserSampling):
 
     def participants(self, run: Run) -> Iterator[Participant]:
         """A user alone, who joins whatever the same draws let it join beside others."""
+        for held in self.numbers_held:
+            yield self._participant(held, run.steps)
+
+    def _participant(self, held: int, steps: int) -> Participant:
+        """With so many examples."""
         from hockeystick.schemes.user_min_sep.participation import binomial_weights
 
-        for held in self.numbers_held:
-            copies = tuple(binomial_weights(held, self.rate).tolist())
-            yield Participant(copies, self.separation, run.steps, self.warm_up)
+        copies = tuple(binomial_weights(held, self.rate).tolist())
+        return Participant(copies, self.separation, steps, self.warm_up)
+
+    def with_neighbours(self, attribution: Attribution) -> UserMinSep:
+        """With the number of neighbours of the graph, where it matters."""
+        if self.others_are_independent:
+            return self
+        return replace(self, neighbours=max(attribution.most_neighbours, 1))
+
+    def check_attribution(self, examples: int | Attribution) -> Attribution:
+        """The graph; `InvalidParameter` if it has more than is accounted for."""
+        attribution = super().check_attribution(examples)
+        if self.neighbours is not None and attribution.most_neighbours > self.neighbours:
+            allowed = f"a graph with at most neighbours={self.neighbours} for each user"
+            raise InvalidParameter("examples", allowed, attribution.most_neighbours)
+        return attribution
+
+    def sparse_sharing(self, run: Run) -> SparseSharing | Missing:
+        """A draw shows if a neighbour is drawn in the next separation - 1 steps.
+
+        That has probability 1 - (1 - rate)^((separation - 1) neighbours) whatever was drawn before,
+        and one participation follows another after `separation` steps (mathematics.md, "What few
+        neighbours can reveal").
+        """
+        if self.others_are_independent:
+            return Missing("every example has one user, or draws have no effect on later steps")
+        if self.max_participations is not None:
+            return Missing("with max_participations others reveal who has stopped")
+        if self.neighbours is None:
+            return Missing("shared examples need `neighbours`, the most that a user has")
+        user = self._participant(self.examples_per_user, run.steps)
+        seen = -math.expm1((self.separation - 1) * self.neighbours * _log_miss(self.rate))
+        some = [seen * chance for chance in user.copy_probabilities[1:]]
+        revealed = Participant(
+            (1 - math.fsum(some), *some),
+            self.separation,
+            run.steps,
+            starts=(1.0, *[0.0] * (self.separation - 1)),
+        )
+        return SparseSharing(replace(self, shared_examples=False, neighbours=None), revealed)
 
     def simulation(self, run: Run) -> Simulator | Missing:
         """One user alone, with every number of examples."""
@@ -150,7 +207,17 @@ class UserMinSep(UserSampling):
 
         if not self.others_are_independent:
             return Missing(SHARED_EXAMPLES)
-        return simulator(run, law, gap=self.separation, held=self.numbers_held)
+        return simulator(
+            run,
+            law,
+            gap=self.separation,
+            held=self.numbers_held,
+            process=lambda held: self._participant(held, run.steps),
+        )
+
+
+def _log_miss(rate: float) -> float:
+    return math.log1p(-rate) if rate < 1 else -math.inf
 
 
 class _LongRunSize:

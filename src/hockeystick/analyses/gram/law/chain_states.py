@@ -34,8 +34,8 @@ from hockeystick.analyses.gram.law.task import MarkovMixture, Task, part_nodes
 from hockeystick.analyses.gram.order.chains import Chain, ChainMixture
 
 __all__ = [
+    "ChainStep",
     "Parts",
-    "Step",
     "own_count",
     "own_parts",
     "starts",
@@ -51,7 +51,7 @@ LARGEST_ALIASING = 0.5
 LARGEST_EXPONENT = 30.0
 
 
-class Step(NamedTuple):
+class ChainStep(NamedTuple):
     """A transition into a bin: weights[new, old] between first and last, and the new states.
 
     Old states are charged `charge` for what leaves the lattice. `lost` is the mass of the weights
@@ -67,7 +67,9 @@ class Step(NamedTuple):
     lost_worth: FloatArray
 
 
-def steps_into(task: Task[ChainMixture], chain: Chain, states: list[FloatArray]) -> Iterator[Step]:
+def steps_into(
+    task: Task[ChainMixture], chain: Chain, states: list[FloatArray]
+) -> Iterator[ChainStep]:
     """The transition into every bin; the same one where nothing has changed since the last."""
     before, exponents = -1, [task.exponent(i) for i in range(chain.variance.size)]
     smoothing = sampled_smoothing(task, chain)
@@ -88,7 +90,7 @@ def steps_into(task: Task[ChainMixture], chain: Chain, states: list[FloatArray])
 
 def _step_into(
     task: Task[ChainMixture], chain: Chain, states: list[FloatArray], i: int, smooth: float
-) -> Step:
+) -> ChainStep:
     """From bin i - 1; into the first one from nothing."""
     nodes = states[i]
     fresh = float(chain.fresh[i - 1]) if i else float(chain.variance[0])
@@ -105,7 +107,7 @@ def _step_into(
 
 def _banded(
     task: Task[MarkovMixture], weights: FloatArray, charge: FloatArray, nodes: FloatArray
-) -> Step:
+) -> ChainStep:
     """The transition without the weights that cannot matter."""
     worth = np.exp(np.maximum(nodes, 0.0)) if task.remove else np.ones(nodes.size)
     small = weights * worth < task.tail * task.lattices.dropped
@@ -114,7 +116,7 @@ def _banded(
     some = kept > 0
     first = np.where(some.any(axis=1), some.argmax(axis=1), 0)
     last = np.where(some.any(axis=1), kept.shape[1] - some[:, ::-1].argmax(axis=1), 0)
-    return Step(kept, first, last, nodes, charge, dropped.sum(axis=1), dropped @ worth)
+    return ChainStep(kept, first, last, nodes, charge, dropped.sum(axis=1), dropped @ worth)
 
 
 def transition(

@@ -18,8 +18,8 @@ import numpy as np
 from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.threads import in_threads
 from hockeystick.analyses.gram.law.chain_states import (
+    ChainStep,
     Parts,
-    Step,
     own_count,
     own_parts,
     starts,
@@ -72,7 +72,7 @@ class _Run(SumTable[ChainMixture]):
         super().__init__(task)
         self.start = max(start, 0.0)
 
-    def advance(self, i: int, step: Step, term: FloatArray, parts: Parts) -> None:
+    def advance(self, i: int, step: ChainStep, term: FloatArray, parts: Parts) -> None:
         """One transition into bin i, whose term then joins the sum."""
         self._charge_exits(step)
         moved = partial(kernels().product, step.weights, step.first, step.last)
@@ -93,7 +93,7 @@ class _Run(SumTable[ChainMixture]):
             worth: FloatArray = np.exp(np.maximum(nodes, 0.0) + self.start)
         return worth
 
-    def _charge_exits(self, step: Step) -> None:
+    def _charge_exits(self, step: ChainStep) -> None:
         """Charge for what leaves the lattice, or is dropped: in LR, or in probability for add."""
         if not self.task.upper:
             return

@@ -12,7 +12,7 @@ from hockeystick.filters.residual.menus import Payment
 from hockeystick.filters.residual.search.settings import SETTINGS
 from hockeystick.profile.expressions.base import Expression
 
-__all__ = ["exchange_for_less", "exchange_for_mechanism", "exchange_for_more"]
+__all__ = ["copies_for", "exchange_for_less", "exchange_for_mechanism", "exchange_for_more"]
 
 # Steps with less noise are not compared: their losses are beyond any grid.
 SMALLEST_NOISE = 1e-2
@@ -31,15 +31,42 @@ def exchange_for_less(
     """
     if not any(counts.values()):
         return None
-    follow = WhatMayFollow(counts, slack=slack)
-    given = _part_of(counts, part)
+    some = _thinned(counts)
+    follow = WhatMayFollow(some, slack=slack)
+    part = min(part * sum(counts.values()) / sum(some.values()), 1.0)
+    given = _part_of(some, part)
     most = math.fsum(one.variance * n for one, n in given.items()) / wanted.variance
     for efficiency in SETTINGS.efficiencies:
         number = math.floor(min(efficiency * most, MOST_STEPS))
         if number < steps:
             break
-        if follow.allows(_after(counts, given, wanted, number)):
+        if follow.allows(_after(some, given, wanted, number)):
             return given, number
+    return None
+
+
+def copies_for(counts: Payment, wanted: StepClass, steps: int, *, slack: float) -> Payment | None:
+    """A few of the strongest steps that dominate the wanted ones together, without the others.
+
+    Two steps dominate one with a little less noise: one of two is sampled twice as often.
+    """
+    if wanted.noise < SMALLEST_NOISE:
+        return None
+    able = [one for one, n in reversed(counts.items()) if n and one.rate >= wanted.rate]
+    upper = {wanted: steps}
+    for copies in SETTINGS.copies:
+        given: Payment = {}
+        missing = copies * steps
+        for one in able:
+            here = min(counts[one], missing)
+            given[one] = here
+            missing -= here
+            if not missing:
+                break
+        if missing:
+            return None
+        if WhatMayFollow(given, slack=slack).allows(upper):
+            return given
     return None
 
 
@@ -53,19 +80,17 @@ def exchange_for_more(
     """
     if wanted.noise < SMALLEST_NOISE or not any(counts.values()):
         return None
-    follow = WhatMayFollow(counts, slack=slack)
     strongest = max(one.variance for one, count in counts.items() if count)
-    near = {
-        one: n
-        for one, n in counts.items()
-        if one.variance >= SETTINGS.near * min(strongest, wanted.variance)
-    }
-    for pool in (near, counts):
+    enough = SETTINGS.near * min(strongest, wanted.variance)
+    near = {one: n for one, n in counts.items() if n and one.variance >= enough}
+    some = {**_thinned(counts), **near}
+    follow = WhatMayFollow(some, slack=slack)
+    for pool in (near, some):
         total = math.fsum(one.variance * n for one, n in pool.items())
         part = min(wanted.variance * steps / total, 1.0)
         while True:
             given = _part_of(pool, part)
-            if follow.allows(_after(counts, given, wanted, steps)):
+            if follow.allows(_after(some, given, wanted, steps)):
                 return given, steps
             if part >= 1 or part * total > most * wanted.variance * steps:
                 break
@@ -111,6 +136,13 @@ def _part_of(pool: Payment, part: float) -> Payment:
         strongest = max((one for one, n in pool.items() if n), key=lambda one: one.variance)
         return {strongest: 1}
     return given
+
+
+def _thinned(counts: Payment) -> Payment:
+    """Some of many classes: what stands beside both sides of a comparison may be left out."""
+    there = [one for one, n in counts.items() if n]
+    stride = math.ceil(len(there) / SETTINGS.compared)
+    return {one: counts[one] for one in there[::-1][::stride]}
 
 
 def _after(counts: Payment, given: Payment, wanted: StepClass, number: int) -> Payment:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
 
+from hockeystick._numerics.law import FloatArray
 from hockeystick._validate import boolean, positive_integer, sampling_rate
 from hockeystick.errors import InvalidParameter
 from hockeystick.schemes.base import Sampling
@@ -27,9 +29,10 @@ from hockeystick.schemes.capabilities import (
     Step,
 )
 from hockeystick.schemes.pairs import composed_rounds, too_many_bands
+from hockeystick.schemes.simulation.columns import Trajectories
 from hockeystick.strategies import band_inv_mf, band_mf, blt, bsr
 
-__all__ = ["CyclicPoisson"]
+__all__ = ["CyclicLaw", "CyclicPoisson"]
 
 # What `compare` tries: bands with amplification, where more groups than these leave little of it,
 # and without amplification bands of the inverse and buffers, of which more hardly lower the error.
@@ -147,9 +150,12 @@ class CyclicPoisson(Sampling):
 
         return too_many_bands(run, self.name, groups=self.groups) or pair
 
+    def replaced_pair(self, run: Run) -> bool:
+        """The example that replaces another one is in its group."""
+        return True
+
     def simulation(self, run: Run) -> Simulator | Missing:
         """With a random phase only."""
-        from hockeystick.schemes.cyclic_poisson.participation import CyclicLaw
         from hockeystick.schemes.simulation.participation_run import simulator
 
         if not self.random_phase:
@@ -185,3 +191,59 @@ class CyclicPoisson(Sampling):
         for buffers in BUFFERS:
             if buffers <= steps:
                 yield Candidate(sampling, blt, {"buffers": buffers, **times}, seconds=0.1)
+
+
+@dataclass(frozen=True, eq=False)
+class CyclicLaw:
+    """A uniform group, and a draw with probability `rate` in each of its steps."""
+
+    rate: float
+    groups: int
+    steps: int
+
+    @property
+    def log_staying_out(self) -> float:
+        """Of not being sampled in any step."""
+        rounds = -(-self.steps // self.groups)
+        return rounds * (math.log1p(-self.rate) if self.rate < 1 else -math.inf)
+
+    @property
+    def expected(self) -> FloatArray:
+        """The same in every step."""
+        return np.full(self.steps, self.rate / self.groups)
+
+    @property
+    def expected_squares(self) -> FloatArray:
+        """A single example joins once or not at all."""
+        return self.expected
+
+    def weighted(self, log_weights: FloatArray) -> None:
+        """Draws are not weighted."""
+
+    def trajectories(self, draws: int, rng: np.random.Generator) -> Trajectories:
+        """At most one participation in each round."""
+        from hockeystick.schemes.simulation.draw_kernels import cyclic_trajectories
+
+        room = -(-self.steps // self.groups)
+        where = np.zeros((draws, room), dtype=np.int64)
+        number = np.zeros(draws, dtype=np.int64)
+        cyclic_trajectories(rng, self.rate, self.groups, self.steps, where, number)
+        return Trajectories(where, np.ones_like(where), number)
+
+    def plain(self, factors: FloatArray, half: FloatArray) -> FloatArray:
+        """log LR from the factors; the array is used up."""
+        from hockeystick.schemes.simulation.participation_kernels import cyclic_ratios
+
+        losses = np.empty(factors.shape[0])
+        factors *= self.rate
+        cyclic_ratios(factors, self.rate, self.groups, losses)
+        return losses
+
+    def logarithmic(self, exponents: FloatArray, half: FloatArray) -> FloatArray:
+        """log LR from the exponents."""
+        from hockeystick.schemes.simulation.participation_kernels import cyclic_logs
+
+        losses = np.empty(exponents.shape[0])
+        log_miss = math.log1p(-self.rate) if self.rate < 1 else -math.inf
+        cyclic_logs(exponents + math.log(self.rate), log_miss, self.groups, losses)
+        return losses

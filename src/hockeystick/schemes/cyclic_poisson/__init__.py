@@ -1,3 +1,0 @@
-"""Cyclic Poisson sampling."""
-
-from __future__ import annotations

@@ -1,0 +1,83 @@
+"""How a protected unit takes part in the steps of a run, as data that schemes offer to analyses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+__all__ = ["IndependentSampling", "Participant", "Renewal"]
+
+
+class IndependentSampling(NamedTuple):
+    """Independent Bernoulli draws without which nobody takes part.
+
+    Attributes
+    ----------
+    rate
+        The probability with which an example is sampled in a step, independently of all else.
+    copies
+        How many examples one protected unit has.
+    exact
+        Whether an example that is sampled does take part, until it has done so `most` times.
+    most
+        How often one takes part at most; None for no limit.
+    """
+
+    rate: float
+    copies: int
+    exact: bool
+    most: int | None = None
+
+
+class Renewal(NamedTuple):
+    """b-min-sep participation of one example: a renewal process.
+
+    Attributes
+    ----------
+    rate
+        The probability with which an eligible example takes part.
+    separation
+        It is excluded for `separation` - 1 steps afterwards.
+    warm_start
+        Whether the process is stationary from the first step; otherwise all begin eligible.
+    """
+
+    rate: float
+    separation: int
+    warm_start: bool
+
+    @property
+    def most_copies(self) -> int:
+        """A single example."""
+        return 1
+
+
+@dataclass(frozen=True)
+class Participant:
+    """How one protected unit takes part: again and again, with an exclusion period in between.
+
+    Attributes
+    ----------
+    copy_probabilities
+        The probabilities of 0, 1, ... of its examples in a step, while it is eligible.
+    separation
+        It is excluded for `separation` - 1 steps after each participation.
+    steps
+        The number of steps of the run.
+    warm_up
+        The number of rounds that are drawn before the first step.
+    starts
+        The probabilities of being eligible from step 0, 1, ..., separation - 1 on. None if draws
+        during an exclusion period begin it anew, after the rounds of warm-up.
+    """
+
+    copy_probabilities: tuple[float, ...]
+    separation: int
+    steps: int
+    warm_up: int = 0
+    starts: tuple[float, ...] | None = None
+
+    @property
+    def most_copies(self) -> int:
+        """In one step."""
+        return len(self.copy_probabilities) - 1
