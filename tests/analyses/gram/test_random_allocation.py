@@ -124,7 +124,7 @@ def test_a_medium_plan_is_close():
     """Five blocks of 20 steps: above what is simulated, below it with a tenth more noise."""
     strategy, noise = hs.strategies.bsr(100, 4), 2.0
     plan, kernel = plan_of(strategy, 20), kernel_of(strategy, noise)
-    claims = [gram_of(plan, factor * noise, budget=3e6) for factor in (1.0, 1.1)]
+    claims = [gram_of(plan, factor * noise, budget=1e7) for factor in (1.0, 1.1)]
     for present, direction in ((True, "remove"), (False, "add")):
         losses = block_losses(kernel, 20, present=present, draws=DRAWS, seed=2)
         bound, further = (replace(claim, directions=(direction,)) for claim in claims)

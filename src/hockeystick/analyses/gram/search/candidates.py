@@ -24,7 +24,7 @@ from hockeystick.analyses.gram.order.moving_average import (
     few_bands_above,
     two_bands,
 )
-from hockeystick.analyses.gram.search.candidate import (
+from hockeystick.analyses.gram.search.evaluation import (
     CHAINS,
     GramCandidate,
     Layout,

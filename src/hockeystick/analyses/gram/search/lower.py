@@ -14,9 +14,14 @@ from hockeystick._numerics.law import FloatArray, Side
 from hockeystick.analyses.gram.order.blocks import block_shifts
 from hockeystick.analyses.gram.order.lag_bounds import floor
 from hockeystick.analyses.gram.order.moving_average import few_bands_below, two_bands
-from hockeystick.analyses.gram.search.candidate import GramCandidate, banded, chained
 from hockeystick.analyses.gram.search.candidates import tilts
-from hockeystick.analyses.gram.search.evaluation import GramQuery, LawCache
+from hockeystick.analyses.gram.search.evaluation import (
+    GramCandidate,
+    GramQuery,
+    LawCache,
+    banded,
+    chained,
+)
 from hockeystick.analyses.gram.search.programmes import best_minorant
 from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 from hockeystick.profile import Profile

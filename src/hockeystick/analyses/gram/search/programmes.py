@@ -145,7 +145,7 @@ def best_majorant(
     `tilt` is for a diagonal of 1, so that fits are the same at every noise: they are kept. `near`
     is the correlation of neighbours in a similar fit, where the search may begin.
     """
-    scale = float(target.values[0])
+    scale = float(target.values[0]) if target.values.size else 0.0
     if not scale > 0:
         return None
     # Rounded upwards, so that targets that differ by the noise alone are equal.

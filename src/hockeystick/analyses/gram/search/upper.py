@@ -12,9 +12,8 @@ import math
 from collections.abc import Iterable, Sequence
 
 from hockeystick.analyses.gram.law.reading import LawReading
-from hockeystick.analyses.gram.search.candidate import GramCandidate
 from hockeystick.analyses.gram.search.candidates import Majorants
-from hockeystick.analyses.gram.search.evaluation import Found, GramQuery, LawCache
+from hockeystick.analyses.gram.search.evaluation import Found, GramCandidate, GramQuery, LawCache
 from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 from hockeystick.profile.resolution import Direction
 
