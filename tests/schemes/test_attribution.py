@@ -35,6 +35,56 @@ def test_from_users(column):
     assert sorted(graph.examples_per_user.tolist()) == [1, 2, 3]
 
 
+class Person:
+    """Equal to nothing but itself."""
+
+
+class Scalar:
+    """An element of an array of another library: its hash is its identity."""
+
+    shape = ()
+
+    def __init__(self, value):
+        self._value = value
+
+    def __eq__(self, other):
+        return Scalar(self._value == other._value)
+
+    def __hash__(self):
+        return id(self)
+
+    def item(self):
+        """The number itself."""
+        return self._value
+
+
+class Column:
+    """An array of another library."""
+
+    def __iter__(self):
+        return iter([Scalar(one) for one in self.tolist()])
+
+    def tolist(self):
+        """The numbers."""
+        return [3, 5, 3, 7, 5, 3]
+
+
+@pytest.mark.parametrize("column", [Column(), list(Column())], ids=["array", "list of scalars"])
+def test_arrays_of_other_libraries(column):
+    """Elements of tensors are compared by value: six examples are those of three users."""
+    graph = Attribution.from_users(column)
+    assert (graph.examples, graph.users) == (6, 3)
+
+
+def test_labels_that_equal_only_themselves_are_refused():
+    """Each of them would be a user with one example: a guarantee for nobody."""
+    allowed = r"labels that are equal where users are.*objects of Person"
+    with pytest.raises(InvalidParameter, match=allowed):
+        Attribution.from_users([Person(), Person()])
+    with pytest.raises(InvalidParameter, match=r"equal where users are"):
+        Attribution.from_users([(1, Person()), (1, Person())])
+
+
 @pytest.mark.parametrize("missing", [None, float("nan"), np.datetime64("NaT")])
 def test_a_missing_label_is_refused(missing):
     """An example of nobody would be trained on and protect nobody; the sentence says which."""

@@ -191,6 +191,11 @@ def _print(statement: Statement | JointStatement, recheck: Recheck) -> None:
             f"{which}{count_text(run.taken_steps)} of {count_text(run.planned_steps)} planned "
             f"steps taken; accounted for {escaped(run.priced_for)}"
         )
+        if run.whole_steps is not None:
+            console.print(
+                f"{which}a checkpoint of a run of {count_text(run.whole_steps)} steps: holds only "
+                "if its step was fixed before the run and nothing later is released"
+            )
     console.print(escaped(f"adjacency: {statement.adjacency}; unit: {statement.unit}"))
     _print_coverage(console, recheck.coverage)
     for problem in recheck.problems:

@@ -220,11 +220,14 @@ class TorchRun(RunFacts):
         Parameters
         ----------
         delta
-            In (0, 1); by default the one that `make_private` was given.
+            In (0, 1); by default the one that `make_private` was given, or that of the filter.
         options
             Those of `training.statement`.
         """
         delta = self.delta if delta is None else delta
+        if delta is None:
+            given: Any = (self.record().filter or {}).get("delta")
+            delta = given
         if delta is None:
             allowed = "in (0, 1), as statement(delta=1e-5): the run was made without one"
             raise InvalidParameter("delta", allowed, delta)

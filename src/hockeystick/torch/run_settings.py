@@ -85,8 +85,8 @@ def _graph(plan: Plan, examples: int, attribution: Attribution | None) -> int | 
     """What batches are drawn from: the number of examples, or for users the graph."""
     if plan.sampling.unit != "user":
         if attribution is not None:
-            allowed = "left out for a scheme that protects examples"
-            raise InvalidParameter("attribution", allowed, attribution)
+            allowed = "for a scheme that protects users, as UserMinSep; this one protects examples"
+            raise InvalidParameter("attribution", allowed, attribution, page="docs/users.md")
         return examples
     if not isinstance(attribution, Attribution) or attribution.examples != examples:
         allowed = f"hs.Attribution.from_users(...) of the {examples} examples, for this scheme"

@@ -199,7 +199,7 @@ def _end(statement: Statement) -> str:
         return f"All {planned:,} planned steps were taken." if planned > 1 else ONE_STEP
     return (
         f"{counted}; epsilon accounts for all planned steps, because stopping early on what was "
-        "seen saves nothing without a filter."
+        "seen saves nothing."
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -60,9 +61,11 @@ class Attribution:
         Parameters
         ----------
         users
-            Labels, equal for the examples of one user: integers, strings, anything hashable. A
-            missing one (None, NaN) is refused: nobody would be protected by that example. Give an
-            example of unknown origin a label of its own if it is nobody else's.
+            Labels, equal for the examples of one user: integers, strings, tuples of them, in a
+            list, an array or a tensor. Objects that equal nothing but themselves are refused: each
+            would be a user of its own. So is a missing label (None, NaN): nobody would be protected
+            by that example. Give an example of unknown origin a label of its own if it is nobody
+            else's.
         """
         numbers, count = _numbered(users)
         return cls._from_edges(np.arange(numbers.size), numbers, (numbers.size, count))
@@ -251,8 +254,12 @@ def _numbered_one_by_one(labels: Any) -> tuple[Indices, int]:
         raise InvalidParameter("users", allowed, labels, page=PAGE)
     known: dict[object, int] = {}
     try:
-        rows = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+        # Arrays of any library: their elements may be objects that equal nothing but themselves.
+        whole = labels.tolist() if callable(getattr(labels, "tolist", None)) else labels
+        rows = [one.item() if getattr(one, "shape", None) == () else one for one in whole]
         numbers = [known.setdefault(one, len(known)) for one in rows]
+        examples_of_types = {type(one): one for one in known}
+        alike = all(deepcopy(one) in {one} for one in examples_of_types.values())
     except TypeError:
         raise InvalidParameter("users", allowed, labels, page=PAGE) from None
     for label, number in known.items():
@@ -260,6 +267,10 @@ def _numbered_one_by_one(labels: Any) -> tuple[Indices, int]:
             missing = f"{label!r} for example {numbers.index(number)}"
             allowed = "a label for each example: without one nobody is protected by it"
             raise InvalidParameter("users", allowed, missing, page=PAGE)
+    if not alike:
+        allowed = "labels that are equal where users are: integers, strings, tuples of them"
+        kinds = ", ".join(sorted(kind.__name__ for kind in examples_of_types))
+        raise InvalidParameter("users", allowed, f"objects of {kinds}", page=PAGE)
     return np.array(numbers, dtype=np.int64), len(known)
 
 
