@@ -203,7 +203,7 @@ def _findings(report: AuditReport) -> list[Finding]:
     if steps.size:
         found.append(Finding(_about_steps(report, steps), float(fit.p_squares[steps].min())))
     if fit.p_restarts.size and fit.p_restarts.min() * fit.p_restarts.size < SIGNIFICANCE:
-        # Wrong noise of another kind also looks like this, in many steps.
+        # Wrong noise of another kind has the same effect, in many steps.
         anew = np.flatnonzero(fit.p_restarts * fit.p_restarts.size < SIGNIFICANCE)
         if anew.size < report.plan.strategy.bands:
             step = int(fit.p_restarts.argmin()) + 2
