@@ -17,8 +17,13 @@ from hockeystick.torch import TorchRun, make_private
 from hockeystick.torch.run_group import in_group
 from hockeystick.training.statements import Statement
 from hockeystick.transformers.arguments import check_arguments, check_replaced, loader_options
-from hockeystick.transformers.example_losses import ExampleLoss, example_loss
-from hockeystick.transformers.secret_states import STATE, remove_secrets, secret_generators
+from hockeystick.transformers.example_losses import (
+    STATE,
+    ExampleLoss,
+    example_loss,
+    remove_secrets,
+    secret_generators,
+)
 
 __all__ = ["PlanTrainer"]
 
