@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from hockeystick._files import check_target
-from hockeystick._keys import KEY_BYTES, write_private
+from hockeystick._files import KEY_BYTES, check_target, write_private
 from hockeystick.errors import InvalidParameter
 from hockeystick.training.signatures import new_key_files
 

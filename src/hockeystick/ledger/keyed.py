@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hockeystick._keys import KEY_BYTES, check_secret, read_secret
+from hockeystick._files import KEY_BYTES, check_secret, read_secret
 from hockeystick.errors import InvalidParameter
 
 __all__ = ["ALLOWED", "Ledger", "Where", "checked_key"]

@@ -14,7 +14,7 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
-from hockeystick._keys import KEY_BYTES, read_secret, write_private
+from hockeystick._files import KEY_BYTES, read_secret, write_private
 from hockeystick.errors import InvalidParameter
 
 __all__ = ["KEY_BYTES", "authentic", "tag", "user_key"]

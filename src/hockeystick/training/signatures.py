@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hockeystick._files import check_target
-from hockeystick._keys import read_private, write_private
+from hockeystick._files import check_target, read_private, write_private
 from hockeystick.errors import InvalidParameter, MissingExtra
 
 if TYPE_CHECKING:
