@@ -7,7 +7,7 @@ import math
 import pytest
 from scipy.stats import binom
 
-from hockeystick.accounting.shuffling import clones_delta
+from hockeystick.accounting.baselines import clones_delta
 from in_one_test import in_one_test
 
 
