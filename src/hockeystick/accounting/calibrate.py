@@ -15,8 +15,7 @@ from hockeystick.accounting.account import (
     refuse_unsupported,
     single_plan,
 )
-from hockeystick.accounting.calibration import Calibration
-from hockeystick.accounting.noise_search import Start, first_guess, noise_secant
+from hockeystick.accounting.noise_search import Calibration, Start, first_guess, noise_secant
 from hockeystick.accounting.risk_targets import noise_for_risk, risk_target
 from hockeystick.errors import InvalidParameter, PrecisionError, UnsupportedPlan
 from hockeystick.guarantee import Guarantee

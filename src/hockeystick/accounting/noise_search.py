@@ -1,6 +1,8 @@
 """The search for the noise with a wanted epsilon: a first guess, then a safeguarded secant.
 
 Nothing here makes a bound: `calibrate` returns a noise only with its own guarantee.
+
+`Calibration`: what `calibrate` returns.
 """
 
 from __future__ import annotations
@@ -13,10 +15,17 @@ from typing import NamedTuple
 from hockeystick._numerics.gaussian import gaussian_delta
 from hockeystick._numerics.search import bracket
 from hockeystick.errors import CalibrationError
+from hockeystick.guarantee import Guarantee
 from hockeystick.plan import Accountable, Plan
 from hockeystick.strategies import Strategy
 
-__all__ = ["Start", "first_guess", "noise_guess", "noise_secant"]
+__all__ = [
+    "Calibration",
+    "Start",
+    "first_guess",
+    "noise_guess",
+    "noise_secant",
+]
 
 # The range of noise multipliers that is searched: beyond it epsilon or the error is of no use.
 SMALLEST_NOISE, LARGEST_NOISE = 1e-3, 1e7
@@ -250,3 +259,34 @@ def _along(point: _Point, aim: float, slope: float) -> float:
     else:
         step = (aim - point.epsilon) / slope
     return point.noise + min(max(step, -SECANT.longest_step), SECANT.longest_step)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The smallest noise that was found to meet a target, with its guarantee.
+
+    Attributes
+    ----------
+    noise_multiplier
+        The standard deviation of the noise over the clip norm.
+    guarantee
+        What a run with this noise guarantees, as `account` gives it for the same settings;
+        `guarantee.epsilon(delta) <= epsilon`.
+    epsilon, delta
+        The target.
+    evaluations
+        How many noise multipliers were evaluated, or tested by draws.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> found = hs.calibrate(hs.Plan(sampling=hs.FullBatch(), steps=4), epsilon=1.0, delta=1e-5)
+    >>> found.guarantee.epsilon(found.delta) <= found.epsilon
+    True
+    """
+
+    noise_multiplier: float
+    guarantee: Guarantee
+    epsilon: float
+    delta: float
+    evaluations: int

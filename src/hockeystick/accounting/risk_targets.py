@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from hockeystick import _validate as check
 from hockeystick.accounting.account import account
-from hockeystick.accounting.calibration import Calibration
-from hockeystick.accounting.noise_search import Start, first_guess, noise_secant
+from hockeystick.accounting.noise_search import Calibration, Start, first_guess, noise_secant
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Guarantee
 from hockeystick.montecarlo.settings import MonteCarlo

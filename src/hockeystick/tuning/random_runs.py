@@ -9,8 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from hockeystick import _validate as check
 from hockeystick.accounting.account import account
-from hockeystick.accounting.calibration import Calibration
-from hockeystick.accounting.noise_search import first_guess, noise_secant
+from hockeystick.accounting.noise_search import Calibration, first_guess, noise_secant
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Analysis, Guarantee
 from hockeystick.plan import Accountable, require_accountable
