@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from hockeystick.analyses.known_participation.pair import RevealedCounts
+from hockeystick.analyses.known_participation.method import RevealedCounts
 from hockeystick.analyses.method import Method, Request
 from hockeystick.analyses.poisson_reduction.independent_sampling import (
     block_profile,
