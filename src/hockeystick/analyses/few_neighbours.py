@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from hockeystick.analyses.known_participation.method import RevealedCounts
 from hockeystick.analyses.method import Method, Request
-from hockeystick.analyses.poisson_reduction.independent_sampling import (
+from hockeystick.analyses.poisson_reduction.method import (
     block_profile,
     block_sizes,
     missing_draws,

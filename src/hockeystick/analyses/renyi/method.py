@@ -25,7 +25,7 @@ from functools import cached_property
 from hockeystick._numerics.law import FloatArray
 from hockeystick.analyses import gaussian
 from hockeystick.analyses.method import Method, Request
-from hockeystick.analyses.poisson_reduction.independent_sampling import independent_bound
+from hockeystick.analyses.poisson_reduction.method import independent_bound
 from hockeystick.analyses.renyi.bins import BinMoments
 from hockeystick.analyses.renyi.bound import MomentBound, OrderGrowth, moments_of
 from hockeystick.analyses.renyi.counted import WithCountedLower, counted_lower
