@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from hockeystick.audit.checking import check
-from hockeystick.audit.losses import epsilon_of_losses
-from hockeystick.audit.lower_bounds import epsilon_of_guesses
+from hockeystick.audit.lower_bounds import epsilon_of_guesses, epsilon_of_losses
 from hockeystick.audit.recorder import Recorder
 from hockeystick.audit.report import AuditReport, Finding
 
