@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import hockeystick as hs
+from hockeystick.bounds.combined import SubsampledBound, subsampled
 from hockeystick.bounds.profiles import ProfileBound
-from hockeystick.bounds.subsampled import SubsampledBound, subsampled
 from hockeystick.profile.resolution import BOTH
 from in_one_test import in_one_test
 

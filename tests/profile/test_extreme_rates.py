@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+from hockeystick.bounds.combined import SubsampledBound
 from hockeystick.bounds.profiles import ProfileBound
-from hockeystick.bounds.subsampled import SubsampledBound
 from hypothesis_strategies import thinned
 from in_one_test import in_one_test
 

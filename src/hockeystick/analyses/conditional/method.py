@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from hockeystick.analyses.conditional.bound import ConditionalBound
 from hockeystick.analyses.method import Method, Request
-from hockeystick.bounds.subsampled import subsampled
+from hockeystick.bounds.combined import subsampled
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
 from hockeystick.schemes.capabilities import offered

@@ -27,9 +27,9 @@ from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 from hockeystick.analyses.gram.search.upper import UpperSearch
 from hockeystick.analyses.method import Method, Request
 from hockeystick.bounds.bound import Bound, UpperBound
+from hockeystick.bounds.combined import subsampled
 from hockeystick.bounds.directions import RemoveDecides
 from hockeystick.bounds.profiles import DeltaCurve, ProfileBound, profile_of_deltas
-from hockeystick.bounds.subsampled import subsampled
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile

@@ -49,8 +49,8 @@ from hockeystick.analyses.renyi.bins import BinMoments
 from hockeystick.analyses.renyi.bound import MomentBound, OrderGrowth, moments_of
 from hockeystick.analyses.renyi.replicas import ReplicaMoments, missing_replicas
 from hockeystick.bounds.bound import Bound, UpperBound
+from hockeystick.bounds.combined import subsampled
 from hockeystick.bounds.directions import RemoveDecides, RemoveForAdd
-from hockeystick.bounds.subsampled import subsampled
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
