@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from hockeystick import _validate as check
-from hockeystick.datasets.catalogue import DATASETS
-from hockeystick.datasets.contents import Arrays
+from hockeystick.datasets.catalogue import DATASETS, Arrays
 from hockeystick.datasets.packages import files_of
 from hockeystick.errors import InvalidParameter
 
