@@ -1,18 +1,29 @@
-"""What one request costs, and how far a step that no longer fits is clipped."""
+"""What one request costs, and how far a step that no longer fits is clipped.
+
+A whole plan as one mechanism: permission for an amplified run, as a step of an adaptive one.
+"""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
+from importlib import import_module
 from typing import Any
 
 from hockeystick._process import SetOnce
-from hockeystick.errors import BudgetExceeded, InvalidParameter
+from hockeystick.errors import BudgetExceeded, InvalidParameter, UnsupportedPlan
 from hockeystick.filters.request import GaussianStep, StepRequest, checked_expected
+from hockeystick.guarantee import ADJACENCY
 from hockeystick.profile import Profile
 
-__all__ = ["ROUNDING", "SMALLEST_CHARGE", "SMALLEST_SCALE", "Charging"]
+__all__ = [
+    "ROUNDING",
+    "SMALLEST_CHARGE",
+    "SMALLEST_SCALE",
+    "Charging",
+    "profile_of_plan",
+]
 
 # A step clipped below this share of its norm is a millionth of the signal in the same noise.
 SMALLEST_SCALE = 1e-6
@@ -144,3 +155,24 @@ class Charging(SetOnce, ABC):
 def _near(one: float, other: float) -> bool:
     """Within a factor of two, between which little is lost."""
     return other / 2 <= one <= 2 * other
+
+
+def profile_of_plan(plan: Any, noise_multiplier: Any) -> Profile:
+    """The profile of a run of the plan, a pair that dominates it in both directions.
+
+    What is fixed within the plan, correlated noise and any sampling scheme included, is accounted
+    for by `account`; only what comes after may depend on its outputs.
+    """
+    if noise_multiplier is None:
+        raise InvalidParameter("noise_multiplier", "given with a plan", noise_multiplier)
+    # Accounting stands above filters: it is looked up when somebody asks for a plan.
+    account = import_module("hockeystick.accounting.account").account
+    found = account(plan, noise_multiplier=noise_multiplier)
+    if (found.kind, found.unit, found.adjacency) != ("proven", "example", ADJACENCY):
+        raise UnsupportedPlan(
+            f"A filter needs a proven guarantee for one example, {ADJACENCY}; this plan has a "
+            f"{found.kind} one for one {found.unit}, {found.adjacency}.",
+            page="docs/adaptive.md#whole-plans",
+        )
+    profile: Profile = found.profile
+    return profile
