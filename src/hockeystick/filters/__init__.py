@@ -7,11 +7,10 @@ from hockeystick.filters.base import Filter
 from hockeystick.filters.gaussian import ApproximateGaussian, Gaussian
 from hockeystick.filters.individual.filter import Individual
 from hockeystick.filters.individual.spending import IndividualReport, IndividualStep
-from hockeystick.filters.joining import join
 from hockeystick.filters.levy.filter import Levy
 from hockeystick.filters.levy.process import LevyProcess
 from hockeystick.filters.natural_fdp import NaturalFDP, NotAChain
-from hockeystick.filters.registry import from_description, register
+from hockeystick.filters.registry import from_description, join, register
 from hockeystick.filters.renyi.filter import Renyi
 from hockeystick.filters.renyi.odometer import Odometer
 from hockeystick.filters.renyi.several import RenyiOrders

@@ -12,8 +12,7 @@ from hockeystick._validate import known_names_only
 from hockeystick.fdp.schedule import EqualSteps
 from hockeystick.filters.audit import Audit, audit_of
 from hockeystick.filters.charging import Charging, profile_of_plan
-from hockeystick.filters.joining import opened
-from hockeystick.filters.registry import parameters_of, require_keywords, require_registered
+from hockeystick.filters.registry import opened, parameters_of, require_keywords, require_registered
 from hockeystick.filters.request import Permit, StepRequest, as_number, checked_request, request_of
 from hockeystick.guarantee import Guarantee, Kind
 from hockeystick.ledger.keyed import Where
