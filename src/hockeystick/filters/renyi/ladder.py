@@ -37,13 +37,13 @@ from hockeystick.filters.renyi.conversion import (
     budget_at_order,
     epsilon_at_order,
     log_delta_at_order,
+    order_of_smallest,
 )
 from hockeystick.filters.renyi.divergence import (
     divergence_of_profile,
     divergence_of_schedule,
     sampled_divergences,
 )
-from hockeystick.filters.renyi.search import order_of_smallest
 from hockeystick.filters.request import GaussianStep, StepRequest
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.discrete import Atoms
