@@ -15,8 +15,13 @@ from hockeystick.filters.request import GaussianStep, StepRequest
 from hockeystick.filters.residual.bound import bound_of
 from hockeystick.filters.residual.composition import StepClass
 from hockeystick.filters.residual.decision import Changes, Menus, applied
-from hockeystick.filters.residual.expected import ExpectedRanges, checked_ranges
-from hockeystick.filters.residual.menus import MenuDesign, MenuState, paid
+from hockeystick.filters.residual.menus import (
+    ExpectedRanges,
+    MenuDesign,
+    MenuState,
+    checked_ranges,
+    paid,
+)
 from hockeystick.filters.residual.search.design import designed
 from hockeystick.filters.stateful import StatefulFilter
 from hockeystick.guarantee import Analysis, Guarantee

@@ -3,22 +3,35 @@
 A menu is a composition of classes, so many steps of each. It pays for a step with one step of a
 class that dominates it. Several menus share delta: each pays for every step until it cannot, and
 the filter ends with the last of them (docs/residual.md, Several menus).
+
+What a residual filter is told to expect: steps, or ranges of steps.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hockeystick import _validate as check
 from hockeystick._text import strict_json
 from hockeystick.errors import InvalidParameter
+from hockeystick.filters.request import expected_rows
 from hockeystick.filters.residual.composition import StepClass
 
-__all__ = ["Menu", "MenuDesign", "MenuState", "Payment", "paid", "taken_back"]
+__all__ = [
+    "ExpectedRanges",
+    "ExpectedSteps",
+    "Menu",
+    "MenuDesign",
+    "MenuState",
+    "Payment",
+    "checked_ranges",
+    "paid",
+    "taken_back",
+]
 
 Payment = dict[StepClass, int]
 
@@ -169,3 +182,50 @@ def paid(state: MenuState, wanted: StepClass, steps: int) -> Payment | None:
 def taken_back(rows: Any) -> Payment:
     """A payment from the rows (rate, noise, steps) that an entry of the ledger has."""
     return {StepClass(float(rate), float(noise)): int(steps) for rate, noise, steps in rows}
+
+
+# A number, or the ends of a range in which each value is as likely as any other.
+Span = float | tuple[float, float]
+ExpectedRanges = Iterable[tuple[Span, Span, int]]
+
+ALLOWED = (
+    "a list of (rate, noise_multiplier, steps), where rate and noise multiplier may be ranges, "
+    "such as [(0.01, (0.8, 2.0), 500)]"
+)
+
+
+class ExpectedSteps(NamedTuple):
+    """Steps whose rate and noise lie anywhere between two ends, which may be equal."""
+
+    rates: tuple[float, float]
+    noises: tuple[float, float]
+    steps: int
+
+
+def checked_ranges(expected: Any) -> tuple[ExpectedSteps, ...]:
+    """The expected steps, one row or more; full batches if nothing is said."""
+    if expected is None:
+        return (ExpectedSteps((1.0, 1.0), (1.0, 1.0), 1),)
+    return tuple(
+        ExpectedSteps(
+            _span(rate, lambda one: check.sampling_rate("rate in expected", one), expected),
+            _span(
+                noise, lambda one: check.noise_scale("noise_multiplier in expected", one), expected
+            ),
+            check.positive_integer("steps in expected", steps),
+        )
+        for rate, noise, steps in expected_rows(expected, ALLOWED)
+    )
+
+
+def _span(value: Any, checked: Any, expected: Any) -> tuple[float, float]:
+    """Both ends, in order."""
+    if not isinstance(value, (tuple, list)):
+        one = checked(value)
+        return one, one
+    if len(value) != 2:
+        raise InvalidParameter("expected", ALLOWED, expected)
+    low, high = (checked(one) for one in value)
+    if not low <= high:
+        raise InvalidParameter("expected", f"{ALLOWED}, the smaller end first", expected)
+    return low, high

@@ -15,8 +15,7 @@ from hockeystick._numerics.law import FloatArray, Side
 from hockeystick.errors import InvalidParameter
 from hockeystick.filters.residual.bound import STEP, TAIL_SHARE
 from hockeystick.filters.residual.composition import StepClass, delta_of, law_of
-from hockeystick.filters.residual.expected import ExpectedSteps
-from hockeystick.filters.residual.menus import Menu, MenuDesign, Payment
+from hockeystick.filters.residual.menus import ExpectedSteps, Menu, MenuDesign, Payment
 from hockeystick.filters.residual.search.evenly import Even, has_range, setting
 from hockeystick.filters.residual.search.settings import SETTINGS
 

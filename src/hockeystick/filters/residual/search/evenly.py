@@ -13,7 +13,7 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick.filters.residual.composition import StepClass
-from hockeystick.filters.residual.expected import ExpectedSteps
+from hockeystick.filters.residual.menus import ExpectedSteps
 from hockeystick.filters.residual.search.settings import SETTINGS
 
 __all__ = ["Even", "has_range", "setting"]
