@@ -9,13 +9,13 @@ from typing import Any
 
 from hockeystick.filters.residual.composition import StepClass
 from hockeystick.filters.residual.menus import MenuState, Payment, paid, taken_back
+from hockeystick.filters.residual.search.evenly import SETTINGS
 from hockeystick.filters.residual.search.exchange import (
     copies_for,
     exchange_for_less,
     exchange_for_mechanism,
     exchange_for_more,
 )
-from hockeystick.filters.residual.search.settings import SETTINGS
 from hockeystick.profile.expressions.base import Expression
 
 __all__ = ["Changes", "Menus", "applied"]

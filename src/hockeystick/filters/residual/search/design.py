@@ -16,8 +16,7 @@ from hockeystick.errors import InvalidParameter
 from hockeystick.filters.residual.bound import STEP, TAIL_SHARE
 from hockeystick.filters.residual.composition import StepClass, delta_of, law_of
 from hockeystick.filters.residual.menus import ExpectedSteps, Menu, MenuDesign, Payment
-from hockeystick.filters.residual.search.evenly import Even, has_range, setting
-from hockeystick.filters.residual.search.settings import SETTINGS
+from hockeystick.filters.residual.search.evenly import SETTINGS, Even, has_range, setting
 
 __all__ = ["designed"]
 
