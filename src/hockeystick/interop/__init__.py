@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hockeystick.interop.events import from_dp_event
-from hockeystick.interop.files import SecondOpinion, check_file
-from hockeystick.interop.opacus import from_opacus
+from hockeystick.interop.files import SecondOpinion, check_file, from_opacus
 
 __all__ = ["SecondOpinion", "check_file", "from_dp_event", "from_opacus"]
