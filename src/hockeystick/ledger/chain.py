@@ -16,7 +16,6 @@ import sqlalchemy as sa
 
 from hockeystick.errors import LedgerError
 from hockeystick.ledger import schema
-from hockeystick.ledger.heads import START, Head
 from hockeystick.ledger.locations import Location
 from hockeystick.ledger.schema import (
     ENTRY_VALUES,
@@ -28,6 +27,8 @@ from hockeystick.ledger.schema import (
     ledger,
 )
 from hockeystick.ledger.seals import (
+    START,
+    Head,
     digest_of,
     fingerprint,
     intact,

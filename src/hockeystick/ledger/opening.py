@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from hockeystick.ledger.connections import Connections
     from hockeystick.ledger.database import DatabaseStore
-    from hockeystick.ledger.heads import Head
     from hockeystick.ledger.keyed import Where
     from hockeystick.ledger.locations import Location
+    from hockeystick.ledger.seals import Head
 
 __all__ = ["adopt", "authenticate", "head", "open_store", "opened"]
 

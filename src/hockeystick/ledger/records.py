@@ -14,9 +14,9 @@ from hockeystick.ledger.store import from_text
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-    from hockeystick.ledger.heads import Head
     from hockeystick.ledger.keyed import Where
     from hockeystick.ledger.locations import Location
+    from hockeystick.ledger.seals import Head
 
 __all__ = [
     "BudgetRecord",

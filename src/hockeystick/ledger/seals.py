@@ -3,6 +3,8 @@
 A digest is SHA-256 of the table's name and the exact values: the text of a Python value tells it
 from every other. It is the checksum of a row, and notices flipped bits and careless edits. With a
 key the checksum is HMAC-SHA256 of the digest, which only an owner of the key can compute.
+
+The head of a ledger's chain, to be noted elsewhere.
 """
 
 from __future__ import annotations
@@ -10,20 +12,23 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from hockeystick.errors import LedgerError
+from hockeystick.errors import InvalidParameter, LedgerError
 from hockeystick.ledger.schema import VALUES, budgets, chain
 
 __all__ = [
+    "START",
+    "Head",
     "checked",
     "digest_of",
     "fingerprint",
     "intact",
     "intact_before",
     "link_of",
+    "parsed_head",
     "seal_of",
     "text_digest",
     "tuple_digest",
@@ -122,3 +127,34 @@ def _digest(values: tuple[object, ...]) -> str:
 def _same(given: object, wanted: str) -> bool:
     # Compared in constant time: how far a guess is right is not to be measured.
     return hmac.compare_digest(str(given).encode("utf-8", "replace"), wanted.encode())
+
+
+# The link before the first record.
+START = "0" * 64
+
+
+class Head(NamedTuple):
+    """How many records the chain of a ledger has, and the link of the last one.
+
+    Attributes
+    ----------
+    records : int
+        How many.
+    link : str
+        It depends on every record; 64 hexadecimal digits.
+    """
+
+    records: int
+    link: str
+
+    def __str__(self) -> str:
+        return f"{self.records}:{self.link}"
+
+
+def parsed_head(text: object) -> Head:
+    """What `str` of a head wrote."""
+    records, _, link = str(text).strip().partition(":")
+    if not (records.isascii() and records.isdigit() and len(link) == len(START)):
+        allowed = "a head as `hockeystick ledger head` prints it, records:link"
+        raise InvalidParameter("head", allowed, text)
+    return Head(int(records), link)
