@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from hockeystick._validate import boolean
 from hockeystick.errors import InvalidParameter, LedgerError
-from hockeystick.ledger.keyed import checked_key
 from hockeystick.ledger.names import checked_text, refuse_missing
+from hockeystick.ledger.seals import checked_key
 from hockeystick.ledger.store import checked_budget
 
 if TYPE_CHECKING:
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
     from hockeystick.ledger.connections import Connections
     from hockeystick.ledger.database import DatabaseStore
-    from hockeystick.ledger.keyed import Where
     from hockeystick.ledger.locations import Location
-    from hockeystick.ledger.seals import Head
+    from hockeystick.ledger.seals import Head, Where
 
 __all__ = ["adopt", "authenticate", "head", "open_store", "opened"]
 

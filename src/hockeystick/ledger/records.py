@@ -14,9 +14,8 @@ from hockeystick.ledger.store import from_text
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-    from hockeystick.ledger.keyed import Where
     from hockeystick.ledger.locations import Location
-    from hockeystick.ledger.seals import Head
+    from hockeystick.ledger.seals import Head, Where
 
 __all__ = [
     "BudgetRecord",
