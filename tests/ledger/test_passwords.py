@@ -12,7 +12,7 @@ from hockeystick import filters
 from hockeystick.cli.main import main
 from hockeystick.errors import HockeystickError
 from hockeystick.ledger import audit, open_store, read_ledger
-from hockeystick.ledger.engines import make_engine
+from hockeystick.ledger.connections import make_engine
 from hockeystick.ledger.locations import location
 
 SECRET = "s3cret"

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from hockeystick.ledger import open_store
-from hockeystick.ledger.engines import make_engine
+from hockeystick.ledger.connections import make_engine
 from hockeystick.ledger.locations import location
 from hockeystick.ledger.schema import TABLES
 

@@ -12,7 +12,7 @@ from hockeystick._text import printable
 from hockeystick.errors import InvalidParameter, LedgerError
 from hockeystick.ledger import schema
 from hockeystick.ledger.chain import CREATED, Event, append, begin, broken_links, check_key
-from hockeystick.ledger.engines import sqlite_engine
+from hockeystick.ledger.connections import sqlite_engine
 from hockeystick.ledger.files import APPLICATION
 from hockeystick.ledger.locations import Location
 from hockeystick.ledger.place import Place, moved
