@@ -7,7 +7,7 @@ import math
 import mpmath
 import pytest
 
-from hockeystick.montecarlo.concentration import (
+from hockeystick.montecarlo.sequential import (
     draws_to_tell,
     interval,
     relative_entropy,
