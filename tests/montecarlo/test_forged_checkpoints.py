@@ -13,7 +13,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.errors import HockeystickError, InvalidParameter, VerificationFailed
-from hockeystick.montecarlo.checkpoint_key import user_key
+from hockeystick.montecarlo.checkpoint import user_key
 from montecarlo.conftest import PLAN, estimated
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("small_pieces")]
@@ -221,7 +221,7 @@ def test_a_folder_that_cannot_be_written(path, tmp_path, monkeypatch, fresh_draw
 @pytest.mark.slow
 def test_two_processes_make_one_key(home):
     """Whoever is first; the other one reads it."""
-    code = "from hockeystick.montecarlo.checkpoint_key import user_key; print(user_key().hex())"
+    code = "from hockeystick.montecarlo.checkpoint import user_key; print(user_key().hex())"
     started = [
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
         for _ in range(4)

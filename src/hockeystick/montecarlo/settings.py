@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter
-from hockeystick.montecarlo.checkpoint_key import KEY_BYTES
+from hockeystick.montecarlo.checkpoint import KEY_BYTES
 
 __all__ = ["Execution", "MonteCarlo"]
 
