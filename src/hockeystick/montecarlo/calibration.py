@@ -17,13 +17,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from hockeystick.guarantee import Guarantee
-from hockeystick.montecarlo.candidates import (
-    CANDIDATES,
-    DEFAULT_DRAWS,
-    Candidates,
-    place_candidates,
-    tuple_draws,
-)
 from hockeystick.montecarlo.drawing import Drawer, open_drawer
 from hockeystick.montecarlo.noise_by_tuples import (
     most_noise,
@@ -31,6 +24,13 @@ from hockeystick.montecarlo.noise_by_tuples import (
     offers_tuples,
     proven_by_bounds,
     sensitivity_of,
+)
+from hockeystick.montecarlo.noise_estimate import (
+    CANDIDATES,
+    DEFAULT_DRAWS,
+    Candidates,
+    place_candidates,
+    tuple_draws,
 )
 from hockeystick.montecarlo.pilot import NoiseEstimate, Pilot, noise_by_pilots
 from hockeystick.montecarlo.settings import MonteCarlo
