@@ -10,8 +10,8 @@ from hockeystick._numerics.law import FloatArray, Law, Side, from_losses, revers
 from hockeystick.errors import InvalidParameter, MissingExtra
 from hockeystick.profile.convolution.products import regrid
 from hockeystick.profile.expressions.base import Expression
+from hockeystick.profile.expressions.composed import Minimum
 from hockeystick.profile.expressions.discrete import Atoms
-from hockeystick.profile.expressions.envelope import Minimum
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution

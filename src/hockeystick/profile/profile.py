@@ -5,8 +5,7 @@ from __future__ import annotations
 from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter
 from hockeystick.profile.curves import proves_domination
-from hockeystick.profile.expressions.composed import compose
-from hockeystick.profile.expressions.envelope import Maximum, Minimum
+from hockeystick.profile.expressions.composed import Maximum, Minimum, compose
 from hockeystick.profile.neighbours import NeighbourChains
 
 __all__ = ["Profile"]

@@ -1,4 +1,7 @@
-"""Composition: independent pairs side by side."""
+"""Composition: independent pairs side by side.
+
+The pointwise maximum of two profiles, and the convex envelope of their minimum.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,26 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hockeystick._numerics.law import FloatArray, Law, Resolution, Side
+import numpy as np
+
+from hockeystick._numerics.envelope import ALIGN, maximum, minimum
+from hockeystick._numerics.law import FloatArray, Law, Resolution, Side, from_losses
 from hockeystick._numerics.moments import (
     MomentNodes,
     PowerMoments,
     composed_moments,
     composed_nodes,
 )
+from hockeystick._numerics.rounding import spread_outwards
 from hockeystick.profile.convolution.products import product_of_powers, rounding_levels
 from hockeystick.profile.expressions.base import Expression, Factor
 
-__all__ = ["Composed", "compose"]
+__all__ = [
+    "Composed",
+    "Maximum",
+    "Minimum",
+    "compose",
+]
 
 
 @dataclass(frozen=True)
@@ -106,3 +118,88 @@ def _fuse_families(counts: dict[Expression, int]) -> list[Factor]:
         target = alone if member.family is None else families.setdefault(member.family, [])
         target.append((member, count))
     return alone + [(factors[0][0].fuse(factors), 1) for factors in families.values()]
+
+
+def _outwards(law: Law, side: Side) -> Law:
+    """Losses moved away from 0 (upper) or towards it (lower) by what aligning may have cost."""
+    if side is Side.UPPER:
+        return spread_outwards(law, law.loss * (1 + 2 * ALIGN))
+    main = np.where(law.loss >= 0, law.p, law.q)
+    inwards = law.loss * (1 - 2 * ALIGN)
+    return from_losses(inwards, main, p_infinite=law.p_infinite, q_zero=law.q_zero)
+
+
+@dataclass(frozen=True)
+class Maximum(Expression):
+    """A pair that dominates both members: for the worse of two mechanisms.
+
+    Its lower side bounds the maximum of the two profiles, but a composition of maxima can exceed
+    the maximum of the compositions, so the lower side must not be composed.
+    """
+
+    first: Expression
+    second: Expression
+
+    @property
+    def lower_composes(self) -> bool:
+        """No: take maxima last."""
+        return False
+
+    @property
+    def closed_form_error(self) -> float:
+        """The larger one."""
+        return max(self.first.closed_form_error, self.second.closed_form_error)
+
+    @property
+    def argument_error(self) -> float:
+        """The larger of the two."""
+        return max(self.first.argument_error, self.second.argument_error)
+
+    def law(self, side: Side, resolution: Resolution) -> Law:
+        """From the laws of both members."""
+        law = maximum(self.first.law(side, resolution), self.second.law(side, resolution))
+        return _outwards(law, side)
+
+    def covers(self, other: Expression) -> bool:
+        """Whatever one of the members covers."""
+        return self == other or self.first.covers(other) or self.second.covers(other)
+
+    def gaussian_mu(self) -> float:
+        """The larger one."""
+        return max(self.first.gaussian_mu(), self.second.gaussian_mu())
+
+    def levels(self) -> int:
+        """Of the deeper member."""
+        return max(self.first.levels(), self.second.levels())
+
+    def closed_form(self, epsilon: float, *, reverse: bool) -> float | None:
+        """The larger one, where both have a formula."""
+        values = [m.closed_form(epsilon, reverse=reverse) for m in (self.first, self.second)]
+        known = [value for value in values if value is not None]
+        return max(known) if len(known) == 2 else None
+
+
+@dataclass(frozen=True)
+class Minimum(Expression):
+    """The best of two bounds on the same mechanism: the largest convex function below both."""
+
+    first: Expression
+    second: Expression
+
+    @property
+    def lower_composes(self) -> bool:
+        """If it does for both members."""
+        return self.first.lower_composes and self.second.lower_composes
+
+    def law(self, side: Side, resolution: Resolution) -> Law:
+        """From the laws of both members."""
+        law = minimum(self.first.law(side, resolution), self.second.law(side, resolution))
+        return _outwards(law, side)
+
+    def gaussian_mu(self) -> float:
+        """The smaller one: both are bounds."""
+        return min(self.first.gaussian_mu(), self.second.gaussian_mu())
+
+    def levels(self) -> int:
+        """Of the deeper member."""
+        return max(self.first.levels(), self.second.levels())
