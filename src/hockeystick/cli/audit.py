@@ -17,7 +17,7 @@ from hockeystick.cli.plans import described, plan_from
 from hockeystick.errors import InvalidParameter
 from hockeystick.report.audit_figure import audit_figure
 from hockeystick.report.figure import check_figure_file, save_figure
-from hockeystick.report.numbers import lower_text
+from hockeystick.report.progress import lower_text
 
 __all__ = ["audit"]
 

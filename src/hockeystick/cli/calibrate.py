@@ -21,8 +21,7 @@ from hockeystick.cli.question import Question, Spot, show_draw_plans
 from hockeystick.errors import HockeystickError, InvalidParameter
 from hockeystick.plan import Plan
 from hockeystick.profile import DEFAULT_ACCURACY
-from hockeystick.report.numbers import upper_text
-from hockeystick.report.progress import Update, progress
+from hockeystick.report.progress import Update, progress, upper_text
 
 __all__ = ["calibrate"]
 

@@ -10,7 +10,7 @@ import typer
 
 from hockeystick.cli.output import print_json
 from hockeystick.interop.files import SecondOpinion, check_file
-from hockeystick.report.numbers import lower_text, upper_text
+from hockeystick.report.progress import lower_text, upper_text
 
 __all__ = ["check"]
 

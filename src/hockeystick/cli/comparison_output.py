@@ -14,7 +14,7 @@ from rich.table import Table
 from hockeystick.accounting.compare import Compared
 from hockeystick.cli.output import print_json, stdout
 from hockeystick.guarantee import ADJACENCY
-from hockeystick.report.numbers import upper_text
+from hockeystick.report.progress import upper_text
 from hockeystick.report.recommendation import Recommendation
 from hockeystick.report.result_rows import (
     COLUMNS,

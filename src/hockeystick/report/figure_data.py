@@ -23,8 +23,7 @@ from hockeystick.report.noise_curve import (
     drawn_methods,
     winning_curve,
 )
-from hockeystick.report.numbers import count_text
-from hockeystick.report.progress import Update
+from hockeystick.report.progress import Update, count_text
 from hockeystick.report.result_rows import Family
 from hockeystick.schemes import Attribution
 
