@@ -15,9 +15,9 @@ from hockeystick.cli.options import QUESTION, Json, PlanOptions
 from hockeystick.cli.output import print_json
 from hockeystick.cli.plans import described, plan_from
 from hockeystick.errors import InvalidParameter
-from hockeystick.report.audit_figure import audit_figure
 from hockeystick.report.figure import check_figure_file, save_figure
 from hockeystick.report.progress import lower_text
+from hockeystick.report.tradeoff_figure import audit_figure
 
 __all__ = ["audit"]
 

@@ -1,4 +1,7 @@
-"""The figure of a trade-off function: both errors of an attack, and what it finds."""
+"""The figure of a trade-off function: both errors of an attack, and what it finds.
+
+The figure of an audit: scores of members and others, and the noise of each step.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from hockeystick.audit import AuditReport
 from hockeystick.fdp import GaussianTradeOff, TradeOff, true_positive_rate
 from hockeystick.report.figure import (
     INK,
+    PALETTE,
     curve_style,
     linear_axes,
     log_axes,
@@ -21,7 +26,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["tradeoff_figure"]
+__all__ = [
+    "audit_figure",
+    "tradeoff_figure",
+]
 
 ALPHA = np.concatenate((np.geomspace(1e-6, 1e-2, 200), np.linspace(1e-2, 1.0, 400)[1:]))
 # Both axes begin here: fewer false alarms than one in a million examples are not drawn.
@@ -108,3 +116,38 @@ def _attack(axes: Axes, curves: list[Curve]) -> None:
     axes.set(xlim=(SMALLEST_RATE, 1), ylim=(SMALLEST_RATE, 1))
     axes.set_xlabel("false positive rate", color=INK)
     axes.set_ylabel("true positive rate (upper bound)", color=INK)
+
+
+def audit_figure(report: AuditReport) -> Figure:
+    """Two panels: what the best attack sees, and what each step released over its expectation."""
+    figure = new_figure(width=9.6, height=4.2)
+    left, right = figure.subplots(1, 2)
+    _scores(left, report)
+    right.axhline(1.0, color=INK, linewidth=1.2)
+    right.plot(
+        np.arange(1, report.plan.steps + 1), report.fit.ratios, ".", color=PALETTE[2], markersize=3
+    )
+    right.set(xlabel="step", ylabel="sum of squares over its expectation")
+    linear_axes(right)
+    verdict = "consistent" if report.consistent else "inconsistent"
+    title = f"Audit: {verdict} with the plan, p = {report.p_value:.2g}"
+    title_and_legend(figure, title, of=left)
+    return figure
+
+
+def _scores(axes: Axes, report: AuditReport) -> None:
+    edges = np.linspace(report.scores.min(), report.scores.max(), 41).tolist()
+    for colour, (label, chosen) in zip(
+        PALETTE, (("members", report.members), ("others", ~report.members)), strict=False
+    ):
+        axes.hist(
+            report.scores[chosen],
+            bins=edges,
+            histtype="step",
+            linewidth=2,
+            color=colour,
+            label=label,
+        )
+    axes.axvline(0.0, color=INK, linewidth=1.0)
+    axes.set(xlabel="log likelihood ratio by the plan", ylabel="canaries")
+    linear_axes(axes)
