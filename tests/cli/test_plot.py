@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import FULL_BATCH, POISSON, Command
-from hockeystick.report.noise_curve import NoiseCurve
-from hockeystick.report.noise_figure import Mark
+from hockeystick.report.noise_figure import Mark, NoiseCurve
 
 SIGMA, DELTA = ["--noise-multiplier", "2"], ["--delta", "1e-5"]
 SIGNATURES = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<?xml", "pdf": b"%PDF-"}

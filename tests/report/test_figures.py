@@ -13,8 +13,7 @@ from matplotlib.lines import Line2D
 
 from hockeystick.errors import InvalidParameter, MissingExtra
 from hockeystick.report.figure import PALETTE, check_figure_file, new_figure, save_figure
-from hockeystick.report.noise_curve import NoiseCurve
-from hockeystick.report.noise_figure import Mark, comparison_figure, noise_figure
+from hockeystick.report.noise_figure import Mark, NoiseCurve, comparison_figure, noise_figure
 
 CURVES = [
     NoiseCurve("first", "proven", (1.0, 2.0, 4.0), (9.0, 3.0, 1.0)),

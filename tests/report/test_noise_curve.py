@@ -9,7 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.errors import PrecisionError
-from hockeystick.report.noise_curve import POINTS, noise_around, noise_curve
+from hockeystick.report.noise_figure import POINTS, noise_around, noise_curve
 
 PLAN = hs.Plan(sampling=hs.FullBatch(), steps=4)
 

@@ -27,8 +27,7 @@ from hockeystick.errors import InvalidParameter
 from hockeystick.montecarlo.verifier import DrawPlan
 from hockeystick.plan import Plan
 from hockeystick.report.figure import check_figure_file, save_figure
-from hockeystick.report.noise_curve import noise_around, noise_curve
-from hockeystick.report.noise_figure import Mark, noise_figure
+from hockeystick.report.noise_figure import Mark, noise_around, noise_curve, noise_figure
 from hockeystick.report.progress import Update, count_text, progress, upper_text
 
 __all__ = ["Question", "Spot", "draw_plot", "show_draw_plans"]

@@ -18,7 +18,7 @@ from hockeystick.report.figure_data import (
     privacy_points,
     simulated_batches,
 )
-from hockeystick.report.noise_curve import NoiseCurve, drawn_methods, method_curve
+from hockeystick.report.noise_figure import NoiseCurve, drawn_methods, method_curve
 from hockeystick.report.progress import Update
 from hockeystick.report.recommendation import Recommendation, recommended
 from hockeystick.report.result_rows import Family, families

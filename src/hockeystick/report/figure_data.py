@@ -16,7 +16,7 @@ from hockeystick.accounting.compare import Compared
 from hockeystick.errors import InvalidParameter, PrecisionError
 from hockeystick.guarantee import Guarantee, Kind
 from hockeystick.plan import Plan
-from hockeystick.report.noise_curve import (
+from hockeystick.report.noise_figure import (
     COSTLY,
     CURVE_BUDGET,
     NoiseCurve,
