@@ -15,9 +15,8 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.cli.main import main
-from hockeystick.report.optimizer_setting import OptimizerSetting
 from hockeystick.report.recommendation import Recommendation, recommended
-from hockeystick.report.reproduction import python_code
+from hockeystick.report.reproduction import OptimizerSetting, python_code
 from hypothesis_strategies import thinned
 
 RUN = {"examples": 200, "batch_size": 20.0, "steps": 40, "epsilon": 8.0, "delta": 1e-4}

@@ -32,11 +32,11 @@ from hockeystick.cli.parameters import RUN
 from hockeystick.errors import InvalidParameter
 from hockeystick.report.comparison_report import comparison_report
 from hockeystick.report.figure import check_figure_file, save_figure
-from hockeystick.report.optimizer_setting import OptimizerSetting
 from hockeystick.report.page import check_page_file, write_page
 from hockeystick.report.progress import StatusLine, count_text, progress
 from hockeystick.report.recommendation import Recommendation, recommended
 from hockeystick.report.report_figure import report_figure
+from hockeystick.report.reproduction import OptimizerSetting
 
 __all__ = ["compare"]
 

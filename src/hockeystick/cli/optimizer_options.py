@@ -12,7 +12,7 @@ import typer
 
 from hockeystick.cli.parameters import RUN
 from hockeystick.errors import InvalidParameter
-from hockeystick.report.optimizer_setting import OptimizerSetting
+from hockeystick.report.reproduction import OptimizerSetting
 from hockeystick.strategies.iterates import SCHEDULES, learning_rates
 
 __all__ = ["NOTHING_SAID", "Optimizer", "OptimizerOptions"]

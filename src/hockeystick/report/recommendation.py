@@ -9,9 +9,8 @@ from typing import Any
 
 from hockeystick.accounting.candidates import users_with
 from hockeystick.accounting.compare import Compared
-from hockeystick.report.optimizer_setting import OptimizerSetting
 from hockeystick.report.progress import upper_text
-from hockeystick.report.reproduction import commands, training_code
+from hockeystick.report.reproduction import OptimizerSetting, commands, training_code
 from hockeystick.report.result_rows import (
     parameters_text,
     percent_above,
