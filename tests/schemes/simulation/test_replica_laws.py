@@ -17,7 +17,7 @@ from hockeystick.schemes.capabilities import Participant
 from hockeystick.schemes.simulation import runs_of
 from hockeystick.schemes.simulation.replica_laws import number_of_moves, replica_law
 from hockeystick.schemes.simulation.replicas import MOST_MOVES, ReplicaSource
-from hockeystick.schemes.simulation.tuples import Replicas
+from hockeystick.schemes.simulation.run import Replicas
 from hockeystick.schemes.user_min_sep.participation import binomial_weights
 
 NOISE = 1.4

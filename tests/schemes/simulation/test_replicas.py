@@ -17,7 +17,7 @@ from hockeystick.schemes.simulation.replicas import (
     column_products,
     number_of_states,
 )
-from hockeystick.schemes.simulation.tuples import Replicas
+from hockeystick.schemes.simulation.run import Replicas
 from in_one_test import in_one_test
 
 NOISE = 1.3

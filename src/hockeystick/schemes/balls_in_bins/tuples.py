@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from hockeystick._numerics.law import FloatArray
 from hockeystick.schemes.mixtures import UniformMixture
 from hockeystick.schemes.simulation.columns import Trajectories
-from hockeystick.schemes.simulation.tuples import Replicas, TupleDraws
+from hockeystick.schemes.simulation.run import Replicas, TupleDraws
 from hockeystick.strategies import Strategy
 
 __all__ = ["BinTupleSource", "BinTuples", "slots_of_line"]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from hockeystick.schemes.simulation.run import (
     Drawn,
     Proposal,
+    Replicas,
     Runner,
     Simulation,
+    TupleSource,
     missing_simulation,
     runs_of,
     simulation_remark,
 )
-from hockeystick.schemes.simulation.tuples import Replicas, TupleSource
 
 __all__ = [
     "Drawn",

@@ -31,9 +31,12 @@ from hockeystick.errors import PrecisionError
 from hockeystick.schemes.capabilities import Missing, Participant, Renewal, Run, Simulator
 from hockeystick.schemes.simulation.columns import Columns, Trajectories, columns_of, too_long
 from hockeystick.schemes.simulation.replicas import ReplicaSource
-from hockeystick.schemes.simulation.run import BLOCK, Drawn, Proposal, Simulation
-from hockeystick.schemes.simulation.tuples import (
+from hockeystick.schemes.simulation.run import (
+    BLOCK,
+    Drawn,
+    Proposal,
     Replicas,
+    Simulation,
     TupleProgramme,
     TupleSource,
     log_largest_payoff,
