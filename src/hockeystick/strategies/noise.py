@@ -16,9 +16,10 @@ from hockeystick._numerics.threads import in_threads
 from hockeystick._validate import positive_integer
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import Key, RandomSource
-from hockeystick.strategies.noise_parts import Cipher, NoiseRow
-from hockeystick.strategies.noise_range import (
+from hockeystick.strategies.noise_parts import (
     WORKING_TYPES,
+    Cipher,
+    NoiseRow,
     check_row,
     check_scale,
     checked_dtype,

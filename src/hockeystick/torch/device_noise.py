@@ -10,8 +10,7 @@ import torch
 
 from hockeystick._numerics.chacha import cipher_head
 from hockeystick.strategies.noise import NoiseStream
-from hockeystick.strategies.noise_parts import PURPOSE
-from hockeystick.strategies.noise_range import check_row
+from hockeystick.strategies.noise_parts import PURPOSE, check_row
 from hockeystick.strategies.pieces import stretches
 from hockeystick.strategies.recurrence import RecurrenceStep
 from hockeystick.torch.device_words import device_normals
