@@ -18,7 +18,7 @@ from hockeystick.randomness import Key, RandomSource
 from hockeystick.schemes import Attribution, Indices, Missing, Sampling
 from hockeystick.schemes.base import check_scheme
 from hockeystick.strategies import NoiseStream, Strategy, identity
-from hockeystick.strategies.leading_blocks import leading_block
+from hockeystick.strategies.matrix import leading_block
 from hockeystick.strategies.pieces import Coordinates
 
 __all__ = [

@@ -9,7 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
-from hockeystick.strategies.leading_blocks import leading_block
+from hockeystick.strategies.matrix import leading_block
 from hockeystick.training import PrivateRun, RunRecord, check_statement, statement
 
 STEPS = 12

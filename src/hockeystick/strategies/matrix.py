@@ -1,8 +1,11 @@
-"""Any lower-triangular matrix as a strategy."""
+"""Any lower-triangular matrix as a strategy.
+
+The leading block of a strategy: what correlates the noise of the first steps of a run.
+"""
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, singledispatch
 from typing import Any
 
 import numpy as np
@@ -10,16 +13,22 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick._validate import diagonal_entries, entries, vector
+from hockeystick._validate import diagonal_entries, entries, positive_integer, vector
 from hockeystick.errors import InvalidParameter
 from hockeystick.strategies.columns import Sensitivity, certified_sensitivity
 from hockeystick.strategies.dyadic import rounded_entries
 from hockeystick.strategies.noise import NoiseStream
 from hockeystick.strategies.recurrence import Recurrence, RowByRowRecurrence
 from hockeystick.strategies.strategy import Strategy
+from hockeystick.strategies.toeplitz import Toeplitz
 from hockeystick.strategies.workloads import Workload, as_workload
 
-__all__ = ["Matrix", "from_matrix"]
+__all__ = [
+    "CLOSED_FORM",
+    "Matrix",
+    "from_matrix",
+    "leading_block",
+]
 
 # Columns that are solved for at a time: the work arrays take 256 / steps of the matrix.
 COLUMNS = 256
@@ -197,3 +206,57 @@ class Matrix(Strategy):
 def _bandwidth(matrix: FloatArray) -> int:
     rows, columns = np.nonzero(matrix)
     return int((rows - columns).max()) + 1
+
+
+# Factorizations whose coefficients do not depend on the number of steps.
+CLOSED_FORM = ("identity", "bsr", "bisr", "lambda-cgd")
+
+
+def leading_block(strategy: Strategy, steps: int) -> Strategy:
+    """The first `steps` rows and columns of C, which is not optimised again.
+
+    C is lower triangular. So the first rows of C G + Z depend on the first rows of G and Z alone,
+    through the leading block, and the leading block of C^-1 is the inverse of that of C: the noise
+    of the first steps is what the block gives.
+
+    Parameters
+    ----------
+    strategy
+        That of the whole run.
+    steps
+        At most those of the strategy.
+
+    Returns
+    -------
+    Strategy
+        The strategy itself if it has no more steps.
+    """
+    number = positive_integer("steps", steps)
+    if not number <= strategy.steps:
+        raise InvalidParameter("steps", f"an integer in [1, {strategy.steps}]", steps)
+    return strategy if number == strategy.steps else _block(strategy, number)
+
+
+@singledispatch
+def _block(strategy: Strategy, steps: int) -> Strategy:
+    return from_matrix(strategy.to_matrix()[:steps, :steps])
+
+
+@_block.register
+def _(strategy: Toeplitz, steps: int) -> Strategy:
+    """The first coefficients; factorizations in closed form keep their name."""
+    closed = strategy.name in CLOSED_FORM
+    found = Toeplitz(
+        strategy.name if closed else "coefficients",
+        steps=steps,
+        coefficients=strategy.coefficients[:steps],
+        inverse=None if strategy._inverse is None else strategy._inverse[:steps],
+        recurrence=strategy._recurrence,
+        parameters=strategy.parameters if closed else {},
+    )
+    if not closed:
+        found.parameters = {"bands": found.bands}
+    elif "bands" in strategy.parameters:
+        bands: Any = strategy.parameters["bands"]
+        found.parameters = {**strategy.parameters, "bands": min(bands, steps)}
+    return found

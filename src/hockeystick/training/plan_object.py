@@ -14,7 +14,7 @@ from hockeystick.guarantee import ADJACENCY
 from hockeystick.plan import RELATIONS, Plan
 from hockeystick.schemes import SCHEMES, Sampling
 from hockeystick.strategies import FACTORIZATIONS, Strategy, from_coefficients, from_matrix
-from hockeystick.strategies.leading_blocks import CLOSED_FORM
+from hockeystick.strategies.matrix import CLOSED_FORM
 
 __all__ = [
     "digest_of",
