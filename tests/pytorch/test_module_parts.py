@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from hockeystick.torch.module_parts import parts_of, tensors_of
+from hockeystick.torch.model_state import parts_of, tensors_of
 
 
 class Shared(nn.Module):

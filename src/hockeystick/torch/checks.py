@@ -16,7 +16,7 @@ from torch.nn.parameter import UninitializedParameter
 from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.filters import Filter, Individual
 from hockeystick.torch.layouts import Layout
-from hockeystick.torch.module_parts import layer_type
+from hockeystick.torch.model_state import layer_type
 from hockeystick.torch.optimizer import PlanOptimizer
 from hockeystick.torch.original_optimizer import trained_parameters
 from hockeystick.torch.run_group import in_group

@@ -18,7 +18,7 @@ from hockeystick.torch.layer_gradients import (
     layer_gradients,
 )
 from hockeystick.torch.layouts import Layout, zero_sum
-from hockeystick.torch.module_parts import layer_type
+from hockeystick.torch.model_state import layer_type
 from hockeystick.torch.per_sample_module import PerSampleModule, forget_gradients
 from hockeystick.torch.progress import ClipLimit, PhysicalBatch
 from hockeystick.training.clip_rules import ClipParts

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from hockeystick.errors import PlanMismatch
-from hockeystick.torch.module_parts import tensors_of
+from hockeystick.torch.model_state import tensors_of
 from hockeystick.torch.sharded_layout import is_sharded
 
 __all__ = ["refuse_other_leaves"]

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import torch
 from torch import nn
 
-from hockeystick.torch.module_parts import layer_type
+from hockeystick.torch.model_state import layer_type
 from hockeystick.torch.sums import squared_norms, weighted_sum
 
 __all__ = ["MOST_EXAMPLES", "LayerCall", "LayerGradients", "layer_gradients"]

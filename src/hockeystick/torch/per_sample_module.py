@@ -17,7 +17,7 @@ from torch import nn
 from torch.nn.utils.rnn import PackedSequence
 
 from hockeystick.errors import InvalidParameter, PlanMismatch
-from hockeystick.torch.module_parts import layer_type, parts_of, tensors_of
+from hockeystick.torch.model_state import layer_type, parts_of, tensors_of
 
 __all__ = ["PerSampleModule", "forget_activations", "forget_gradients", "free_module"]
 
