@@ -11,8 +11,7 @@ import torch
 
 from hockeystick.errors import PlanMismatch
 from hockeystick.torch.clipping import Clipping, as_mismatch
-from hockeystick.torch.empty_outputs import EmptyOutput, nothing_like
-from hockeystick.torch.graph_leaves import refuse_other_leaves
+from hockeystick.torch.empty_outputs import EmptyOutput, nothing_like, refuse_other_leaves
 from hockeystick.torch.layouts import Layout
 from hockeystick.torch.model_state import ChangeDetector, ModelState
 from hockeystick.torch.per_sample_module import forget_activations, forget_gradients
