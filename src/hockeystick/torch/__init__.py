@@ -12,7 +12,6 @@ except ImportError as error:
 
 from hockeystick.torch.batch_sampler import BatchSampler
 from hockeystick.torch.epochs import Epoch
-from hockeystick.torch.fingerprints import fingerprint
 from hockeystick.torch.loader import Collate, PlanLoader
 from hockeystick.torch.losses import PrivateCriterion, PrivateLoss
 from hockeystick.torch.noise_stream import TorchNoiseStream
@@ -20,6 +19,7 @@ from hockeystick.torch.optimizer import PlanOptimizer
 from hockeystick.torch.preparation import make_private
 from hockeystick.torch.probe_outcomes import ProbeReport
 from hockeystick.torch.run import TorchRun
+from hockeystick.torch.run_facts import fingerprint
 
 __all__ = [
     "BatchSampler",

@@ -13,7 +13,6 @@ from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.torch.adapting import Adapting
 from hockeystick.torch.clipping import Clipping
 from hockeystick.torch.epochs import Epoch, EpochSplit
-from hockeystick.torch.fingerprints import fingerprint
 from hockeystick.torch.forms import Form
 from hockeystick.torch.gradient_sums import GradientSums
 from hockeystick.torch.layouts import Layout
@@ -22,7 +21,7 @@ from hockeystick.torch.losses import PrivateCriterion
 from hockeystick.torch.optimizer import PlanOptimizer
 from hockeystick.torch.probe_outcomes import ProbeReport
 from hockeystick.torch.progress import Progress
-from hockeystick.torch.run_facts import RunFacts
+from hockeystick.torch.run_facts import RunFacts, fingerprint
 from hockeystick.torch.run_group import agreed
 from hockeystick.torch.saved_folders import load_folder, save_folder
 from hockeystick.torch.state_dicts import check_model_state
