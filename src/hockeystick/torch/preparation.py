@@ -24,8 +24,7 @@ from hockeystick.torch.checks import (
     unwrapped,
 )
 from hockeystick.torch.clip_factors import layers_of
-from hockeystick.torch.foreign_arguments import explains_foreign_arguments
-from hockeystick.torch.forms import settled_form
+from hockeystick.torch.forms import explains_foreign_arguments, settled_form
 from hockeystick.torch.individual_budgets import Loss
 from hockeystick.torch.loader import Collate, check_options, examples_of
 from hockeystick.torch.per_sample_module import free_module
