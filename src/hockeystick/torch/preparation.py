@@ -31,8 +31,8 @@ from hockeystick.torch.per_sample_module import free_module
 from hockeystick.torch.run import TorchRun
 from hockeystick.torch.run_group import RunGroup, in_group, told_to_other_ranks
 from hockeystick.torch.run_settings import checked_charges, settled, sources
+from hockeystick.torch.same_data import indexed
 from hockeystick.torch.sharded_layout import layout_of
-from hockeystick.torch.streamed import indexed
 from hockeystick.training.adaptive_clipping import AdaptiveClipping, clipping_policy
 from hockeystick.training.clip_rules import ClipRule
 
@@ -92,7 +92,7 @@ def make_private(
         An ordinary optimizer of the model's parameters.
     data
         Examples by index, with a length; or an `IterableDataset` with a length, of which every step
-        reads one pass (see `hockeystick.torch.streamed`).
+        reads one pass (see `hockeystick.torch.same_data`).
     plan
         Batches, steps and noise.
     noise_multiplier
