@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import hockeystick as hs
 from hockeystick.errors import InvalidParameter, PlanMismatch, UnsupportedPlan
 from hockeystick.training import AdaptiveClipping, PrivateRun, check_statement
+from hockeystick.training.adaptive_clipping import NormCount
 from hockeystick.training.gradients import _sum_of_batch
-from hockeystick.training.norm_counts import NormCount
 from hockeystick.training.schedules import StepSettings, TakenSteps
 
 EXAMPLES = 30

@@ -14,9 +14,8 @@ from hockeystick.torch.batch_sampler import BatchSampler
 from hockeystick.torch.noise_stream import TorchNoiseStream
 from hockeystick.torch.progress import Progress
 from hockeystick.torch.run_group import RunGroup
-from hockeystick.training.adaptive_clipping import AdaptiveClipping
+from hockeystick.training.adaptive_clipping import AdaptiveClipping, NormCount
 from hockeystick.training.filtered import WITHOUT_FILTER, scheme_at
-from hockeystick.training.norm_counts import NormCount
 from hockeystick.training.schedules import StepSettings
 from hockeystick.training.sum_lattice import SumLattice
 

@@ -35,10 +35,9 @@ from hockeystick.torch.run_group import RunGroup
 from hockeystick.torch.run_settings import budget_of
 from hockeystick.torch.same_data import refuse_other_data
 from hockeystick.torch.sharded_layout import is_sharded
-from hockeystick.training.adaptive_clipping import AdaptiveClipping
+from hockeystick.training.adaptive_clipping import AdaptiveClipping, NormCount
 from hockeystick.training.clip_rules import ClipParts
 from hockeystick.training.filtered import describe_filter
-from hockeystick.training.norm_counts import NormCount
 from hockeystick.training.schedules import StepSettings
 from hockeystick.training.sum_lattice import SumLattice
 

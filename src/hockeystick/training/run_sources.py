@@ -10,11 +10,10 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource, generator, generators, is_secret
 from hockeystick.schemes import Attribution, Indices
-from hockeystick.training.adaptive_clipping import AdaptiveClipping
+from hockeystick.training.adaptive_clipping import AdaptiveClipping, NormCount
 from hockeystick.training.canaries import RunCanaries
 from hockeystick.training.filtered import scheme_at
 from hockeystick.training.gradients import BatchSum
-from hockeystick.training.norm_counts import NormCount
 from hockeystick.training.schedules import StepSettings
 from hockeystick.training.sum_lattice import SumLattice
 
