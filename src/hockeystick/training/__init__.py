@@ -13,8 +13,7 @@ from hockeystick.training.fingerprints import fingerprint
 from hockeystick.training.fit import Fitted, fit_linear, fit_logistic
 from hockeystick.training.jax_bridge import JaxPrivacyExport, to_jax_privacy
 from hockeystick.training.joint import JointStatement, joint_statement, load_statement
-from hockeystick.training.linear_models import LinearRegression, LogisticRegression
-from hockeystick.training.outer_products import OuterProducts
+from hockeystick.training.linear_models import LinearRegression, LogisticRegression, OuterProducts
 from hockeystick.training.recheck import Recheck, check_statement
 from hockeystick.training.record import RunRecord, statement, versions_of
 from hockeystick.training.run import PrivateRun

@@ -18,7 +18,7 @@ from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.filters import Filter, Individual
 from hockeystick.schemes import Indices
 from hockeystick.training.filtered import describe_filter
-from hockeystick.training.outer_products import OuterProducts, lengths_of_rows
+from hockeystick.training.linear_models import OuterProducts, lengths_of_rows
 from hockeystick.training.schedules import StepSettings
 from hockeystick.training.sum_lattice import SumLattice, usable_weights
 
