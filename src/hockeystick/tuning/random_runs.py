@@ -17,7 +17,7 @@ from hockeystick.profile import DEFAULT_ACCURACY
 from hockeystick.profile.resolution import BOTH
 from hockeystick.randomness import RandomSource, generator
 from hockeystick.tuning.run_counts import NegativeBinomialCount, PoissonCount, RunCount
-from hockeystick.tuning.selection_bound import SelectionBound
+from hockeystick.tuning.selection import SelectionBound
 
 __all__ = ["Best", "RandomRuns"]
 
