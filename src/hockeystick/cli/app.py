@@ -12,10 +12,9 @@ import typer
 
 from hockeystick._validate import function_name
 from hockeystick._version import __version__
-from hockeystick.cli.audit import audit
+from hockeystick.cli.audit import audit, check
 from hockeystick.cli.batches import batches
 from hockeystick.cli.calibrate import calibrate
-from hockeystick.cli.check import check
 from hockeystick.cli.compare import compare
 from hockeystick.cli.data import data
 from hockeystick.cli.docs import docs
