@@ -14,13 +14,12 @@ from hockeystick._validate import function_name
 from hockeystick._version import __version__
 from hockeystick.cli.audit import audit, check
 from hockeystick.cli.batches import batches
-from hockeystick.cli.calibrate import calibrate
 from hockeystick.cli.compare import compare
 from hockeystick.cli.data import data
 from hockeystick.cli.docs import docs
 from hockeystick.cli.filters import filters
 from hockeystick.cli.keygen import keygen
-from hockeystick.cli.known_noise import delta, epsilon
+from hockeystick.cli.known_noise import calibrate, delta, epsilon
 from hockeystick.cli.ledger import ledger
 from hockeystick.cli.reproduce import reproduce
 from hockeystick.cli.tradeoff import tradeoff
