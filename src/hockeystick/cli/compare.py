@@ -17,7 +17,6 @@ from hockeystick.cli.comparison_output import (
     result_line,
 )
 from hockeystick.cli.gather import gathered
-from hockeystick.cli.optimizer_options import NOTHING_SAID, Optimizer, OptimizerOptions
 from hockeystick.cli.options import (
     DRAWS,
     OUTPUT,
@@ -28,7 +27,7 @@ from hockeystick.cli.options import (
     Json,
     Steps,
 )
-from hockeystick.cli.parameters import RUN
+from hockeystick.cli.parameters import NOTHING_SAID, RUN, Optimizer, OptimizerOptions
 from hockeystick.errors import InvalidParameter
 from hockeystick.report.comparison_report import comparison_report
 from hockeystick.report.figure import check_figure_file, save_figure

@@ -14,8 +14,7 @@ from hockeystick.accounting.account import DEFAULT_BUDGET
 from hockeystick.accounting.candidates import steps_for
 from hockeystick.cli.files import read_attribution
 from hockeystick.cli.gather import spelled_out
-from hockeystick.cli.optimizer_options import NOTHING_SAID, OptimizerOptions
-from hockeystick.cli.parameters import RUN, further_options
+from hockeystick.cli.parameters import NOTHING_SAID, RUN, OptimizerOptions, further_options
 from hockeystick.errors import InvalidParameter
 from hockeystick.montecarlo.settings import Execution, MonteCarlo
 from hockeystick.report.progress import Update
