@@ -83,6 +83,6 @@ def test_the_library_does_not_import_the_terminal() -> None:
 
 def test_the_command_imports_no_plots() -> None:
     """Matplotlib is only loaded for --plot."""
-    code = "import sys, hockeystick.cli.app; print('matplotlib' in sys.modules)"
+    code = "import sys, hockeystick.cli.main; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

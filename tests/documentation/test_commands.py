@@ -11,8 +11,7 @@ import typer
 
 import hockeystick as hs
 from documentation.pages import PAGES, ROOT, SPAN, blocks, name_of, prose
-from hockeystick.cli.app import app
-from hockeystick.cli.main import main
+from hockeystick.cli.main import app, main
 from in_one_test import in_one_test
 
 PROGRAM = re.compile(r"^\$? ?hockeystick ", re.MULTILINE)

@@ -1,15 +1,35 @@
-"""The entry point: exit status and error lines."""
+"""The entry point: exit status and error lines.
+
+The commands, put together.
+
+A new one is a function whose options Typer reads from its signature, and one line: `register(...)`.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import singledispatch
+from typing import Annotated
 
 import typer
 
 from hockeystick._foreign import the_way_out
 from hockeystick._text import escaped
+from hockeystick._validate import function_name
+from hockeystick._version import __version__
+from hockeystick.cli.audit import audit, check
+from hockeystick.cli.batches import batches
+from hockeystick.cli.compare import compare
+from hockeystick.cli.data import data
+from hockeystick.cli.docs import docs
+from hockeystick.cli.filters import filters
+from hockeystick.cli.keygen import keygen
+from hockeystick.cli.known_noise import calibrate, delta, epsilon
+from hockeystick.cli.ledger import ledger
+from hockeystick.cli.reproduce import reproduce
+from hockeystick.cli.tradeoff import tradeoff
+from hockeystick.cli.verify import verify
 from hockeystick.errors import (
     HockeystickError,
     InvalidParameter,
@@ -19,7 +39,12 @@ from hockeystick.errors import (
     shown,
 )
 
-__all__ = ["main", "run"]
+__all__ = [
+    "app",
+    "main",
+    "register",
+    "run",
+]
 
 # What shells expect: 2 for a wrong call, 128 + 2 after the signal of Ctrl-C.
 SUCCESS, FAILURE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -50,7 +75,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _invoke(arguments: Sequence[str]) -> int:
-    from hockeystick.cli.app import app
+    from hockeystick.cli.main import app
 
     status = app(list(arguments) or ["--help"], prog_name="hockeystick", standalone_mode=False)
     return status if isinstance(status, int) else SUCCESS
@@ -111,3 +136,61 @@ def _(error: typer.BadParameter) -> str:
 
 def _as_option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
+
+
+app = typer.Typer(name="hockeystick", add_completion=False, pretty_exceptions_enable=False)
+# Every name on the command line, and what it stands for: a command, or a group of commands.
+_KNOWN: dict[str, object] = {"ledger": ledger}
+
+
+def register(command: Callable[..., None]) -> Callable[..., None]:
+    """Make a function a command of its name; also usable as a decorator.
+
+    The same function again changes nothing. Another one for a name that a command or a group has is
+    refused.
+    """
+    name = function_name("command", command).lower()
+    if name not in _KNOWN:
+        app.command()(command)
+    if _KNOWN.setdefault(name, command) is not command:
+        raise InvalidParameter("command", f"named other than {', '.join(_KNOWN)}", name)
+    return command
+
+
+# In the order in which they are shown.
+for _command in (
+    epsilon,
+    delta,
+    calibrate,
+    verify,
+    check,
+    audit,
+    compare,
+    batches,
+    tradeoff,
+    filters,
+    keygen,
+    data,
+    reproduce,
+    docs,
+):
+    register(_command)
+app.add_typer(ledger, name="ledger")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"hockeystick {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def hockeystick(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """How much noise, which batches, what guarantee: accounting for private training."""
