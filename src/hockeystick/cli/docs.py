@@ -1,4 +1,7 @@
-"""`hockeystick docs`: the pages to which errors refer, in a terminal."""
+"""`hockeystick docs`: the pages to which errors refer, in a terminal.
+
+`hockeystick data`: data sets for the experiments, fetched by the machine's own clients.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,19 @@ from typing import Annotated
 
 import typer
 
+from hockeystick._validate import choice
+from hockeystick.cli.options import OUTPUT
+from hockeystick.cli.output import stdout
+from hockeystick.datasets import DATASETS, fetch
 from hockeystick.errors import InvalidParameter
+from hockeystick.report.progress import progress
 
-__all__ = ["docs", "page_names", "page_text"]
+__all__ = [
+    "data",
+    "docs",
+    "page_names",
+    "page_text",
+]
 
 PACKAGE = Path(__file__).resolve().parents[1]
 # In a wheel they are inside the package, in a clone beside `src`.
@@ -92,3 +105,42 @@ def _slug(title: str) -> str:
     """The name of a section, as the built documentation has it."""
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
     return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", plain).strip().lower())
+
+
+# Where experiments find data if no folder is named.
+FOLDER = Path("data")
+
+
+def data(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            help="A data set, or 'all'; they are listed without.",
+            metavar="NAME",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help="The folder to write, by default data/NAME.", metavar="DIR", rich_help_panel=OUTPUT
+        ),
+    ] = None,
+) -> None:
+    """Fetch a data set by the name of its package, check it, and write it as plain arrays."""
+    if name is None:
+        if output is not None:
+            raise InvalidParameter("output", "left out without a NAME", str(output))
+        for dataset in DATASETS.values():
+            stdout().print(
+                f"{dataset.name:<9} {dataset.about} ({dataset.client}: {dataset.package})"
+            )
+        return
+    if name == "all" and output is not None:
+        raise InvalidParameter("output", "left out for all data sets", str(output))
+    wanted = tuple(DATASETS) if name == "all" else (choice("NAME", name, (*DATASETS, "all")),)
+    for one in wanted:
+        with progress(f"Fetching {one} ..."):
+            folder = fetch(one, FOLDER / one if output is None else output)
+        typer.echo(f"{folder}: {DATASETS[one].about}")

@@ -21,8 +21,7 @@ from hockeystick._version import __version__
 from hockeystick.cli.audit import audit, check
 from hockeystick.cli.batches import batches
 from hockeystick.cli.compare import compare
-from hockeystick.cli.data import data
-from hockeystick.cli.docs import docs
+from hockeystick.cli.docs import data, docs
 from hockeystick.cli.filters import filters
 from hockeystick.cli.keygen import keygen
 from hockeystick.cli.known_noise import calibrate, delta, epsilon
