@@ -21,12 +21,12 @@ from hockeystick._version import __version__
 from hockeystick.cli.audit import audit, check
 from hockeystick.cli.batches import batches
 from hockeystick.cli.compare import compare
-from hockeystick.cli.docs import data, docs
 from hockeystick.cli.filters import filters
 from hockeystick.cli.keygen import keygen
 from hockeystick.cli.known_noise import calibrate, delta, epsilon
 from hockeystick.cli.ledger import ledger
 from hockeystick.cli.reproduce import reproduce
+from hockeystick.cli.resources import data, docs
 from hockeystick.cli.tradeoff import tradeoff
 from hockeystick.cli.verify import verify
 from hockeystick.errors import (
