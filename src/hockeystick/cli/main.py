@@ -23,8 +23,8 @@ from hockeystick.cli.batches import batches
 from hockeystick.cli.compare import compare
 from hockeystick.cli.filters import filters
 from hockeystick.cli.keygen import keygen
-from hockeystick.cli.known_noise import calibrate, delta, epsilon
 from hockeystick.cli.ledger import ledger
+from hockeystick.cli.noise import calibrate, delta, epsilon
 from hockeystick.cli.reproduce import reproduce
 from hockeystick.cli.resources import data, docs
 from hockeystick.cli.tradeoff import tradeoff
