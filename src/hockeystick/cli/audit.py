@@ -21,7 +21,7 @@ from hockeystick.cli.plans import described, plan_from
 from hockeystick.errors import InvalidParameter
 from hockeystick.interop.files import SecondOpinion, check_file
 from hockeystick.report.figure import check_figure_file, save_figure
-from hockeystick.report.progress import lower_text, upper_text
+from hockeystick.report.text import lower_text, upper_text
 from hockeystick.report.tradeoff_figure import audit_figure
 
 __all__ = [

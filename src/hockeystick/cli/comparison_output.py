@@ -14,7 +14,6 @@ from rich.table import Table
 from hockeystick.accounting.compare import Compared
 from hockeystick.cli.output import print_json, stdout
 from hockeystick.guarantee import ADJACENCY
-from hockeystick.report.progress import upper_text
 from hockeystick.report.recommendation import Recommendation
 from hockeystick.report.result_rows import (
     COLUMNS,
@@ -24,6 +23,7 @@ from hockeystick.report.result_rows import (
     scheme_of,
     strategy_text,
 )
+from hockeystick.report.text import upper_text
 
 __all__ = ["print_comparison", "print_comparison_json", "result_line"]
 

@@ -31,7 +31,7 @@ from hockeystick.ledger import adopt as adopt_ledger
 from hockeystick.ledger import audit as audit_ledger
 from hockeystick.ledger import authenticate as authenticate_ledger
 from hockeystick.ledger import head as head_of_ledger
-from hockeystick.report.progress import upper_text
+from hockeystick.report.text import upper_text
 
 __all__ = ["check_export_file", "ledger", "write_export"]
 

@@ -27,7 +27,7 @@ from hockeystick.cli.question import Question, Spot, show_draw_plans
 from hockeystick.errors import HockeystickError, InvalidParameter
 from hockeystick.plan import Plan
 from hockeystick.profile import DEFAULT_ACCURACY
-from hockeystick.report.progress import Update, progress, upper_text
+from hockeystick.report.text import Update, progress, upper_text
 
 __all__ = [
     "answer_with_known_noise",

@@ -17,7 +17,7 @@ from hockeystick.cli.options import OUTPUT
 from hockeystick.cli.output import stdout
 from hockeystick.datasets import DATASETS, fetch
 from hockeystick.errors import InvalidParameter
-from hockeystick.report.progress import progress
+from hockeystick.report.text import progress
 
 __all__ = [
     "data",

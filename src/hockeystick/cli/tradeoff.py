@@ -31,7 +31,7 @@ from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Guarantee
 from hockeystick.profile import DEFAULT_ACCURACY, Profile
 from hockeystick.report.figure import check_figure_file, save_figure
-from hockeystick.report.progress import progress, upper_text
+from hockeystick.report.text import progress, upper_text
 
 __all__ = ["Reading", "print_reading", "print_reading_json", "tradeoff"]
 

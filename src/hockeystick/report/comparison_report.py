@@ -19,9 +19,9 @@ from hockeystick.report.figure_data import (
     simulated_batches,
 )
 from hockeystick.report.noise_figure import NoiseCurve, drawn_methods, method_curve
-from hockeystick.report.progress import Update
 from hockeystick.report.recommendation import Recommendation, recommended
 from hockeystick.report.result_rows import Family, families
+from hockeystick.report.text import Update
 
 __all__ = ["ComparisonReport", "FamilyReport", "comparison_report"]
 

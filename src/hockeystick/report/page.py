@@ -13,7 +13,7 @@ from hockeystick.errors import InvalidParameter, MissingExtra
 from hockeystick.report import page_text as text
 from hockeystick.report.comparison_report import ComparisonReport
 from hockeystick.report.page_data import page_json
-from hockeystick.report.progress import count_text
+from hockeystick.report.text import count_text
 
 __all__ = ["check_page_file", "page_html", "write_page"]
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from hockeystick.accounting.candidates import users_with
 from hockeystick.accounting.compare import Compared
-from hockeystick.report.progress import upper_text
 from hockeystick.report.reproduction import OptimizerSetting, commands, training_code
 from hockeystick.report.result_rows import (
     parameters_text,
@@ -18,6 +17,7 @@ from hockeystick.report.result_rows import (
     scheme_of,
     strategy_text,
 )
+from hockeystick.report.text import upper_text
 from hockeystick.schemes import Attribution
 
 __all__ = ["Recommendation", "recommended"]

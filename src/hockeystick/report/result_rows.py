@@ -11,7 +11,7 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from hockeystick.accounting.compare import Compared
-from hockeystick.report.progress import upper_text
+from hockeystick.report.text import upper_text
 from hockeystick.schemes import Sampling
 
 __all__ = [
