@@ -15,8 +15,7 @@ from hockeystick._process import SingleUse
 from hockeystick.accounting.account import account
 from hockeystick.errors import BudgetExceeded, InvalidParameter, PlanMismatch
 from hockeystick.filters import Filter
-from hockeystick.jax.batches import PaddedBatch
-from hockeystick.jax.noise import plan_noise, row_bound
+from hockeystick.jax.draws import PaddedBatch, plan_noise, row_bound
 from hockeystick.jax.sums import (
     IntegerLattice,
     check_gamma,
