@@ -27,8 +27,7 @@ from hockeystick.report.figure_data import (
 )
 from hockeystick.report.noise_figure import NoiseCurve, drawn_methods, method_curve
 from hockeystick.report.recommendation import Recommendation, recommended
-from hockeystick.report.result_rows import Family, families, result_row
-from hockeystick.report.text import Update
+from hockeystick.report.text import Family, Update, families, result_row
 
 __all__ = [
     "ESTIMATE",

@@ -17,8 +17,7 @@ from hockeystick.report.comparison_report import (
 )
 from hockeystick.report.noise_figure import CURVE_BUDGET
 from hockeystick.report.reproduction import commands, python_code, verifying_command
-from hockeystick.report.result_rows import COLUMNS, cells
-from hockeystick.report.text import upper_text
+from hockeystick.report.text import COLUMNS, cells, upper_text
 
 __all__ = [
     "KIND_MEANINGS",

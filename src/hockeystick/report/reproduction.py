@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hockeystick.accounting.candidates import OPTIMIZERS
 from hockeystick.accounting.compare import Compared
 from hockeystick.plan import Plan
-from hockeystick.report.result_rows import settings_of
+from hockeystick.report.text import settings_of
 from hockeystick.schemes import Sampling
 from hockeystick.strategies.iterates import SCHEDULES
 
