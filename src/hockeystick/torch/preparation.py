@@ -23,7 +23,7 @@ from hockeystick.torch.checks import (
     free_optimizer,
     unwrapped,
 )
-from hockeystick.torch.clip_factors import layers_of
+from hockeystick.torch.clipping import layers_of
 from hockeystick.torch.forms import explains_foreign_arguments, settled_form
 from hockeystick.torch.loader import Collate, check_options, examples_of
 from hockeystick.torch.per_sample_module import free_module
