@@ -18,8 +18,7 @@ from hockeystick.training.exact_claims import answer_of
 from hockeystick.training.joint import JointStatement, joint_guarantee
 from hockeystick.training.plan_object import digest_of, mislabelled, runs_exactly
 from hockeystick.training.record import RunRecord, guarantee_of
-from hockeystick.training.schedule_checks import impossible_schedule
-from hockeystick.training.statements import FILTER, PLAN, Statement
+from hockeystick.training.statements import FILTER, PLAN, Statement, impossible_schedule
 
 __all__ = ["Recheck", "check_statement"]
 
