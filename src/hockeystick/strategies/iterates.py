@@ -1,7 +1,4 @@
-"""The iterates of gradient descent with momentum and with learning rates that change.
-
-Errors of iterates whose learning rates change: A C^-1 is not Toeplitz, and costs O(n^2).
-"""
+"""The iterates of gradient descent with momentum and with learning rates that change."""
 
 from __future__ import annotations
 
@@ -10,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
-from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick._validate import positive_integer, storable, vector
@@ -19,58 +14,7 @@ from hockeystick.errors import InvalidParameter
 from hockeystick.strategies.workloads import Error, Measure, decay_parameter
 from hockeystick.strategies.workloads import momentum as of_momentum
 
-__all__ = [
-    "SCHEDULES",
-    "Iterates",
-    "iterates",
-    "learning_rates",
-    "mean_with_gradient",
-    "squared_rows",
-]
-
-
-@njit(cache=True, nogil=True)
-def squared_rows(rates: FloatArray, g: FloatArray) -> FloatArray:
-    """Squared length of each row: row i is row i - 1 plus eta_i times g, read backwards."""
-    n = rates.size
-    row = np.zeros(n)
-    result = np.empty(n)
-    for i in range(n):
-        total = 0.0
-        for k in range(i + 1):
-            row[k] += rates[i] * g[i - k]
-            total += row[k] * row[k]
-        result[i] = total
-    return result
-
-
-@njit(cache=True, nogil=True)
-def mean_with_gradient(
-    rates: FloatArray, g: FloatArray, columns: NDArray[np.int64], weights: FloatArray
-) -> tuple[float, FloatArray]:
-    """The weighted sum of the squared lengths of the columns, over n, and its gradient in g.
-
-    g_j enters column k from row k + j on, with factor eta_(k+j): the gradient is that factor times
-    the sum of the column from there on.
-    """
-    n = rates.size
-    column = np.empty(n)
-    gradient = np.zeros(n)
-    total = 0.0
-    for index in range(columns.size):
-        k, weight = columns[index], weights[index] / n
-        value, squares = 0.0, 0.0
-        for j in range(n - k):
-            value += rates[k + j] * g[j]
-            column[j] = value
-            squares += value * value
-        total += weight * squares
-        rest = 0.0
-        for j in range(n - k - 1, -1, -1):
-            rest += column[j]
-            gradient[j] += 2.0 * weight * rates[k + j] * rest
-    return total, gradient
-
+__all__ = ["SCHEDULES", "Iterates", "iterates", "learning_rates"]
 
 # Errors cost O(n^2): ten seconds for so many steps.
 MOST_STEPS = 100_000
@@ -178,6 +122,8 @@ class Iterates:
 
     def squared_rows(self, g: FloatArray) -> FloatArray:
         """Squared length of each row of A C^-1, for g the series M / C."""
+        from hockeystick.strategies.iterate_kernels import squared_rows
+
         infinite = np.flatnonzero(~np.isfinite(g))
         result = squared_rows(self.rates, np.where(np.isfinite(g), g, 0.0))
         result[infinite[0] if infinite.size else result.size :] = np.inf
@@ -185,6 +131,8 @@ class Iterates:
 
     def measure(self, error: Error) -> Measure:
         """The mean over the rows, for rates scaled so that the largest is 1."""
+        from hockeystick.strategies.iterate_kernels import mean_with_gradient
+
         if error != "mean":
             raise InvalidParameter("error", "'mean' for learning rates that change", error)
         rates = self.rates / self.rates.max()
