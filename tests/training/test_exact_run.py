@@ -9,7 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.errors import InvalidParameter
-from hockeystick.strategies.integer_recurrence import TOTAL_VARIATION
+from hockeystick.strategies.dyadic import TOTAL_VARIATION
 from hockeystick.training.exact_claims import SHARE, added_delta, answer_of
 from hockeystick.training.gradients import clipped_sum, lengths
 from hockeystick.training.sum_lattice import SumLattice

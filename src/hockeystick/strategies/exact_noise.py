@@ -14,8 +14,8 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.threads import in_threads
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import CRYPTOGRAPHIC, Key, RandomSource
+from hockeystick.strategies.dyadic import MOST_NUMBERS
 from hockeystick.strategies.integer_recurrence import (
-    MOST_NUMBERS,
     IntegerRecurrence,
     NoiseBounds,
     integer_recurrence,

@@ -12,7 +12,7 @@ import math
 
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Answer, Guarantee
-from hockeystick.strategies.integer_recurrence import TOTAL_VARIATION
+from hockeystick.strategies.dyadic import TOTAL_VARIATION
 
 __all__ = ["added_delta", "answer_of"]
 

@@ -19,7 +19,7 @@ from hockeystick.randomness import (
     is_secret,
 )
 from hockeystick.schemes import Attribution
-from hockeystick.strategies.integer_recurrence import ARITHMETICS
+from hockeystick.strategies.dyadic import ARITHMETICS
 from hockeystick.training.adaptive_clipping import (
     AdaptiveClipping,
     check_adaptive,
