@@ -17,7 +17,7 @@ from hockeystick.strategies.dyadic import TOTAL_VARIATION
 __all__ = ["added_delta", "answer_of"]
 
 # The largest share of delta that is added: no digit that is printed changes.
-SHARE = 2.0**-40
+LEAST_SHARE = 2.0**-40
 
 
 def added_delta(epsilon: float, exact_runs: int) -> float:
@@ -36,7 +36,7 @@ def answer_of(guarantee: Guarantee, *, delta: float, exact_runs: int) -> Answer:
     answer = guarantee.answer(delta=delta)
     if exact_runs and math.isfinite(answer.value):
         added = added_delta(answer.value, exact_runs)
-        if not added <= delta * SHARE:
-            allowed = f"at least {added / SHARE:.2g} with exact arithmetic and this epsilon"
+        if not added <= delta * LEAST_SHARE:
+            allowed = f"at least {added / LEAST_SHARE:.2g} with exact arithmetic and this epsilon"
             raise InvalidParameter("delta", allowed, delta)
     return answer
