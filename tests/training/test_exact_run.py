@@ -10,9 +10,8 @@ import pytest
 import hockeystick as hs
 from hockeystick.errors import InvalidParameter
 from hockeystick.strategies.dyadic import TOTAL_VARIATION
-from hockeystick.training.exact_claims import SHARE, added_delta, answer_of
 from hockeystick.training.gradients import clipped_sum, lengths
-from hockeystick.training.sum_lattice import SumLattice
+from hockeystick.training.sum_lattice import SHARE, SumLattice, added_delta, answer_of
 from in_one_test import in_one_test
 
 DATA = np.random.default_rng(0).normal(size=(80, 6))
