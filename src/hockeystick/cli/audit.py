@@ -20,9 +20,8 @@ from hockeystick.cli.output import print_json
 from hockeystick.cli.plans import described, plan_from
 from hockeystick.errors import InvalidParameter
 from hockeystick.interop.files import SecondOpinion, check_file
-from hockeystick.report.figure import check_figure_file, save_figure
+from hockeystick.report.figure import audit_figure, check_figure_file, save_figure
 from hockeystick.report.text import lower_text, upper_text
-from hockeystick.report.tradeoff_figure import audit_figure
 
 __all__ = [
     "audit",

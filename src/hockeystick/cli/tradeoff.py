@@ -224,7 +224,7 @@ def _read(guarantee: Guarantee, rates: list[float], slack: float, accuracy: floa
 
 def _draw(guarantee: Guarantee, path: Path, *, title: str, reading: Reading) -> None:
     from hockeystick.fdp import from_profile, gdp
-    from hockeystick.report.tradeoff_figure import tradeoff_figure
+    from hockeystick.report.figure import tradeoff_figure
 
     curve = from_profile(_profiles(guarantee)[0], accuracy=DRAWING_ACCURACY)
     mu = reading.mu_with_slack
