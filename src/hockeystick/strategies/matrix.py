@@ -184,7 +184,7 @@ class Matrix(Strategy):
             everything = np.arange(self.steps)
             length = self._attained(everything)
             return certified_sensitivity(length, length, everything)
-        from hockeystick.strategies.participation import row_envelopes, worst_pattern
+        from hockeystick.strategies.column_kernels import row_envelopes, worst_pattern
 
         envelopes = row_envelopes(self._matrix.T @ self._matrix, separation)
         bound, pattern = worst_pattern(envelopes, separation, participations)

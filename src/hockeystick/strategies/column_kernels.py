@@ -1,10 +1,8 @@
-"""Worst participation patterns of a matrix with a non-negative Gram matrix G.
+"""Errors of iterates whose learning rates change: A C^-1 is not Toeplitz, and costs O(n^2).
 
-A pattern i_1 < i_2 < ... with gaps of at least s has squared sensitivity
-sum_a G(i_a, i_a) + 2 sum_(a < c) G(i_a, i_c). The m-th participation after i_a lies at i_a + m s or
-later, so G(i_a, i_(a+m)) is at most the largest entry of row i_a from there on. Summing those
-gives a bound in which every participation has a weight of its own, which a dynamic programme
-maximises; where the maximising pattern attains its bound, the bound is exact.
+With rates eta and the series g the entry [i, k] is the sum of eta_s g_(s-k) over s = k, ..., i.
+
+Worst participation patterns of a matrix with a non-negative Gram matrix G.
 """
 
 from __future__ import annotations
@@ -15,7 +13,57 @@ from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
 
-__all__ = ["row_envelopes", "toeplitz_envelopes", "worst_pattern"]
+__all__ = [
+    "mean_with_gradient",
+    "row_envelopes",
+    "squared_rows",
+    "toeplitz_envelopes",
+    "worst_pattern",
+]
+
+
+@njit(cache=True, nogil=True)
+def squared_rows(rates: FloatArray, g: FloatArray) -> FloatArray:
+    """Squared length of each row: row i is row i - 1 plus eta_i times g, read backwards."""
+    n = rates.size
+    row = np.zeros(n)
+    result = np.empty(n)
+    for i in range(n):
+        total = 0.0
+        for k in range(i + 1):
+            row[k] += rates[i] * g[i - k]
+            total += row[k] * row[k]
+        result[i] = total
+    return result
+
+
+@njit(cache=True, nogil=True)
+def mean_with_gradient(
+    rates: FloatArray, g: FloatArray, columns: NDArray[np.int64], weights: FloatArray
+) -> tuple[float, FloatArray]:
+    """The weighted sum of the squared lengths of the columns, over n, and its gradient in g.
+
+    g_j enters column k from row k + j on, with factor eta_(k+j): the gradient is that factor times
+    the sum of the column from there on.
+    """
+    n = rates.size
+    column = np.empty(n)
+    gradient = np.zeros(n)
+    total = 0.0
+    for index in range(columns.size):
+        k, weight = columns[index], weights[index] / n
+        value, squares = 0.0, 0.0
+        for j in range(n - k):
+            value += rates[k + j] * g[j]
+            column[j] = value
+            squares += value * value
+        total += weight * squares
+        rest = 0.0
+        for j in range(n - k - 1, -1, -1):
+            rest += column[j]
+            gradient[j] += 2.0 * weight * rates[k + j] * rest
+    return total, gradient
+
 
 # Decisions that the dynamic programme stores, 200 MB; beyond it the number of participations is
 # taken as unlimited, which is an upper bound as well.
