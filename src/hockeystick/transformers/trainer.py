@@ -16,11 +16,13 @@ from hockeystick.plan import Plan
 from hockeystick.torch import TorchRun, make_private
 from hockeystick.torch.run_group import in_group
 from hockeystick.training.statements import Statement
-from hockeystick.transformers.arguments import check_arguments, check_replaced, loader_options
-from hockeystick.transformers.example_losses import (
+from hockeystick.transformers.checks import (
     STATE,
     ExampleLoss,
+    check_arguments,
+    check_replaced,
     example_loss,
+    loader_options,
     remove_secrets,
     secret_generators,
 )
