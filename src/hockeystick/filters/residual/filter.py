@@ -22,7 +22,7 @@ from hockeystick.filters.residual.menus import (
     paid,
 )
 from hockeystick.filters.residual.search.design import designed
-from hockeystick.filters.two_rounds import StatefulFilter
+from hockeystick.filters.stateful import StatefulFilter
 from hockeystick.guarantee import Analysis, Guarantee
 from hockeystick.ledger.seals import Where
 from hockeystick.ledger.store import Entry
