@@ -19,7 +19,7 @@ from hockeystick.torch.optimizer import PlanOptimizer
 from hockeystick.torch.preparation import make_private
 from hockeystick.torch.probe_outcomes import ProbeReport
 from hockeystick.torch.run import TorchRun
-from hockeystick.torch.same_data import fingerprint
+from hockeystick.torch.run_facts import fingerprint
 
 __all__ = [
     "BatchSampler",

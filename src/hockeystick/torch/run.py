@@ -21,8 +21,8 @@ from hockeystick.torch.losses import PrivateCriterion
 from hockeystick.torch.optimizer import PlanOptimizer
 from hockeystick.torch.probe_outcomes import ProbeReport
 from hockeystick.torch.progress import Progress
+from hockeystick.torch.run_facts import RunFacts, fingerprint
 from hockeystick.torch.run_group import agreed
-from hockeystick.torch.same_data import RunFacts, fingerprint
 from hockeystick.torch.saved_folders import load_folder, save_folder
 from hockeystick.training.record import RunRecord, statement, versions_of
 from hockeystick.training.schedules import as_lists
