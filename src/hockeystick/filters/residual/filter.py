@@ -12,7 +12,8 @@ from hockeystick.fdp.schedule import EqualSteps
 from hockeystick.filters.charging import ROUNDING, SMALLEST_SCALE
 from hockeystick.filters.registry import parameters_of
 from hockeystick.filters.request import GaussianStep, StepRequest
-from hockeystick.filters.residual.composition import StepClass, bound_of
+from hockeystick.filters.residual.bound import bound_of
+from hockeystick.filters.residual.composition import StepClass
 from hockeystick.filters.residual.decision import Changes, Menus, applied
 from hockeystick.filters.residual.menus import (
     ExpectedRanges,

@@ -13,7 +13,8 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray, Side
 from hockeystick.errors import InvalidParameter
-from hockeystick.filters.residual.composition import STEP, TAIL_SHARE, StepClass, delta_of, law_of
+from hockeystick.filters.residual.bound import STEP, TAIL_SHARE
+from hockeystick.filters.residual.composition import StepClass, delta_of, law_of
 from hockeystick.filters.residual.menus import ExpectedSteps, Menu, MenuDesign, Payment
 from hockeystick.filters.residual.search.evenly import SETTINGS, Even, has_range, setting
 
