@@ -22,7 +22,7 @@ __all__ = ["MenusBound", "bound_of"]
 # The grid of the laws that the guarantee is read from: rounding adds a few 1e-3 to delta.
 STEP = 0.01
 # Tails are cut at this share of delta.
-BOUND_TAIL_SHARE = 1e-6
+TAIL_SHARE = 1e-6
 # Beyond this epsilon nothing is claimed below delta = 1.
 LARGEST_EPSILON = 700.0
 # The profile made of the bounds ends where delta hardly falls any more; corners on either side.
@@ -40,7 +40,7 @@ class MenusBound(Bound):
 
     def __init__(self, design: MenuDesign, *, delta: float) -> None:
         self._laws = [
-            law_of(menu.start(), Side.UPPER, step=STEP, tail=BOUND_TAIL_SHARE * delta)
+            law_of(menu.start(), Side.UPPER, step=STEP, tail=TAIL_SHARE * delta)
             for menu in design.menus
         ]
         self._slack = design.slack * design.exchanges
