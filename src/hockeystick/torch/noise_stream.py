@@ -16,8 +16,8 @@ from hockeystick.plan import Plan
 from hockeystick.randomness import Key, RandomSource
 from hockeystick.strategies.noise import NoiseStream
 from hockeystick.strategies.pieces import Coordinates
-from hockeystick.torch.checkpoint import as_arrays, as_tensors
 from hockeystick.torch.device_noise import DeviceNoiseStream
+from hockeystick.torch.state_dicts import as_arrays, as_tensors
 
 __all__ = ["TorchNoiseStream"]
 

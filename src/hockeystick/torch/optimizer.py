@@ -11,13 +11,14 @@ import torch
 from hockeystick._process import SingleUse, refuse_setting
 from hockeystick.errors import PlanMismatch
 from hockeystick.torch.adapting import Adapting
-from hockeystick.torch.checkpoint import RunCheckpoint, load_optimizer_state
+from hockeystick.torch.checkpoint import RunCheckpoint
 from hockeystick.torch.gradient_sums import GradientSums
 from hockeystick.torch.layouts import Layout
 from hockeystick.torch.noise_stream import TorchNoiseStream
 from hockeystick.torch.original_optimizer import GroupSettings, StepGuard, trained_parameters
 from hockeystick.torch.progress import Progress
 from hockeystick.torch.repeated_steps import ReleaseWitness, refuse_other_release
+from hockeystick.torch.state_dicts import load_optimizer_state
 from hockeystick.torch.sums import with_noise
 
 __all__ = ["PlanOptimizer"]

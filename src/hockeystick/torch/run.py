@@ -11,7 +11,6 @@ from torch import nn
 from hockeystick._process import refuse_setting
 from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.torch.adapting import Adapting
-from hockeystick.torch.checkpoint import check_model_state
 from hockeystick.torch.clipping import Clipping
 from hockeystick.torch.forms import Epoch, EpochSplit, Form
 from hockeystick.torch.gradient_sums import GradientSums
@@ -24,6 +23,7 @@ from hockeystick.torch.progress import Progress
 from hockeystick.torch.run_facts import RunFacts, fingerprint
 from hockeystick.torch.run_group import agreed
 from hockeystick.torch.saved_folders import load_folder, save_folder
+from hockeystick.torch.state_dicts import check_model_state
 from hockeystick.training.record import RunRecord, statement, versions_of
 from hockeystick.training.schedules import as_lists
 from hockeystick.training.statements import Statement
