@@ -1,6 +1,6 @@
-"""Recorder: projections of a run, one step at a time, from any training loop.
+"""`check`: a run's projections on its canaries, beside its plan; `Recorder` collects them.
 
-`check`: a run's projections on its canaries, beside its plan.
+A recorder takes projections one step at a time, from any training loop.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""`hockeystick audit`: whether a run did what its plan says, from its canaries.
+"""`hockeystick audit` and `hockeystick check`: second opinions on runs, from what was recorded.
 
-`hockeystick check`: a second opinion on what another library recorded.
+`audit` tests from a run's canaries whether it did what its plan says; `check` computes again what
+another library recorded.
 """
 
 from __future__ import annotations

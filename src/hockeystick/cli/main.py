@@ -1,6 +1,4 @@
-"""The entry point: exit status and error lines.
-
-The commands, put together.
+"""The commands, put together, and the entry point: exit status and error lines.
 
 A new one is a function whose options Typer reads from its signature, and one line: `register(...)`.
 """

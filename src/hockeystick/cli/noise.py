@@ -1,7 +1,4 @@
-"""`hockeystick epsilon` and `hockeystick delta`: a run whose noise is known.
-
-`hockeystick calibrate`.
-"""
+"""`hockeystick epsilon`, `delta` and `calibrate`: noise to guarantee, and guarantee to noise."""
 
 from __future__ import annotations
 

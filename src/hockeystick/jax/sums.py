@@ -1,4 +1,4 @@
-"""Sums of clipped gradients in JAX: integers, exact in single precision and on any device.
+"""Steps in JAX: what they refuse, and sums of clipped gradients that are exact on any device.
 
 JAX computes in single precision, in which a sum over many examples is wrong by more than an
 example's share can bear. So every clipped gradient is rounded to a lattice and the sums are
@@ -6,7 +6,7 @@ integers of 32 bits: their order does not matter, and one example changes them b
 adds. Rounding d coordinates moves a gradient by at most half the spacing times sqrt(d); gradients
 are clipped to less than the clip norm by that, and by what single precision can do to a norm.
 
-What a run in JAX refuses: processes, parameters, data, and steps inside compiled functions.
+Refused are several processes, some parameters and data, and steps inside compiled functions.
 """
 
 from __future__ import annotations

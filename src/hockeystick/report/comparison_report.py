@@ -1,6 +1,6 @@
 """Everything that the report of a comparison shows, collected before anything is drawn.
 
-What the script of the page draws, as JSON that can stand in the page.
+`page_json` is what the script of the page draws, as JSON that can stand in the page.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""How a row of the comparison is made again and run: commands and Python.
-
-What the optimizer does with the gradients, as words of a command, as Python and as text.
-"""
+"""How a row of the comparison is made again and run: commands and Python, with its optimizer."""
 
 from __future__ import annotations
 

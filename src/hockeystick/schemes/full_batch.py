@@ -1,6 +1,6 @@
-"""Every example in every step.
+"""Batches that are not drawn: every example in every step, and shuffled ones.
 
-Shuffled batches of fixed size: described, so that they can be refused with a reason.
+`Shuffle` is described so that it can be refused with a reason.
 """
 
 from __future__ import annotations

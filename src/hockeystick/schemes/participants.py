@@ -1,6 +1,6 @@
 """How a protected unit takes part in the steps of a run, as data that schemes offer to analyses.
 
-The profile of one participation: what dominating pairs are built from.
+The profile of one participation is what dominating pairs are built from.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Optimal banded Toeplitz strategy.
-
-The objective that optimised strategies minimise.
-"""
+"""The optimal banded Toeplitz strategy, and the objective that optimised strategies minimise."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Errors of iterates whose learning rates change: A C^-1 is not Toeplitz, and costs O(n^2).
+"""Compiled sums over the columns of a strategy: participation patterns, errors of iterates.
 
-With rates eta and the series g the entry [i, k] is the sum of eta_s g_(s-k) over s = k, ..., i.
-
-Worst participation patterns of a matrix with a non-negative Gram matrix G.
+The worst participation patterns are those of a matrix with a non-negative Gram matrix G. Where
+learning rates eta change, A C^-1 is not Toeplitz and costs O(n^2): with the series g its entry
+[i, k] is the sum of eta_s g_(s-k) over s = k, ..., i.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Any lower-triangular matrix as a strategy.
+"""Any lower-triangular matrix as a strategy, and the leading block of a strategy.
 
-The leading block of a strategy: what correlates the noise of the first steps of a run.
+The leading block correlates the noise of the first steps of a run.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Sums of clipped gradients, from per-example gradients as Opacus computes them.
+"""Factors of clipping and sums of clipped gradients, from gradients as Opacus computes them.
 
-Factors of clipping: for each group of parameters one for each example.
+Each group of parameters has one factor for each example.
 """
 
 from __future__ import annotations

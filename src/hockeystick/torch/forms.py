@@ -1,8 +1,7 @@
 """The forms of make_private: a plan with its noise or its guarantee, or a guarantee alone.
 
-Arguments of other tools that make_private is given: what to write here.
-
-Epochs: the steps of a run in parts that are as equal as possible.
+Arguments of other tools are answered with what to write here. Epochs are the steps of a run in
+parts that are as equal as possible.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Remembered noise of coordinates: in pieces that know their place, with a checksum.
+"""Layouts: which part of the parameter vector a process sums, adds noise to and updates.
 
-Neither depends on who holds which coordinates.
-
-Layouts: which part of the parameter vector a process sums, adds noise to and updates.
+Remembered noise is saved in pieces that know their place, with a checksum. Neither depends on who
+holds which coordinates.
 """
 
 from __future__ import annotations

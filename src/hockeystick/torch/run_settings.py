@@ -1,6 +1,6 @@
 """The settings, charges, budget and random sources of a run, checked before anything is made.
 
-Budgets for single examples, charged by the norms of their gradients.
+Budgets for single examples are charged by the norms of their gradients.
 """
 
 from __future__ import annotations

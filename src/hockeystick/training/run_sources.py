@@ -1,8 +1,7 @@
 """Where the batches and the noise of a NumPy run come from, and how they change between steps.
 
-ChangingRun: the settings of a NumPy run, and how they change between steps.
-
-Canaries in a NumPy run: coordinates of their own, which only canaries have a gradient in.
+`ChangingRun` has the settings. Canaries have coordinates of their own, in which only they have a
+gradient.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Statement: a privacy statement as a value, a JSON file and a paragraph, with checked fields.
 
-Whether the schedule of a statement is one that its plan, or its filter, allows.
+Its schedule has to be one that its plan, or its filter, allows.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ times sqrt(d). So gradients are clipped to less than the clip norm, by that and 
 point can do to a norm; after rounding they are not longer than the clip norm, which is what is
 accounted.
 
-What exact runs claim: the distance of the noise from its law is added to delta.
+In the claim of an exact run the distance of the noise from its law is added to delta.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
-"""The loss of each example, with its tokens averaged, for the heads of Hugging Face models.
+"""What Hugging Face's trainer must not do in a private run: arguments, losses, secret states.
 
-The models' own losses are means over all tokens of a batch: how much an example counts depends on
-the lengths of the others. Here it does not.
-
-What nobody may know of a run: its noise, and what dropout draws.
-
-Arguments of Hugging Face's trainer that a private run translates, ignores or refuses.
+Arguments are translated, ignored or refused. The models' own losses are means over all tokens of a
+batch, so that how much an example counts depends on the lengths of the others; here tokens are
+averaged within each example. Nobody may know the noise of a run, or what dropout draws.
 """
 
 from __future__ import annotations

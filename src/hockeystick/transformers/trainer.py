@@ -35,13 +35,11 @@ SCHEDULE, STATEMENT = "scheduler.pt", "privacy_statement.json"
 class PlanTrainer(Trainer):
     """A `transformers.Trainer` that trains privately: the plan draws batches and noise.
 
-    The loop is that of `hs.torch.make_private`, with the same refusals. Evaluation, prediction,
-    callbacks, schedules of the learning rate, logging and checkpoints are those of the parent.
-    Losses are per example, with tokens averaged within each (`example_loss`).
+    The loop is that of `hs.torch.make_private`, with the same refusals; what else a trainer does is
+    the parent's. Losses are per example, with tokens averaged within each (`example_loss`).
     `per_device_train_batch_size` is the most examples in memory at once (`physical_batch_size`);
-    arguments that would make another mechanism are refused with one sentence. Under torchrun all
-    processes make one run. `bf16=True` computes the model in bfloat16, and sums and noise as
-    always.
+    arguments that would make another mechanism are refused. Under torchrun all processes make one
+    run. `bf16=True` computes the model in bfloat16, and sums and noise as always.
 
     Training losses are not logged: they depend on the data and have no noise. `train` ends with the
     statement in `output_dir`, if a delta is known, and removes the noise from the checkpoints.
@@ -54,10 +52,10 @@ class PlanTrainer(Trainer):
     plan, noise_multiplier, max_grad_norm
         As for `make_private`. Or without plan and noise:
     epsilon, delta, batch_size
-        The guarantee to choose them for, with `num_train_epochs` of the arguments and the expected
-        batch size. `delta` alone is that of the statement.
+        The guarantee to choose them for, with `num_train_epochs`, and the expected batch size.
+        `delta` alone is that of the statement.
     loss
-        From logits and labels to one value for each example; by default that of the model's head.
+        From logits and labels to a value for each example; by default that of the model's head.
     log_losses
         Whether training losses are logged, as secret as the data.
     private
