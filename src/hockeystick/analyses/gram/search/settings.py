@@ -23,11 +23,12 @@ class GramSettings:
     # == Work: the fineness of the first evaluations, or beyond which none is made, and the parts of
     # the budget for one of them at most, for one of the best few, and for the answer.
     coarse: float = 1.0
-    too_coarse: float = 1.5
-    coarse_work: float = 0.2
+    too_coarse: float = 1.7
+    coarse_work: float = 0.4
     medium_work: float = 0.4
-    finest_work: float = 1.25
-    finalists: int = 2
+    finest_work: float = 2.0
+    finalists: int = 1
+    farthest_tilt: int = 4
     # A chain gets at least these operations, some milliseconds: with less all are too coarse.
     least_work: float = 1e6
     # The matrix itself, if it has few bands, gets more: it closes the interval.
@@ -59,14 +60,14 @@ class GramSettings:
     # factor: otherwise what the diagonal adds outweighs it.
     much_less: float = 0.98
     # Every second or fourth bin alone, if enough bins are left.
-    spacings: tuple[int, ...] = (2, 4)
+    spacings: tuple[int, ...] = (1, 2, 4)
     fewest: int = 16
     # Groups of bins have at most so many in the beginning; lines up to this size begin as they are.
-    first_group: int = 256
+    largest_group: int = 256
     short_line: int = 128
     # Rings of up to so many bins may also stay closed, which takes many runs: a cut may raise
     # epsilon by a tenth there.
-    longest_closed: int = 64
+    longest_closed: int = 150
     # Up to this size majorants are certified on the ring itself.
     longest_ring: int = 4_096
     # Lines up to this size may also be computed in one piece, with amplitudes.
@@ -78,7 +79,7 @@ class GramSettings:
     # Beside mirrors bins are left out until the variance grows by about this share, or multiples of
     # that number.
     growth_at_mirrors: float = 0.15
-    left_out: tuple[float, ...] = (1.0, 0.5, 2.0, 0.0)
+    left_out: tuple[float, ...] = (0.5, 2.0, 0.0)
     # Beyond the distance where entries are negligible, lags in a certificate for any number of
     # bins: more of them, and at most so many.
     more_lags: int = 64
