@@ -118,13 +118,14 @@ class Majorants:
         ]
 
     def beside(self, one: GramCandidate) -> list[GramCandidate]:
-        """The same with other numbers of bins beside mirrors."""
-        layout, factors = one.layout, self._settings.left_out
-        if not (isinstance(layout, Cut) and layout.mirrors and not layout.closed):
+        """The same in twice as many groups, or with other numbers of bins beside mirrors."""
+        layout, settings = one.layout, self._settings
+        if not isinstance(layout, Cut) or layout.closed:
             return []
-        return self._candidates(
-            [self._mirrored(layout, one.tilt, factor) for factor in factors], one.tilt
-        )
+        found: list[Layout] = [layout._replace(copies=2 * layout.copies)]
+        if layout.mirrors:
+            found += [self._mirrored(layout, one.tilt, factor) for factor in settings.left_out]
+        return self._candidates(found, one.tilt)
 
     def _candidates(self, layouts: list[Layout], tilt: int) -> list[GramCandidate]:
         found = [self.candidate(one, tilt) for one in layouts if self._allowed(one)]
@@ -134,7 +135,8 @@ class Majorants:
         """Whether enough bins are left in a group."""
         if not isinstance(layout, Cut) or layout.closed:
             return True
-        return layout.left_out <= self._settings.most_left_out * layout.period(self.bins)
+        settings, period = self._settings, layout.period(self.bins)
+        return layout.left_out <= settings.most_left_out * period and period >= settings.fewest
 
     def _mirrored(self, cut: Cut, tilt: int, factor: float) -> Cut:
         """Mirrors with about as many bins left out beside them as suit the chain."""

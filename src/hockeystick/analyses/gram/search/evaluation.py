@@ -69,6 +69,11 @@ class GramCandidate:
         return self.recursion is CHAINS, self.mixture.closes, self.rounds
 
     @property
+    def mirrors(self) -> bool:
+        """Whether its groups end at mirrors."""
+        return isinstance(self.layout, Cut) and self.layout.mirrors
+
+    @property
     def rounds(self) -> bool:
         """Whether its states are rounded, about: without independent parts nothing is sampled."""
         if not isinstance(self.mixture, ChainMixture):

@@ -22,12 +22,12 @@ class GramSettings:
 
     # == Work: the fineness of the first evaluations, or beyond which none is made, and the parts of
     # the budget for one of them at most, for one of the best few, and for the answer.
-    coarse: float = 1.0
-    too_coarse: float = 1.7
-    coarse_work: float = 0.4
-    medium_work: float = 0.4
+    coarse: float = 1.4
+    too_coarse: float = 1.99
+    coarse_work: float = 0.2
+    medium_work: float = 0.6
     finest_work: float = 2.0
-    finalists: int = 1
+    far_behind: float = 1.1
     farthest_tilt: int = 4
     # A chain gets at least these operations, some milliseconds: with less all are too coarse.
     least_work: float = 1e6
@@ -78,8 +78,8 @@ class GramSettings:
     most_left_out: float = 0.2
     # Beside mirrors bins are left out until the variance grows by about this share, or multiples of
     # that number.
-    growth_at_mirrors: float = 0.15
-    left_out: tuple[float, ...] = (0.5, 2.0, 0.0)
+    growth_at_mirrors: float = 0.35
+    left_out: tuple[float, ...] = (2.0, 0.0)
     # Beyond the distance where entries are negligible, lags in a certificate for any number of
     # bins: more of them, and at most so many.
     more_lags: int = 64

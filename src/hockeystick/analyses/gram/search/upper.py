@@ -18,7 +18,7 @@ from hockeystick.profile.resolution import Direction
 __all__ = ["UpperSearch"]
 
 # Lattices that are closer to each other tell no rate.
-FARTHEST_TO_COMPARE = 0.75
+FARTHEST_TO_COMPARE = 0.8
 
 
 class UpperSearch:
@@ -60,37 +60,45 @@ class _Request:
         self._known: dict[GramCandidate, Found] = {}
 
     def best(self) -> Found:
-        """All cuts with the usual tilt, the best one with others, then the best few, finer."""
+        """All cuts with the usual tilt, the best with others, then the best few, finer."""
         settings, majorants = self._search.settings, self._search.majorants
         self._coarse(majorants.open_cuts())
-        self._coarse(majorants.exact)
-        self._climb()
-        best = self._best_chain()
-        self._coarse([*majorants.beside(best), *majorants.closed_cuts(best.tilt)])
+        for one in self._best_cuts():
+            self._climb(one)
+        (best, *_) = self._best_cuts()
+        self._coarse([*majorants.closed_cuts(best.tilt), *majorants.exact])
         ranked = self._finalists()
         finer = [self._at(one.candidate, settings.medium_work) for one in ranked]
         rates = map(_rate, finer, ranked)
         best = min(zip(finer, rates, strict=True), key=lambda x: self._predicted(*x))[0].candidate
         return min((*finer, self._at(best, settings.finest_work)), key=_value)
 
+    def _ranked(self) -> list[GramCandidate]:
+        """All so far, the best first."""
+        return [one.candidate for one in sorted(self._known.values(), key=self._predicted)]
+
+    def _best_cuts(self) -> list[GramCandidate]:
+        """The best with mirrors and the best without."""
+        found = {one.mirrors: one for one in reversed(self._ranked())}
+        return [one for one in self._ranked() if one in found.values()]
+
     def _finalists(self) -> list[Found]:
-        """The best few, and the best of each kind: coarse lattices lose more of some kinds."""
-        ranked = sorted(self._known.values(), key=self._predicted)
-        kinds = {one.candidate.kind: one for one in reversed(ranked)}
-        return list(dict.fromkeys([*ranked[: self._search.settings.finalists], *kinds.values()]))
+        """The best of each kind, because coarse lattices lose more of some; not those far behind."""
+        known = {one.candidate: one for one in self._known.values()}
+        kinds = {one.kind: known[one] for one in reversed(self._ranked())}
+        most = self._search.settings.far_behind * min(map(self._predicted, kinds.values()))
+        return [one for one in kinds.values() if self._predicted(one) <= most]
 
-    def _best_chain(self) -> GramCandidate:
-        """The best so far of those that have a tilt."""
-        exact = self._search.majorants.exact
-        chains = [one for one in self._known.values() if one.candidate not in exact]
-        return min(chains, key=self._predicted).candidate
-
-    def _climb(self) -> None:
-        """Other tilts for the best cut, up and down by factors sqrt(2), as long as they help."""
-        before, best = None, self._best_chain()
-        while best is not before:
-            self._coarse(self._search.majorants.tilted(best))
-            before, best = best, self._best_chain()
+    def _climb(self, best: GramCandidate) -> None:
+        """Other tilts as long as they help, then other numbers of groups and of bins left out."""
+        majorants = self._search.majorants
+        for neighbours in (majorants.tilted, majorants.beside):
+            before = None
+            while best is not before:
+                near = [best, *neighbours(best)]
+                self._coarse(near)
+                known = [self._known[one] for one in near if one in self._known]
+                before, best = best, min(known, key=self._predicted).candidate
 
     def _coarse(self, candidates: Iterable[GramCandidate | None]) -> None:
         """Evaluate candidates on coarse lattices; those too expensive are left out."""
