@@ -9,8 +9,8 @@ observation.
 **Dominating levels.** One random shift that dominates every step of a segment of the run. In each
 step the example adds a level a_i, i its bin; given the earlier outputs the bin has a posterior law.
 If the odds of step n are bounded by X_i >= y |B_i|, where y may depend on |B_i|, its level is
-stochastically smaller than the one made here, and a random shift that is stochastically larger gives a larger divergence in both
-directions [ChoquetteChoo24, Corollary 4.4].
+stochastically smaller than the one made here, and a random shift that is stochastically larger
+gives a larger divergence in both directions [ChoquetteChoo24, Corollary 4.4].
 
 Sort the levels of a step from the top and let U_1, U_2, ... be the groups of equal levels, B_q what
 lies below U_q. The odds of U_q against B_q are at most |U_q| / (|B_q| y_q), so the bin lies outside

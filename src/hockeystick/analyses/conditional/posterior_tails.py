@@ -188,9 +188,7 @@ def _rows(
     return _Rows(lowest, sd, weight, own_mean, own_sd)
 
 
-def _rows_by_bin(
-    gram: FloatArray, rivals: _Rivals, quantile: float, weights: Weights
-) -> _Rows:
+def _rows_by_bin(gram: FloatArray, rivals: _Rivals, quantile: float, weights: Weights) -> _Rows:
     """One choice of weights for x from each bin; a row for each rival and bin."""
     index, b = rivals.bins, gram.shape[0]
     norms = np.diagonal(gram)

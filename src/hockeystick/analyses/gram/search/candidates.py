@@ -33,13 +33,12 @@ from hockeystick.analyses.gram.search.evaluation import (
 from hockeystick.analyses.gram.search.programmes import best_majorant
 from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 
-__all__ = ["Majorants", "tilts"]
+__all__ = ["Majorants", "usual_tilt"]
 
 
-def tilts(largest: float, settings: GramSettings = SETTINGS) -> list[float]:
-    """Tilts of majorants, and minorants, for a largest entry."""
-    middle = settings.tilt_offset + settings.tilt_quantile / math.sqrt(largest)
-    return [factor * middle for factor in settings.tilts]
+def usual_tilt(largest: float, settings: GramSettings = SETTINGS) -> float:
+    """The tilt that suits a largest entry."""
+    return settings.tilt_offset + settings.tilt_quantile / math.sqrt(largest)
 
 
 class Majorants:
@@ -60,9 +59,8 @@ class Majorants:
     @property
     def usual_tilt(self) -> int:
         """For a diagonal of 1, as a number of steps of sqrt(2): what suits the scale."""
-        largest, settings = float(self._lags[0]), self._settings
-        suits = 0.6 * (settings.tilt_offset + settings.tilt_quantile / math.sqrt(largest))
-        return round(2 * math.log2(largest * suits))
+        largest = float(self._lags[0])
+        return round(2 * math.log2(largest * usual_tilt(largest, self._settings)))
 
     @cached_property
     def ring(self) -> LagBounds:

@@ -83,7 +83,7 @@ class _Request:
         return [one for one in self._ranked() if one in found.values()]
 
     def _finalists(self) -> list[Found]:
-        """The best of each kind, because coarse lattices lose more of some; not those far behind."""
+        """The best of each kind, if not far behind: coarse lattices lose more of some kinds."""
         known = {one.candidate: one for one in self._known.values()}
         kinds = {one.kind: known[one] for one in reversed(self._ranked())}
         most = self._search.settings.far_behind * min(map(self._predicted, kinds.values()))
