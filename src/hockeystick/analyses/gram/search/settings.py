@@ -25,10 +25,10 @@ class GramSettings:
     coarse: float = 1.4
     too_coarse: float = 1.99
     coarse_work: float = 0.2
-    medium_work: float = 0.6
+    medium_work: float = 0.5
     finest_work: float = 2.0
     # What is predicted to be this much larger than the best is not compared on finer lattices.
-    far_behind: float = 1.1
+    far_behind: float = 1.05
     # A chain gets at least these operations, some milliseconds: with less all are too coarse.
     least_work: float = 1e6
     # The matrix itself, if it has few bands, gets more: it closes the interval.
@@ -68,6 +68,8 @@ class GramSettings:
     # Rings of up to so many bins may also stay closed, which takes many runs: a cut may raise
     # epsilon by a tenth there.
     longest_closed: int = 150
+    # They lose so much on coarse lattices that they are tried where the last one is as fine.
+    closed_fineness: float = 0.8
     # Up to this size majorants are certified on the ring itself.
     longest_ring: int = 4_096
     # Lines up to this size may also be computed in one piece, with amplitudes.

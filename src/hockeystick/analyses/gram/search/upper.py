@@ -65,13 +65,20 @@ class _Request:
         self._coarse(majorants.open_cuts())
         for one in self._best_cuts():
             self._climb(one)
-        (best, *_) = self._best_cuts()
-        self._coarse([*majorants.closed_cuts(best.tilt), *majorants.exact])
+        self._coarse(majorants.exact)
         ranked = self._finalists()
         finer = [self._at(one.candidate, settings.medium_work) for one in ranked]
-        rates = map(_rate, finer, ranked)
-        best = min(zip(finer, rates, strict=True), key=lambda x: self._predicted(*x))[0].candidate
+        tried = [*zip(finer, map(_rate, finer, ranked), strict=True), *self._closed()]
+        best = min(tried, key=lambda x: self._predicted(*x))[0].candidate
         return min((*finer, self._at(best, settings.finest_work)), key=_value)
+
+    def _closed(self) -> list[tuple[Found, None]]:
+        """The first closed ring whose last lattice would be fine, with the best tilt so far."""
+        settings, (best, *_) = self._search.settings, self._best_cuts()
+        for one in self._search.majorants.closed_cuts(best.tilt):
+            if self._affordable(one, settings.finest_work) <= settings.closed_fineness:
+                return [(self._at(one, settings.medium_work), None)]
+        return []
 
     def _ranked(self) -> list[GramCandidate]:
         """All so far, the best first."""
@@ -113,11 +120,12 @@ class _Request:
     def _predicted(self, found: Found, rate: float | None = None) -> float:
         """What a bound may become on the finest lattice that is affordable; an estimate."""
         settings = self._search.settings
-        if rate is None:
-            known = self._query.delta is not None
-            rate = settings.epsilon_rate if known else settings.delta_rate
-            _, closed, rounds = found.candidate.kind
-            rate *= settings.rounding if closed or rounds else 1.0
+        known = self._query.delta is not None
+        usual = settings.epsilon_rate if known else settings.delta_rate
+        _, closed, rounds = found.candidate.kind
+        usual *= settings.rounding if closed or rounds else 1.0
+        # On very coarse lattices bounds fall faster than with the square of the fineness.
+        rate = usual if rate is None else min(rate, usual)
         finest = self._affordable(found.candidate, settings.finest_work)
         return found.value * math.exp(rate * min(finest**2 - found.fineness**2, 0.0))
 
