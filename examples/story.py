@@ -59,7 +59,10 @@ def main(*, small: bool, output: Path) -> None:
     noise = {}
     for name, plan in (("plain DP-SGD", plain), (f"{GROUPS} bands", banded)):
         noise[name] = hs.calibrate(plan, epsilon=EPSILON, delta=DELTA).noise_multiplier
-        print(f"  {name:13} noise multiplier {noise[name]:.3f}, error in the iterates {error(plan, noise[name]):.1f}")
+        print(
+            f"  {name:13} noise multiplier {noise[name]:.3f}, "
+            f"error in the iterates {error(plan, noise[name]):.1f}"
+        )
 
     chapter("TRAIN  logistic regression, with batches and noise from the plan")
     run = hs.training.PrivateRun(

@@ -75,9 +75,11 @@ class MachineCode:
             return prototype(self._address())
 
     def _address(self) -> int:
-        places = list(self._places()) if sys.platform == "linux" else []
+        places: list[Path] = []
+        # Whatever is wrong with what was kept, or with keeping it: it can be made again.
+        with suppress(Exception):
+            places += self._places() if sys.platform == "linux" else ()
         for place in places:
-            # Whatever is wrong with what was kept: it can be made again.
             with suppress(Exception):
                 return self._loaded(place)
         return self._made(places)
@@ -130,12 +132,14 @@ class MachineCode:
 
     def _made(self, places: list[Path]) -> int:
         """The address after compiling; the code is kept at the first place that takes it."""
-        from numba import cfunc, types
+        import numba
 
+        types: Any = numba.types
         kinds = {"i": types.intp, "p": types.CPointer(types.float64)}
-        compiled = cfunc(types.void(*(kinds[kind] for kind in self.signature)))(self.function)
+        signature = types.void(*(kinds[kind] for kind in self.signature))
+        compiled: Any = numba.cfunc(signature)(self.function)
         self._keep.append(compiled)
-        # Names that Numba does not promise: without them it is compiled in every process.
+        # Not among the public names of Numba: without them every process compiles.
         with suppress(AttributeError, TypeError, ValueError):
             name = compiled.native_name
             code = compiled._library.serialize_using_object_code()[2][0]

@@ -1,6 +1,6 @@
 """The commands, put together, and the entry point: exit status and error lines.
 
-A new one is a function whose options Typer reads from its signature, and one line in `COMMANDS`; one
+A new one is a function whose options Typer reads from its signature, and a line in `COMMANDS`; one
 of another package calls `register(...)`. A call imports the file of its own command and no other.
 """
 
@@ -28,7 +28,6 @@ from hockeystick.errors import (
 )
 
 __all__ = [
-    "app",
     "main",
     "register",
     "run",

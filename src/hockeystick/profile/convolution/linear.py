@@ -98,7 +98,7 @@ def accumulate_linear(
     return mass, excess
 
 
-def _cell_sums(
+def _cell_sums(  # noqa: C901 - a part of it would have to be compiled on its own
     rows: int,
     columns: int,
     last: int,
