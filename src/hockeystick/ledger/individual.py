@@ -18,10 +18,9 @@ from hockeystick.errors import LedgerError
 from hockeystick.ledger import schema
 from hockeystick.ledger.chain import CHARGED, INDIVIDUAL, Event, append, check_key
 from hockeystick.ledger.connections import Connections, reading_only
-from hockeystick.ledger.locations import (
-    Location,
+from hockeystick.ledger.locations import Location, existing
+from hockeystick.ledger.names import (
     checked_text,
-    existing,
     refuse_difference,
     refuse_missing,
     refuse_typo,

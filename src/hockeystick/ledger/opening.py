@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hockeystick._validate import boolean
 from hockeystick.errors import InvalidParameter, LedgerError
-from hockeystick.ledger.locations import checked_text, refuse_missing
+from hockeystick.ledger.names import checked_text, refuse_missing
 from hockeystick.ledger.seals import checked_key
 from hockeystick.ledger.store import checked_budget
 

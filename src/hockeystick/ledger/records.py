@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from hockeystick.errors import InvalidParameter, LedgerError
-from hockeystick.ledger.locations import refuse_missing
+from hockeystick.ledger.names import refuse_missing
 from hockeystick.ledger.store import from_text
 
 if TYPE_CHECKING:
