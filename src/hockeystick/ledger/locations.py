@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from hockeystick._files import check_target
 from hockeystick.errors import InvalidParameter
-from hockeystick.ledger.seals import ALLOWED, Ledger, Where
+from hockeystick.ledger.heads import ALLOWED, Ledger, Where
 
 __all__ = ["Location", "existing", "location"]
 
