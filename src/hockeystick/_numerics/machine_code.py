@@ -14,7 +14,6 @@ import importlib.util
 import os
 import platform
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property
@@ -155,6 +154,8 @@ def _pointer(values: Any) -> int:
 
 def _write(places: list[Path], content: bytes) -> None:
     """The file appears complete or not at all, and not where nothing can be written."""
+    import tempfile
+
     for place in places:
         with suppress(OSError):
             place.parent.mkdir(parents=True, exist_ok=True)
