@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from functools import cache
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from references.worst_rules import Pair, binned, both_directions, worst_height
 
 import hockeystick as hs
 from hockeystick import filters
 from hockeystick.errors import BudgetExceeded
 
-Pair = tuple[np.ndarray, np.ndarray]
 Ask = Callable[[filters.Filter, int], object]
 
 
@@ -26,40 +23,18 @@ def worst_delta(
     epsilon: float,
     longest: int,
 ) -> float:
-    """max over strategies of sum over outputs of (P - e^epsilon Q)+, by going through all of them.
+    """The height of the worst rule, which may choose any mechanism that is still permitted."""
 
-    After each output the adversary may choose any mechanism that the filter still permits.
-    """
-    gamma = math.exp(epsilon)
-
-    @cache
-    def permitted(chosen: tuple[int, ...]) -> bool:
+    def after(chosen: tuple[int, ...]) -> Pair | None:
         f = make()
         try:
             for index in chosen:
                 ask(f, index)
         except BudgetExceeded:
-            return False
-        return True
+            return None
+        return pairs[chosen[-1]]
 
-    def value(chosen: tuple[int, ...], p: float, q: float) -> float:
-        best = max(p - gamma * q, 0.0)
-        if len(chosen) == longest:
-            assert not any(permitted((*chosen, index)) for index in range(len(pairs)))
-            return best
-        for index, (given, without) in enumerate(pairs):
-            after = (*chosen, index)
-            if permitted(after):
-                total = sum(value(after, p * a, q * b) for a, b in zip(given, without, strict=True))
-                best = max(best, total)
-        return best
-
-    return value((), 1.0, 1.0)
-
-
-def both_directions(pairs: Sequence[Pair]) -> list[list[Pair]]:
-    """The pairs as they are, and exchanged."""
-    return [list(pairs), [(q, p) for p, q in pairs]]
+    return worst_height(after, choices=len(pairs), epsilon=epsilon, longest=longest)
 
 
 DISCRETE: list[Pair] = [
@@ -91,12 +66,6 @@ def test_renyi_holds(order: float, epsilon: float) -> None:
     assert max(found) >= 0.1 * delta
 
 
-def binned(mu: float, cuts: Sequence[float]) -> Pair:
-    """The bins of N(mu, 1) against those of N(0, 1): mu-GDP, being computed from its output."""
-    edges = np.array([-math.inf, *cuts, math.inf])
-    return np.diff(norm.cdf(edges - mu)), np.diff(norm.cdf(edges))
-
-
 NOISE = (1.1, 1.7, 3.0)
 
 
@@ -123,8 +92,7 @@ def test_gaussian_holds(epsilon: float) -> None:
 
 def sampled(rate: float, noise: float) -> Pair:
     """Three bins of a sampled Gaussian."""
-    given, without = binned(1 / noise, (0.5 / noise - 0.5, 0.5 / noise + 1.0))
-    return (1 - rate) * without + rate * given, without
+    return binned(1 / noise, (0.5 / noise - 0.5, 0.5 / noise + 1.0), rate)
 
 
 KINDS = ((0.5, 0.8), (0.5, 1.5), (0.3, 1.0))
@@ -220,24 +188,19 @@ def _steps(f: filters.Filter, profile: hs.Profile) -> int:
 def worst_odometer(pairs: Sequence[Pair], profiles: Sequence[hs.Profile], longest: int) -> float:
     """max over rules that choose and stop of sum over outputs of (P - e^(epsilon then) Q)+."""
 
-    @cache
     def epsilon(chosen: tuple[int, ...]) -> float:
         odometer = filters.Odometer(delta=0.1)
         for index in chosen:
             odometer.request(profile=profiles[index])
         return odometer.epsilon
 
-    def value(chosen: tuple[int, ...], p: float, q: float) -> float:
-        best = max(p - math.exp(epsilon(chosen)) * q, 0.0)
-        if len(chosen) == longest:
-            return best
-        for index, (given, without) in enumerate(pairs):
-            after = (*chosen, index)
-            total = sum(value(after, p * a, q * b) for a, b in zip(given, without, strict=True))
-            best = max(best, total)
-        return best
-
-    return value((), 1.0, 1.0)
+    return worst_height(
+        lambda chosen: pairs[chosen[-1]],
+        choices=len(pairs),
+        epsilon=epsilon,
+        longest=longest,
+        exhaustive=False,
+    )
 
 
 def test_the_odometer_holds() -> None:
