@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from references.worst_rules import Pair, binned, both_directions, worst_height
 
 import hockeystick as hs
 from hockeystick import filters
 from hockeystick.errors import BudgetExceeded
+from references.worst_rules import Pair, binned, both_directions, worst_height
 
 Ask = Callable[[filters.Filter, int], object]
 
@@ -125,14 +125,20 @@ def test_residual_holds(design: filters.MenuDesign, longest: int) -> None:
     assert 0.3 * claim < max(found) <= claim
 
 
-def test_copies_hold() -> None:
+@pytest.mark.parametrize(
+    ("menu", "wanted", "left"),
+    [((0.5, 1.5, 4), 1.3, {(0.5, 1.5): 2}), ((0.5, 1.5, 4), 1.38, {(0.5, 1.5): 2})],
+)
+def test_copies_hold(
+    menu: tuple[float, float, int], wanted: float, left: dict[tuple[float, float], int]
+) -> None:
     """Two weaker steps in the place of a stronger one: no strategy exceeds the claim."""
-    design = filters.MenuDesign(menus=[[(0.5, 1.5, 4)]], exchanges=2, slack=1e-3)
-    kinds = ((0.5, 1.3), (0.5, 1.5))
+    design = filters.MenuDesign(menus=[[menu]], exchanges=2, slack=1e-3)
+    kinds = ((0.5, wanted), *left)
     make = lambda: filters.Residual(epsilon=0.4, delta=0.7, design=design)  # noqa: E731
     f = make()
-    f.request(rate=0.5, noise_multiplier=1.3, clip=False)
-    assert f.menus[0][0.5, 1.5] == 2
+    f.request(rate=0.5, noise_multiplier=wanted, clip=False)
+    assert f.menus[0] == left
     claim = f.guarantee().delta(0.4)
     found = [
         worst_delta(
@@ -142,7 +148,7 @@ def test_copies_hold() -> None:
                 rate=kinds[index][0], noise_multiplier=kinds[index][1], clip=False
             ),
             epsilon=0.4,
-            longest=4,
+            longest=5,
         )
         for members in both_directions([sampled(*kind) for kind in kinds])
     ]

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from references.worst_rules import Pair, binned, both_directions, worst_height
 
 import hockeystick as hs
 from hockeystick import filters
 from hockeystick.errors import BudgetExceeded
+from references.worst_rules import Pair, binned, both_directions, worst_height
 
 RESPONSE: Pair = (np.array([0.5, 0.3, 0.2]), np.array([0.25, 0.35, 0.4]))
 

@@ -46,7 +46,9 @@ def worst_height(
                 parts = zip(*(masses.tolist() for masses in pair), strict=True)
                 total = [
                     # Where Q has no mass all of P counts, whatever follows.
-                    b * value(then, round(log_ratio + math.log(a / b), 12)) if a and b else a * ratio
+                    b * value(then, round(log_ratio + math.log(a / b), 12))
+                    if a and b
+                    else a * ratio
                     for a, b in parts
                 ]
                 best = max(best, math.fsum(total))
