@@ -1,0 +1,211 @@
+"""Ways to draw batches and noise for linear heads: calibrated, tuned and compared.
+
+Every mechanism gives the same (epsilon, delta) and expects the same number of examples in a batch.
+Its number of bands is that with the smallest error of prefix sums; the candidates are fixed here,
+and the choice sees no data. Noise is proven to be enough, or verified by draws where that gives
+less noise; the candidates of one choice share the probability of a wrong acceptance.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import hockeystick as hs
+from accuracy_table import Accuracies, Entry
+from hockeystick.report.progress import progress
+from linear_heads import Heads, Priced, Store, compact, plan_key
+
+__all__ = ["DP_SGD", "MECHANISMS", "Comparison", "Mechanism", "Size", "Target", "compare", "price"]
+
+# Learning rates are chosen with other seeds than accuracies are found.
+FIRST_TUNING_SEED, FIRST_SEED = 1_000, 0
+# Of the draws that verify noise; they are repeatable.
+VERIFIER_SEED = 30
+DP_SGD = "DP-SGD, Poisson"
+
+
+@dataclass(frozen=True)
+class Size:
+    """The size of a run."""
+
+    examples: int
+    batch_size: int
+    steps: int
+
+    @property
+    def per_epoch(self) -> int:
+        """Steps in a round through all examples."""
+        return self.examples // self.batch_size
+
+
+class Target(NamedTuple):
+    """What every run gives."""
+
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A scheme with a strategy: `plan(size, bands)`, and which bands are tried at an epsilon."""
+
+    plan: Callable[[Size, int], hs.Plan]
+    bands: Callable[[float], Sequence[int]]
+    by_draws: bool = False
+
+    def plans(self, size: Size, epsilon: float) -> list[hs.Plan]:
+        """The candidates: no more than half an epoch of bands, or as many as that."""
+        most = max(size.per_epoch // 2, 1)
+        return [self.plan(size, b) for b in sorted({min(b, most) for b in self.bands(epsilon)})]
+
+
+def _correlated(sampling: Any, strategy: Any) -> hs.Plan:
+    return hs.Plan(sampling=sampling, steps=strategy.steps, strategy=strategy)
+
+
+def _poisson(size: Size, _: int) -> hs.Plan:
+    sampling = hs.Poisson.for_batch_size(size.batch_size, examples=size.examples)
+    return hs.Plan(sampling=sampling, steps=size.steps)
+
+
+def _allocation(size: Size, _: int) -> hs.Plan:
+    sampling = hs.RandomAllocation(picks=1, out_of=size.per_epoch)
+    return hs.Plan(sampling=sampling, steps=size.steps)
+
+
+def _cyclic(size: Size, bands: int) -> hs.Plan:
+    sampling = hs.CyclicPoisson.for_batch_size(
+        size.batch_size, examples=size.examples, groups=bands
+    )
+    return _correlated(sampling, hs.strategies.band_mf(size.steps, bands))
+
+
+def _bins(size: Size, bands: int) -> hs.Plan:
+    sampling = hs.BallsInBins(bins=size.per_epoch)
+    return _correlated(sampling, hs.strategies.band_mf(size.steps, bands))
+
+
+def _min_sep(size: Size, bands: int) -> hs.Plan:
+    sampling = hs.MinSep.for_batch_size(size.batch_size, examples=size.examples, separation=bands)
+    return _correlated(sampling, hs.strategies.bsr(size.steps, bands))
+
+
+def _near(first: Mapping[float, Sequence[int]]) -> Callable[[float], Sequence[int]]:
+    """The candidates of the largest epsilon that is not above the given one."""
+    return lambda epsilon: first[max((e for e in first if e <= epsilon), default=min(first))]
+
+
+def _none(_: float) -> Sequence[int]:
+    return (1,)
+
+
+# Around the best bands of the tables of the b-min-sep paper, which are about the same size of run.
+MECHANISMS: dict[str, Mechanism] = {
+    DP_SGD: Mechanism(_poisson, _none),
+    "random allocation": Mechanism(_allocation, _none),
+    "cyclic Poisson, BandMF": Mechanism(
+        _cyclic, _near({0.5: (1, 2, 4), 1.0: (2, 4, 8), 2.0: (4, 8, 16), 4.0: (8, 16, 32, 64)})
+    ),
+    "balls-in-bins, BandMF": Mechanism(
+        _bins, _near({0.5: (8, 16), 1.0: (16, 32), 2.0: (16, 32), 4.0: (32, 48)}), by_draws=True
+    ),
+    "b-min-sep, BSR": Mechanism(
+        _min_sep,
+        _near({0.5: (4, 8), 1.0: (8, 16), 2.0: (16, 32), 4.0: (32, 64), 16.0: (64, 96)}),
+        by_draws=True,
+    ),
+}
+
+
+def price(
+    plans: Sequence[hs.Plan], target: Target, store: Store, *, by_draws: bool, draws: int | None
+) -> Priced:
+    """The plan with the smallest error, at noise that is proven or verified to be enough.
+
+    The noise is remembered. If verified noise is needed once more to state a run, it is tested
+    again by new draws.
+    """
+    known: list[hs.Guarantee] = []
+
+    def found() -> dict[str, Any]:
+        start = time.perf_counter()
+        best, result = math.inf, {}
+        for index, plan in enumerate(plans):
+            noise = calibrated(plan, target, draws=draws, choices=len(plans) if by_draws else None)
+            error = noise.noise_multiplier**2 * plan.strategy.mean_squared_error()
+            if error < best:
+                best, known[:] = error, [noise.guarantee]
+                method = noise.guarantee.answer(delta=target.delta).method
+                kind, sigma = noise.guarantee.kind, noise.noise_multiplier
+                result = {"plan": index, "noise": sigma, "kind": kind, "method": method}
+        return {**result, "seconds": round(time.perf_counter() - start, 1)}
+
+    described = [plan_key(plan) for plan in plans]
+    chosen = store.get({"plans": described, "target": target, "draws": draws}, found)
+    plan, noise = plans[chosen["plan"]], chosen["noise"]
+
+    def guarantee() -> hs.Guarantee:
+        if not known:
+            known.append(hs.verify(plan, noise_multiplier=noise, **target._asdict()))
+        return known[0]
+
+    return Priced(plan, noise, chosen["kind"], chosen["method"], chosen["seconds"], guarantee)
+
+
+def calibrated(
+    plan: hs.Plan, target: Target, *, draws: int | None, choices: int | None
+) -> hs.Calibration:
+    """Proven noise, or with `choices` verified noise for one of so many candidates."""
+    if choices is None:
+        return hs.calibrate(plan, **target._asdict())
+    execution = hs.Execution(workers=1)
+    method = hs.MonteCarlo(draws=draws, seed=VERIFIER_SEED, choices=choices, execution=execution)
+    return hs.calibrate(plan, **target._asdict(), method=method)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is compared, and how much is tried."""
+
+    size: Size
+    delta: float
+    epsilons: Sequence[float]
+    learning_rates: Sequence[float]
+    tuning_seeds: int
+    seeds: int
+    draws: int | None = None
+    mechanisms: Sequence[str] = tuple(MECHANISMS)
+
+
+def compare(heads: Heads, comparison: Comparison) -> tuple[Accuracies, list[dict[str, Any]]]:
+    """Accuracies of all mechanisms at all epsilons, with the statements of all private runs."""
+    tuning = range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + comparison.tuning_seeds)
+    seeds = range(FIRST_SEED, FIRST_SEED + comparison.seeds)
+    entries, stated = [], []
+    with progress("Training ...") as update:
+        for name in comparison.mechanisms:
+            mechanism = MECHANISMS[name]
+            for epsilon in comparison.epsilons:
+                update(f"{name}, epsilon {epsilon:g} ...")
+                priced = price(
+                    mechanism.plans(comparison.size, epsilon),
+                    Target(epsilon, comparison.delta),
+                    heads.store,
+                    by_draws=mechanism.by_draws,
+                    draws=comparison.draws,
+                )
+                rate, tried = heads.tuned(priced, comparison.learning_rates, tuning)
+                found = heads.accuracies(priced, rate, seeds)
+                accuracies = [one["accuracy"] for one in found]
+                entries.append(Entry(name, epsilon, priced, rate, accuracies))
+                more = {"kind": priced.kind, "held_out": tried, "scheme": name, "epsilon": epsilon}
+                stated.append({**more, **compact([one["statement"] for one in found])})
+        update("without privacy ...")
+        plain = Priced(_poisson(comparison.size, 1), 0.0, "none", "none", 0.0)
+        rate, _ = heads.tuned(plain, comparison.learning_rates, tuning)
+        without = [one["accuracy"] for one in heads.accuracies(plain, rate, seeds)]
+    return Accuracies(entries, without, baseline=DP_SGD), stated
