@@ -56,7 +56,7 @@ PLAN = _wide(
     RUN,
     "1  What is run",
     "BallsInBins(bins=100)     schemes/balls_in_bins/scheme.py\n"
-    "bsr(1000, bands=4)        strategies/square_root.py\n"
+    "bsr(1000, bands=4)        strategies/closed_forms.py\n"
     "Plan(...)                 plan.py",
 )
 ACCOUNT = _wide(

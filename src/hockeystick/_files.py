@@ -1,7 +1,4 @@
-"""Files that appear complete or not at all.
-
-Files with secret keys: made once, complete or not at all, and readable by nobody else.
-"""
+"""Files that appear complete or not at all, those with secret keys readable by nobody else."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hockeystick.cli.docs import page_names, page_text
 from hockeystick.cli.main import main
+from hockeystick.cli.resources import page_names, page_text
 from hockeystick.errors import InvalidParameter, reference
 from in_one_test import in_one_test
 

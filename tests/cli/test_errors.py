@@ -158,7 +158,7 @@ def test_anything_else_is_one_line_and_status_1(
     command: Command, monkeypatch: pytest.MonkeyPatch, raised: Exception, line: str
 ) -> None:
     """No traceback, whatever happens."""
-    monkeypatch.setattr("hockeystick.cli.known_noise.account", raising(raised))
+    monkeypatch.setattr("hockeystick.cli.noise.account", raising(raised))
     outcome = command("epsilon", *POISSON, *ASK)
     assert (outcome.status, outcome.stdout) == (1, "")
     assert outcome.stderr == line
@@ -176,7 +176,7 @@ def test_control_c_is_silent_and_status_130(
     command: Command, monkeypatch: pytest.MonkeyPatch, raised: BaseException
 ) -> None:
     """An interrupted command says nothing and has the shell's status for it."""
-    monkeypatch.setattr("hockeystick.cli.known_noise.account", raising(raised))
+    monkeypatch.setattr("hockeystick.cli.noise.account", raising(raised))
     assert command("epsilon", *POISSON, *ASK) == (130, "", "")
 
 
@@ -185,7 +185,7 @@ def test_a_missing_matplotlib_names_the_extra(
 ) -> None:
     """Nothing is computed before the plot turns out to be impossible."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setattr("hockeystick.cli.known_noise.account", raising(AssertionError("computed")))
+    monkeypatch.setattr("hockeystick.cli.noise.account", raising(AssertionError("computed")))
     outcome = command("epsilon", *POISSON, *ASK, "--plot", "x.png")
     assert (outcome.status, outcome.stdout) == (1, "")
     assert "hockeystick[plot]" in outcome.stderr

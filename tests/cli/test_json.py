@@ -104,7 +104,7 @@ def test_failed_methods_are_listed_with_their_error(
             raise hs.errors.CalibrationError("did not settle")
         return hs.calibrate(*arguments, method=method, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("hockeystick.cli.known_noise.find_noise", fails)
+    monkeypatch.setattr("hockeystick.cli.noise.find_noise", fails)
     content = parse(command(*ASKED["noise_multiplier"], "--method", "all", "--json").stdout)
     failed = next(result for result in content["results"] if result["method"] == "profile")
     assert (failed["noise_multiplier"], failed["lower"]) == (None, None)

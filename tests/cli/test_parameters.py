@@ -49,7 +49,7 @@ def test_switches_are_spelled_as_the_scheme_says():
 
 def test_a_scheme_that_is_registered_late_has_its_options(monkeypatch):
     """Commands work out their options when they are read, not when they are imported."""
-    from hockeystick.cli.known_noise import calibrate
+    from hockeystick.cli.noise import calibrate
 
     @dataclass(frozen=True, kw_only=True)
     class Late(hs.Poisson):

@@ -11,7 +11,7 @@ import pytest
 
 from cli.conftest import FULL_BATCH, POISSON, Command
 from hockeystick.fdp import from_pmfs, gdp
-from hockeystick.report.tradeoff_figure import tradeoff_figure
+from hockeystick.report.figure import tradeoff_figure
 
 PHI = NormalDist()
 SIGMA = ["--noise-multiplier", "2"]

@@ -12,9 +12,9 @@ import hockeystick as hs
 from hockeystick.analyses import METHODS, convolution
 from hockeystick.analyses import register as register_method
 from hockeystick.bounds.bound import UpperBound
-from hockeystick.cli.known_noise import epsilon
 from hockeystick.cli.main import app
 from hockeystick.cli.main import register as register_command
+from hockeystick.cli.noise import epsilon
 from hockeystick.errors import InvalidParameter
 from hockeystick.filters.registry import registered
 from hockeystick.guarantee import Analysis

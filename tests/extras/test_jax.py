@@ -189,7 +189,7 @@ def test_noise_has_its_law(name):
 
 def test_noise_reaches_far_tails():
     """Beyond what 23 bits can give: the transform of the smallest uniform numbers."""
-    from hockeystick.jax.noise import _normals
+    from hockeystick.jax.draws import _normals
 
     drawn = np.asarray(_normals(jax.random.key(1), (200_000,)), np.float64)
     assert stats.kstest(drawn, "norm").pvalue > 1e-4

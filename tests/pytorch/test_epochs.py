@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import hockeystick as hs
 from hockeystick.errors import BudgetExceeded, InvalidParameter, PlanMismatch
-from hockeystick.torch.epochs import EpochSplit
+from hockeystick.torch.forms import EpochSplit
 
 
 @given(steps=st.integers(1, 400), data=st.data())

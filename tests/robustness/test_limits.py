@@ -176,12 +176,12 @@ def test_errors_of_an_inverse_that_overflows() -> None:
 @pytest.mark.slow
 def test_axes_without_positive_numbers() -> None:
     """Logarithmic axes of nothing are drawn, not stumbled over."""
-    from hockeystick.report import figure
+    from hockeystick.report.figure import log_axes, new_figure
 
-    axes = figure.new_figure(width=2.0, height=2.0).add_subplot()
+    axes = new_figure(width=2.0, height=2.0).add_subplot()
     axes.set_xlim(-1.0, 0.0)
     axes.set_ylim(-2.0, -1.0)
-    figure.log_axes(axes)
+    log_axes(axes)
     assert axes.get_xscale() == "log"
 
 

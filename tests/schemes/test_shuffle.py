@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 import hockeystick as hs
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.schemes import Shuffle
-from hockeystick.schemes.shuffle import shuffle_epsilon_lower_bound
+from hockeystick.schemes.full_batch import shuffle_epsilon_lower_bound
 
 PLAN = hs.Plan(sampling=hs.Shuffle(batch_size=50), steps=1000)
 

@@ -10,9 +10,8 @@ import pytest
 import hockeystick as hs
 from hockeystick.errors import InvalidParameter
 from hockeystick.strategies.dyadic import TOTAL_VARIATION
-from hockeystick.training.exact_claims import SHARE, added_delta, answer_of
 from hockeystick.training.gradients import clipped_sum, lengths
-from hockeystick.training.sum_lattice import SumLattice
+from hockeystick.training.sum_lattice import LEAST_SHARE, SumLattice, added_delta, answer_of
 from in_one_test import in_one_test
 
 DATA = np.random.default_rng(0).normal(size=(80, 6))
@@ -189,7 +188,7 @@ def test_the_distance_of_the_noise_is_added_to_delta():
     assert answer.value == guarantee.epsilon(1e-5)
     added = added_delta(answer.value, 2)
     assert added >= 2 * Fraction(TOTAL_VARIATION) * (1 + Fraction(np.exp(answer.value)))
-    assert added <= 1e-5 * SHARE
+    assert added <= 1e-5 * LEAST_SHARE
     with pytest.raises(InvalidParameter, match="delta"):
         answer_of(guarantee, delta=1e-27, exact_runs=1)
 

@@ -1,8 +1,7 @@
 """The search for the noise with a wanted epsilon: a first guess, then a safeguarded secant.
 
 Nothing here makes a bound: `calibrate` returns a noise only with its own guarantee.
-
-`Calibration`: what `calibrate` returns.
+`Calibration` is what `calibrate` returns.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from hockeystick.audit.checking import check
+from hockeystick.audit.checking import Recorder, check
 from hockeystick.audit.lower_bounds import epsilon_of_guesses, epsilon_of_losses
-from hockeystick.audit.recorder import Recorder
 from hockeystick.audit.report import AuditReport, Finding
 
 __all__ = ["AuditReport", "Finding", "Recorder", "check", "epsilon_of_guesses", "epsilon_of_losses"]

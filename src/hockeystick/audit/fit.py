@@ -1,6 +1,6 @@
 """Whether projections fit the plan: sums over canaries beside what draws of the plan give.
 
-What is expected of the statistics of a correct run, by draws of the plan itself.
+What is expected of a correct run is known from draws of the plan itself.
 """
 
 from __future__ import annotations

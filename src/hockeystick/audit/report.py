@@ -185,7 +185,7 @@ class AuditReport:
         from importlib import import_module
 
         # The report is a layer above this one; it is only loaded for a picture.
-        return import_module("hockeystick.report.tradeoff_figure").audit_figure(self)
+        return import_module("hockeystick.report.figure").audit_figure(self)
 
 
 def _findings(report: AuditReport) -> list[Finding]:

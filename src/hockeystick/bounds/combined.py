@@ -1,10 +1,9 @@
-"""The best of several bounds on one run.
+"""The best of several bounds, and the bound of a run in which the example may not take part.
 
-The bound of a run in which the example takes part only with some probability.
-
-LR becomes 1 - r + r LR, so each number follows from one number of the full run, exactly:
-H(P || Q) at e^e is r times that of the full run at h = 1 + (e^e - 1)/r, and H(Q || P) at e^e is
-e^e r h' times that of the full run at 1/h', h' = 1 + (e^-e - 1)/r, or 0 if h' is not positive.
+If it takes part with probability r, LR becomes 1 - r + r LR, so each number follows from one number
+of the full run, exactly: H(P || Q) at e^e is r times that of the full run at h = 1 + (e^e - 1)/r,
+and H(Q || P) at e^e is e^e r h' times that of the full run at 1/h', h' = 1 + (e^-e - 1)/r, or 0 if
+h' is not positive.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from hockeystick.analyses import METHODS
 from hockeystick.errors import CalibrationError, HockeystickError, PrecisionError
 from hockeystick.guarantee import KINDS, Answer, Guarantee, Kind, directions_for
 from hockeystick.plan import Plan
-from hockeystick.report.progress import Update
+from hockeystick.report.text import Update
 
 __all__ = [
     "ALL",

@@ -1,6 +1,7 @@
-"""`hockeystick audit`: whether a run did what its plan says, from its canaries.
+"""`hockeystick audit` and `hockeystick check`: second opinions on runs, from what was recorded.
 
-`hockeystick check`: a second opinion on what another library recorded.
+`audit` tests from a run's canaries whether it did what its plan says; `check` computes again what
+another library recorded.
 """
 
 from __future__ import annotations
@@ -20,9 +21,8 @@ from hockeystick.cli.output import print_json
 from hockeystick.cli.plans import described, plan_from
 from hockeystick.errors import InvalidParameter
 from hockeystick.interop.files import SecondOpinion, check_file
-from hockeystick.report.figure import check_figure_file, save_figure
-from hockeystick.report.progress import lower_text, upper_text
-from hockeystick.report.tradeoff_figure import audit_figure
+from hockeystick.report.figure import audit_figure, check_figure_file, save_figure
+from hockeystick.report.text import lower_text, upper_text
 
 __all__ = [
     "audit",

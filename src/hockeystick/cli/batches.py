@@ -18,7 +18,7 @@ from hockeystick.cli.output import json_text, plan_text, print_json, stdout
 from hockeystick.cli.parameters import RUN
 from hockeystick.cli.plans import described, plan_from
 from hockeystick.errors import InvalidParameter
-from hockeystick.report.progress import Update, count_text, progress
+from hockeystick.report.text import Update, count_text, progress
 from hockeystick.schemes import Indices
 
 __all__ = ["batches"]

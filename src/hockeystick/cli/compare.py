@@ -32,10 +32,10 @@ from hockeystick.errors import InvalidParameter
 from hockeystick.report.comparison_report import comparison_report
 from hockeystick.report.figure import check_figure_file, save_figure
 from hockeystick.report.page import check_page_file, write_page
-from hockeystick.report.progress import StatusLine, count_text, progress
 from hockeystick.report.recommendation import Recommendation, recommended
 from hockeystick.report.report_figure import report_figure
 from hockeystick.report.reproduction import OptimizerSetting
+from hockeystick.report.text import StatusLine, count_text, progress
 
 __all__ = ["compare"]
 

@@ -14,15 +14,15 @@ from rich.table import Table
 from hockeystick.accounting.compare import Compared
 from hockeystick.cli.output import print_json, stdout
 from hockeystick.guarantee import ADJACENCY
-from hockeystick.report.progress import upper_text
 from hockeystick.report.recommendation import Recommendation
-from hockeystick.report.result_rows import (
+from hockeystick.report.text import (
     COLUMNS,
     cells,
     parameters_text,
     result_row,
     scheme_of,
     strategy_text,
+    upper_text,
 )
 
 __all__ = ["print_comparison", "print_comparison_json", "result_line"]

@@ -13,7 +13,7 @@ from hockeystick.cli.output import print_json, stdout
 from hockeystick.cli.parameters import RUN
 from hockeystick.errors import InvalidParameter
 from hockeystick.filters.comparison import AllowedSteps, allowed_steps
-from hockeystick.report.progress import count_text
+from hockeystick.report.text import count_text
 
 __all__ = ["filters"]
 

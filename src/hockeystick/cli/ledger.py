@@ -1,14 +1,10 @@
-"""`hockeystick ledger`: what a ledger holds, in text, JSON and files.
-
-`hockeystick keygen`: keys that sign statements, and keys that authenticate ledgers.
-"""
+"""`hockeystick ledger`: what a ledger holds, in text, JSON and files."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +12,7 @@ from typing import Annotated
 import typer
 
 from hockeystick import _validate as check
-from hockeystick._files import KEY_BYTES, check_target, replacing, write_private
+from hockeystick._files import check_target, replacing
 from hockeystick._text import printable
 from hockeystick._version import __version__
 from hockeystick.cli.ledger_output import (
@@ -35,15 +31,9 @@ from hockeystick.ledger import adopt as adopt_ledger
 from hockeystick.ledger import audit as audit_ledger
 from hockeystick.ledger import authenticate as authenticate_ledger
 from hockeystick.ledger import head as head_of_ledger
-from hockeystick.report.progress import upper_text
-from hockeystick.training.signatures import new_key_files
+from hockeystick.report.text import upper_text
 
-__all__ = [
-    "check_export_file",
-    "keygen",
-    "ledger",
-    "write_export",
-]
+__all__ = ["check_export_file", "ledger", "write_export"]
 
 Records = Sequence[BudgetRecord]
 
@@ -246,33 +236,3 @@ def _print_individual(where: str, key_file: Path | None) -> None:
 def _fail_if(problems: Sequence[str]) -> None:
     if problems:
         raise typer.Exit(1)
-
-
-def keygen(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            help="Where the secret key is written, for its owner alone; nothing is replaced.",
-            metavar="FILE",
-            show_default=False,
-        ),
-    ],
-    *,
-    ledger: Annotated[
-        bool, typer.Option("--ledger", help="A key for ledgers in the place of a pair to sign.")
-    ] = False,
-) -> None:
-    """Make a key: a pair that signs privacy statements, or one that authenticates a ledger.
-
-    A pair is FILE, secret, and FILE.pub for everybody who runs `hockeystick verify --key FILE.pub`.
-    """
-    check_target("file", file)
-    if not ledger:
-        public = new_key_files(file)
-        typer.echo(f"{file} signs statements, keep it secret; {public} is for whoever verifies")
-        return
-    try:
-        write_private(file, secrets.token_hex(KEY_BYTES).encode("ascii"))
-    except OSError as error:
-        raise InvalidParameter("file", "a path without a file", error) from None
-    typer.echo(f"{file} authenticates ledgers; keep it secret, and apart from them")

@@ -1,6 +1,4 @@
-"""The entry point: exit status and error lines.
-
-The commands, put together.
+"""The commands, put together, and the entry point: exit status and error lines.
 
 A new one is a function whose options Typer reads from its signature, and one line: `register(...)`.
 """
@@ -21,11 +19,12 @@ from hockeystick._version import __version__
 from hockeystick.cli.audit import audit, check
 from hockeystick.cli.batches import batches
 from hockeystick.cli.compare import compare
-from hockeystick.cli.docs import data, docs
 from hockeystick.cli.filters import filters
-from hockeystick.cli.known_noise import calibrate, delta, epsilon
-from hockeystick.cli.ledger import keygen, ledger
+from hockeystick.cli.keygen import keygen
+from hockeystick.cli.ledger import ledger
+from hockeystick.cli.noise import calibrate, delta, epsilon
 from hockeystick.cli.reproduce import reproduce
+from hockeystick.cli.resources import data, docs
 from hockeystick.cli.tradeoff import tradeoff
 from hockeystick.cli.verify import verify
 from hockeystick.errors import (

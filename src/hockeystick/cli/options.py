@@ -17,7 +17,7 @@ from hockeystick.cli.gather import spelled_out
 from hockeystick.cli.parameters import NOTHING_SAID, RUN, OptimizerOptions, further_options
 from hockeystick.errors import InvalidParameter
 from hockeystick.montecarlo.settings import Execution, MonteCarlo
-from hockeystick.report.progress import Update
+from hockeystick.report.text import Update
 from hockeystick.schemes import SCHEMES, Attribution
 from hockeystick.strategies import FACTORIZATIONS
 

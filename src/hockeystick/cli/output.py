@@ -14,7 +14,7 @@ from rich.table import Table
 
 from hockeystick._version import __version__
 from hockeystick.cli.answers import Answers, MethodAnswer, Row, best_of
-from hockeystick.report.progress import count_text, lower_text, upper_text
+from hockeystick.report.text import count_text, lower_text, upper_text
 
 __all__ = ["answers_object", "json_text", "plan_text", "print_answers", "print_json", "stdout"]
 

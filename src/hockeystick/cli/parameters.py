@@ -1,6 +1,7 @@
-"""Options for the parameters of schemes and strategies, read from the classes and functions.
+"""Options for parameters of schemes, strategies and the optimizer.
 
-What the optimizer does, on the command line: its name, momentum, and learning rates.
+Those of schemes and strategies are read from the classes and functions; the optimizer has a name,
+momentum and learning rates.
 """
 
 from __future__ import annotations

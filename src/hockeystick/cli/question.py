@@ -28,7 +28,7 @@ from hockeystick.montecarlo.verifier import DrawPlan
 from hockeystick.plan import Plan
 from hockeystick.report.figure import check_figure_file, save_figure
 from hockeystick.report.noise_figure import Mark, noise_around, noise_curve, noise_figure
-from hockeystick.report.progress import Update, count_text, progress, upper_text
+from hockeystick.report.text import Update, count_text, progress, upper_text
 
 __all__ = ["Question", "Spot", "draw_plot", "show_draw_plans"]
 

@@ -31,7 +31,7 @@ from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Guarantee
 from hockeystick.profile import DEFAULT_ACCURACY, Profile
 from hockeystick.report.figure import check_figure_file, save_figure
-from hockeystick.report.progress import progress, upper_text
+from hockeystick.report.text import progress, upper_text
 
 __all__ = ["Reading", "print_reading", "print_reading_json", "tradeoff"]
 
@@ -224,7 +224,7 @@ def _read(guarantee: Guarantee, rates: list[float], slack: float, accuracy: floa
 
 def _draw(guarantee: Guarantee, path: Path, *, title: str, reading: Reading) -> None:
     from hockeystick.fdp import from_profile, gdp
-    from hockeystick.report.tradeoff_figure import tradeoff_figure
+    from hockeystick.report.figure import tradeoff_figure
 
     curve = from_profile(_profiles(guarantee)[0], accuracy=DRAWING_ACCURACY)
     mu = reading.mu_with_slack

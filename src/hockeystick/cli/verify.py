@@ -34,7 +34,7 @@ from hockeystick.errors import InvalidParameter
 from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.montecarlo.verify import draws_to_verify
 from hockeystick.montecarlo.verify import verify as check_claim
-from hockeystick.report.progress import Update, count_text, progress, upper_text
+from hockeystick.report.text import Update, count_text, progress, upper_text
 from hockeystick.training import (
     Coverage,
     JointStatement,

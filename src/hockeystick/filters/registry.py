@@ -3,7 +3,7 @@
 A filter says itself from which plain values it can be built (`describe`), and builds itself from
 them (`from_description`). `register` makes its name known; nothing else has a list of filters.
 
-The spending of a filter: opened by its parameters, or joined by the name of its budget.
+The spending of a filter is opened by its parameters, or joined by the name of its budget.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What other libraries write to files, and whether the epsilon they claim is right.
-
-Opacus' record of a run as a guarantee.
-"""
+"""What other libraries write to files, Opacus' record first, and whether its epsilon is right."""
 
 from __future__ import annotations
 

@@ -10,8 +10,7 @@ try:
 except ImportError as error:
     raise MissingExtra("Training in JAX needs jax and optax", extra="jax") from error
 
-from hockeystick.jax.batches import PaddedBatch
-from hockeystick.jax.noise import PlanNoiseState, plan_noise
+from hockeystick.jax.draws import PaddedBatch, PlanNoiseState, plan_noise
 from hockeystick.jax.run import JaxRun
 
 __all__ = ["JaxRun", "PaddedBatch", "PlanNoiseState", "plan_noise"]

@@ -15,14 +15,16 @@ from hockeystick._process import SingleUse
 from hockeystick.accounting.account import account
 from hockeystick.errors import BudgetExceeded, InvalidParameter, PlanMismatch
 from hockeystick.filters import Filter
-from hockeystick.jax.batches import PaddedBatch
-from hockeystick.jax.checks import check_gamma, check_parameters, check_step, shapes_of
-from hockeystick.jax.noise import plan_noise, row_bound
+from hockeystick.jax.draws import PaddedBatch, plan_noise, row_bound
 from hockeystick.jax.sums import (
     IntegerLattice,
+    check_gamma,
+    check_parameters,
+    check_step,
     clipped_sums,
     layers_of_tree,
     noisy_means,
+    shapes_of,
 )
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource, generators, is_secret

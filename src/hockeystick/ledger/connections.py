@@ -1,6 +1,6 @@
-"""Transactions on a ledger, across forks, with every failure as one sentence.
+"""Connections and transactions of a ledger, across forks, with every failure as one sentence.
 
-Connections to SQLite files and PostgreSQL servers, with the settings that durability needs.
+SQLite files and PostgreSQL servers have the settings that durability needs.
 """
 
 from __future__ import annotations

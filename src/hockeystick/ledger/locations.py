@@ -1,6 +1,7 @@
-"""Where a ledger is, from a path or a URL; no message or repr ever shows a password.
+"""Where a ledger is, and the names of its budgets.
 
-Names of budgets: which ones are there, and which are too near to be told apart from a typo.
+A location is a path or a URL; no message or repr ever shows a password. A new name must not be so
+near to an old one that it could be a typo.
 """
 
 from __future__ import annotations

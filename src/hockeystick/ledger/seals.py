@@ -1,12 +1,8 @@
-"""Digests of rows, and what a key adds to them.
+"""Digests of rows, what a key adds to them, and the head of the chain, to be noted elsewhere.
 
 A digest is SHA-256 of the table's name and the exact values: the text of a Python value tells it
 from every other. It is the checksum of a row, and notices flipped bits and careless edits. With a
 key the checksum is HMAC-SHA256 of the digest, which only an owner of the key can compute.
-
-The head of a ledger's chain, to be noted elsewhere.
-
-A ledger together with the key that authenticates its rows.
 """
 
 from __future__ import annotations

@@ -2,10 +2,8 @@
 
 The file belongs to one request and holds its seed: repeated with the same file, the request takes
 the same draws, of which those in the file need not be made again. It is authenticated with a
-key that is kept elsewhere (checkpoint_key.py): a claim is never accepted on sums that somebody
+key that is kept elsewhere: a claim is never accepted on sums that somebody
 else may have written.
-
-The secret key that marks checkpoints as this user's own.
 
 Acceptance of a claim rests on the tallies in a checkpoint, and numbers in a file prove nothing by
 themselves. They are authenticated (HMAC-SHA256) with a key that is kept apart from the file: of the

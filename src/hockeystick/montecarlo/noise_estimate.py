@@ -1,6 +1,6 @@
 """An estimate of the noise for a wanted guarantee, by pilot runs. It is no guarantee.
 
-Where the candidates of a verified calibration are placed. A poor choice costs noise or draws.
+It also places the candidates of a verified calibration; a poor choice costs noise or draws.
 """
 
 from __future__ import annotations

@@ -1,15 +1,22 @@
-"""Everything that the report of a comparison shows, collected before anything is drawn."""
+"""Everything that the report of a comparison shows, collected before anything is drawn.
+
+`page_json` is what the script of the page draws, as JSON that can stand in the page.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hockeystick import _validate as check
 from hockeystick.accounting.account import methods
 from hockeystick.accounting.compare import Compared
 from hockeystick.analyses import METHODS
 from hockeystick.errors import HockeystickError
+from hockeystick.report.figure import PALETTE
 from hockeystick.report.figure_data import (
     ErrorCurve,
     PrivacyPoints,
@@ -19,11 +26,17 @@ from hockeystick.report.figure_data import (
     simulated_batches,
 )
 from hockeystick.report.noise_figure import NoiseCurve, drawn_methods, method_curve
-from hockeystick.report.progress import Update
 from hockeystick.report.recommendation import Recommendation, recommended
-from hockeystick.report.result_rows import Family, families
+from hockeystick.report.text import Family, Update, families, result_row
 
-__all__ = ["ComparisonReport", "FamilyReport", "comparison_report"]
+__all__ = [
+    "ESTIMATE",
+    "ComparisonReport",
+    "FamilyReport",
+    "comparison_report",
+    "method_names",
+    "page_json",
+]
 
 # Of the batches that are shown; any number, so that the same report is drawn again.
 DEFAULT_SEED = 1
@@ -153,3 +166,72 @@ def _estimate(one: Compared, seed: int) -> float | None:
     except HockeystickError:
         return None
     return estimate.noise_multiplier
+
+
+# The toggle of what is only estimated.
+ESTIMATE = "estimate"
+# Inside a script element these could end it, or end a line.
+UNSAFE = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+
+
+def method_names(report: ComparisonReport) -> list[str]:
+    """Every method that is drawn somewhere, in the order of their first appearance."""
+    names = (curve.label for one in report.families for curve in one.curves)
+    return list(dict.fromkeys(names))
+
+
+def page_json(report: ComparisonReport) -> str:
+    """All numbers as one JSON object; what cannot be drawn is null, and nothing ends a script."""
+    target = report.best.calibration
+    content = {
+        "target": {"epsilon": target.epsilon, "delta": target.delta},
+        "palette": PALETTE,
+        "methods": method_names(report),
+        "families": [_family(one) for one in report.families],
+        "results": [result_row(one, report.recommendation.data) for one in report.compared],
+        "recommendation": report.recommendation.as_object(),
+    }
+    return json.dumps(_drawable(content), allow_nan=False).translate(UNSAFE)
+
+
+def _family(one: FamilyReport) -> dict[str, Any]:
+    best, batches = one.family.best, one.batches
+    shown = batches and {
+        "seed": batches.seed,
+        "sizes": batches.sizes,
+        "part": batches.part,
+        "expected": batches.expected_size,
+        "examples": batches.examples,
+        "columns": batches.columns,
+        "joined": batches.joined,
+    }
+    return {
+        "label": one.family.label,
+        "kind": best.answer.kind,
+        "method": best.answer.method,
+        "noise": best.calibration.noise_multiplier,
+        "epsilon": best.answer.value,
+        "mse": best.mean_squared_error,
+        "estimate": one.estimated_noise,
+        "curves": [
+            {
+                "method": curve.label,
+                "kind": curve.kind,
+                "noise": curve.noise,
+                "epsilon": curve.epsilon,
+            }
+            for curve in one.curves
+        ],
+        "error": {"epsilon": one.error.epsilon, "error": one.error.error},
+        "points": {"epsilon": one.points.epsilon, "delta": one.points.delta},
+        "batches": shown,
+    }
+
+
+def _drawable(value: Any) -> Any:
+    """The value with null for every float that is not finite, all the way down."""
+    if isinstance(value, dict):
+        return {name: _drawable(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_drawable(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

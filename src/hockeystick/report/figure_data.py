@@ -23,8 +23,7 @@ from hockeystick.report.noise_figure import (
     drawn_methods,
     winning_curve,
 )
-from hockeystick.report.progress import Update, count_text
-from hockeystick.report.result_rows import Family
+from hockeystick.report.text import Family, Update, count_text
 from hockeystick.schemes import Attribution
 
 __all__ = [

@@ -1,7 +1,4 @@
-"""Figures of epsilon against noise: methods for one plan, and schemes side by side.
-
-Epsilon as a function of the noise multiplier, for a plan and for each method.
-"""
+"""Figures of epsilon against noise: methods for one plan, and schemes side by side."""
 
 from __future__ import annotations
 

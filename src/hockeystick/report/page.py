@@ -11,9 +11,8 @@ from string import Template
 from hockeystick._files import check_target, replacing
 from hockeystick.errors import InvalidParameter, MissingExtra
 from hockeystick.report import page_text as text
-from hockeystick.report.comparison_report import ComparisonReport
-from hockeystick.report.page_data import page_json
-from hockeystick.report.progress import count_text
+from hockeystick.report.comparison_report import ComparisonReport, page_json
+from hockeystick.report.text import count_text
 
 __all__ = ["check_page_file", "page_html", "write_page"]
 

@@ -9,12 +9,15 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from hockeystick._version import __version__
-from hockeystick.report.comparison_report import ComparisonReport, FamilyReport
+from hockeystick.report.comparison_report import (
+    ESTIMATE,
+    ComparisonReport,
+    FamilyReport,
+    method_names,
+)
 from hockeystick.report.noise_figure import CURVE_BUDGET
-from hockeystick.report.page_data import ESTIMATE, method_names
-from hockeystick.report.progress import upper_text
 from hockeystick.report.reproduction import commands, python_code, verifying_command
-from hockeystick.report.result_rows import COLUMNS, cells
+from hockeystick.report.text import COLUMNS, cells, upper_text
 
 __all__ = [
     "KIND_MEANINGS",

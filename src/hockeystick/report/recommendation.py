@@ -9,14 +9,14 @@ from typing import Any
 
 from hockeystick.accounting.candidates import users_with
 from hockeystick.accounting.compare import Compared
-from hockeystick.report.progress import upper_text
 from hockeystick.report.reproduction import OptimizerSetting, commands, training_code
-from hockeystick.report.result_rows import (
+from hockeystick.report.text import (
     parameters_text,
     percent_above,
     result_row,
     scheme_of,
     strategy_text,
+    upper_text,
 )
 from hockeystick.schemes import Attribution
 

@@ -11,7 +11,7 @@ from hockeystick.report.comparison_report import ComparisonReport, FamilyReport
 from hockeystick.report.figure import INK, PALETTE, curve_style, linear_axes, log_axes, new_figure
 from hockeystick.report.figure_data import ErrorCurve, SimulatedBatches
 from hockeystick.report.noise_figure import EPSILON_LABEL, Mark, draw_curves, draw_mark
-from hockeystick.report.progress import upper_text
+from hockeystick.report.text import upper_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

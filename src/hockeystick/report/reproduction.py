@@ -1,7 +1,4 @@
-"""How a row of the comparison is made again and run: commands and Python.
-
-What the optimizer does with the gradients, as words of a command, as Python and as text.
-"""
+"""How a row of the comparison is made again and run: commands and Python, with its optimizer."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from dataclasses import dataclass
 from hockeystick.accounting.candidates import OPTIMIZERS
 from hockeystick.accounting.compare import Compared
 from hockeystick.plan import Plan
-from hockeystick.report.result_rows import settings_of
+from hockeystick.report.text import settings_of
 from hockeystick.schemes import Sampling
 from hockeystick.strategies.iterates import SCHEDULES
 

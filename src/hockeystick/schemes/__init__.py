@@ -29,11 +29,10 @@ from hockeystick.schemes.capabilities import (
 )
 from hockeystick.schemes.conjectured_user_min_sep.scheme import ConjecturedUserMinSep
 from hockeystick.schemes.cyclic_poisson import CyclicPoisson
-from hockeystick.schemes.full_batch import FullBatch
+from hockeystick.schemes.full_batch import FullBatch, Shuffle
 from hockeystick.schemes.min_sep.scheme import MinSep
 from hockeystick.schemes.poisson import Poisson
 from hockeystick.schemes.random_allocation.scheme import RandomAllocation
-from hockeystick.schemes.shuffle import Shuffle
 from hockeystick.schemes.user_min_sep.attribution import Attribution
 from hockeystick.schemes.user_min_sep.contribution_bounding import (
     BoundedContributions,

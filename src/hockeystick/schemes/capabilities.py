@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from hockeystick.profile import Profile
-from hockeystick.schemes.participants import IndependentSampling, Participant, Renewal
-from hockeystick.schemes.steps import Step
+from hockeystick.schemes.participants import IndependentSampling, Participant, Renewal, Step
 from hockeystick.strategies import Strategy
 
 if TYPE_CHECKING:

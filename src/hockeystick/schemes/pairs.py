@@ -23,7 +23,7 @@ from hockeystick.schemes.capabilities import (
     offered,
     reason_of,
 )
-from hockeystick.schemes.steps import Step
+from hockeystick.schemes.participants import Step
 
 __all__ = [
     "SHARED_EXAMPLES",

@@ -1,11 +1,16 @@
-"""How a protected unit takes part in the steps of a run, as data that schemes offer to analyses."""
+"""How a protected unit takes part in the steps of a run, as data that schemes offer to analyses.
+
+The profile of one participation is what dominating pairs are built from.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-__all__ = ["IndependentSampling", "Participant", "Renewal"]
+from hockeystick.profile import Profile
+
+__all__ = ["IndependentSampling", "Participant", "Renewal", "Step"]
 
 
 class IndependentSampling(NamedTuple):
@@ -81,3 +86,27 @@ class Participant:
     def most_copies(self) -> int:
         """In one step."""
         return len(self.copy_probabilities) - 1
+
+
+class Step(Protocol):
+    """The profile of one participation, given the length of the strategy's columns it involves.
+
+    Examples
+    --------
+    >>> import hockeystick as hs
+    >>> class Gaussian:
+    ...     def __call__(self, length):
+    ...         return hs.Profile.gaussian(noise_multiplier=2.0 / length)
+    ...
+    ...     def sampled(self, length, rate):
+    ...         return self(length).subsample(rate)
+    >>> step: hs.schemes.Step = Gaussian()
+    >>> print(step.sampled(1.0, 0.1).epsilon(1e-3) < step(1.0).epsilon(1e-3))
+    True
+    """
+
+    def __call__(self, length: float) -> Profile:
+        """Of an example that is known to take part."""
+
+    def sampled(self, length: float, rate: float) -> Profile:
+        """Of one that takes part with probability `rate`."""

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from hockeystick._numerics import series
 from hockeystick._numerics.law import FloatArray
-from hockeystick.strategies.objective import minimised, objective_for
-from hockeystick.strategies.square_root import inverse_root_coefficients
+from hockeystick.strategies.band_mf import minimised, objective_for
+from hockeystick.strategies.closed_forms import inverse_root_coefficients
 from hockeystick.strategies.strategy import bands_within
 from hockeystick.strategies.toeplitz import Toeplitz
 from hockeystick.strategies.workloads import Error, Measure, Workload

@@ -8,7 +8,7 @@ import numpy as np
 
 from hockeystick._numerics import series
 from hockeystick._numerics.law import FloatArray
-from hockeystick.strategies.objective import minimised, objective_for
+from hockeystick.strategies.band_mf import minimised, objective_for
 from hockeystick.strategies.recurrence import BufferedRecurrence
 from hockeystick.strategies.strategy import bands_within
 from hockeystick.strategies.toeplitz import Toeplitz

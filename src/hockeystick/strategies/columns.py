@@ -8,14 +8,6 @@ are allowed is the sensitivity. For S = {i, i + b, i + 2b, ...} the sum is
 
 In a lower-triangular Toeplitz matrix with the coefficients c each m_i is the same sequence S,
 shifted by i and cut off at the end of the run: S_u = c_u + c_(u-b) + c_(u-2b) + ...
-
-Worst participation patterns of a matrix with a non-negative Gram matrix G.
-
-A pattern i_1 < i_2 < ... with gaps of at least s has squared sensitivity
-sum_a G(i_a, i_a) + 2 sum_(a < c) G(i_a, i_c). The m-th participation after i_a lies at i_a + m s or
-later, so G(i_a, i_(a+m)) is at most the largest entry of row i_a from there on. Summing those
-gives a bound in which every participation has a weight of its own, which a dynamic programme
-maximises; where the maximising pattern attains its bound, the bound is exact.
 """
 
 from __future__ import annotations
@@ -23,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
@@ -32,13 +23,10 @@ from hockeystick._numerics.series import padded
 __all__ = [
     "Sensitivity",
     "certified_sensitivity",
-    "row_envelopes",
     "summed_columns",
-    "toeplitz_envelopes",
     "toeplitz_gram",
     "toeplitz_products",
     "toeplitz_summed_columns",
-    "worst_pattern",
 ]
 
 # How far, relatively, a pattern may stay below a bound that it attains up to rounding.
@@ -174,105 +162,3 @@ def _periodic_sums(c: FloatArray, n: int, spacing: int) -> FloatArray:
         return padded(c, n)
     sums: FloatArray = np.cumsum(padded(c, rounds * spacing).reshape(rounds, spacing), axis=0)
     return sums.ravel()[:n]
-
-
-# Decisions that the dynamic programme stores, 200 MB; beyond it the number of participations is
-# taken as unlimited, which is an upper bound as well.
-MOST_CHOICES = 2 * 10**8
-
-
-def toeplitz_envelopes(c: FloatArray, n: int, separation: int) -> FloatArray:
-    """E[m, i] = the largest G(i, j) over j >= i + m s for m >= 1, and G(i, i) for m = 0.
-
-    G(i, i + d) is the sum of c_s c_(s + d) over s < n - i - d. O(n * bands) time.
-    """
-    bands = c.size
-    count = (bands - 1) // separation
-    result = np.zeros((count + 1, n))
-    result[0] = _partial_sums(c * c, n)[::-1]
-    running = np.zeros(n)
-    for d in range(bands - 1, separation - 1, -1):
-        sums = _partial_sums(c[: bands - d] * c[d:], n - d)[::-1]
-        np.maximum(running[: n - d], sums, out=running[: n - d])
-        if d % separation == 0:
-            result[d // separation] = running
-    return result
-
-
-def row_envelopes(gram: FloatArray, separation: int) -> FloatArray:
-    """The same for a Gram matrix given in full, symmetric with non-negative entries."""
-    n = gram.shape[0]
-    count = (n - 1) // separation
-    result = np.zeros((count + 1, n))
-    result[0] = np.diagonal(gram)
-    for i in range(n):
-        largest = np.maximum.accumulate(gram[i, i:][::-1])[::-1][separation::separation]
-        result[1 : largest.size + 1, i] = largest
-    used = np.flatnonzero(result.any(axis=1))
-    return result[: int(used[-1]) + 1]
-
-
-def worst_pattern(
-    envelopes: FloatArray, separation: int, participations: int
-) -> tuple[float, NDArray[np.int64]]:
-    """The bound on the squared sensitivity, and the pattern that maximises it."""
-    n = envelopes.shape[1]
-    # w[r, i]: the weight of a participation at i that at most r others follow.
-    weights = envelopes.copy()
-    weights[1:] *= 2.0
-    weights = np.cumsum(weights, axis=0)
-    if participations * separation >= n or participations * n > MOST_CHOICES:
-        value, taken = _maximise_unlimited(weights[-1], separation)
-    else:
-        value, taken = _maximise(weights, separation, participations)
-    return float(value), np.flatnonzero(taken)
-
-
-def _partial_sums(terms: FloatArray, n: int) -> FloatArray:
-    """Sums of the first 1, ..., n terms; there are no terms after the given ones."""
-    sums = np.cumsum(terms[:n])
-    return np.concatenate((sums, np.full(n - sums.size, sums[-1])))
-
-
-@njit(cache=True, nogil=True)
-def _maximise_unlimited(weights: FloatArray, separation: int) -> tuple[float, NDArray[np.bool_]]:
-    """As many participations as fit. A weight counts all that could follow."""
-    n = weights.size
-    best = np.zeros(n + separation)
-    for i in range(n - 1, -1, -1):
-        best[i] = max(best[i + 1], weights[i] + best[i + separation])
-    taken = np.zeros(n, np.bool_)
-    i = 0
-    while i < n:
-        taken[i] = weights[i] + best[i + separation] >= best[i + 1]
-        i += separation if taken[i] else 1
-    return best[0], taken
-
-
-@njit(cache=True, nogil=True)
-def _maximise(
-    weights: FloatArray, separation: int, participations: int
-) -> tuple[float, NDArray[np.bool_]]:
-    """At most `participations`: one layer for each number r of participations that may follow."""
-    most, n = weights.shape[0] - 1, weights.shape[1]
-    before = np.zeros(n + separation)
-    here = np.zeros(n + separation)
-    takes = np.zeros((participations, n), np.bool_)
-    for r in range(participations):
-        w = weights[min(r, most)]
-        for i in range(n - 1, -1, -1):
-            take = w[i] + before[i + separation]
-            takes[r, i] = take >= here[i + 1]
-            here[i] = take if takes[r, i] else here[i + 1]
-        before, here = here, before
-        here[:] = 0.0
-    taken = np.zeros(n, np.bool_)
-    r, i = participations - 1, 0
-    while i < n and r >= 0:
-        if takes[r, i]:
-            taken[i] = True
-            i += separation
-            r -= 1
-        else:
-            i += 1
-    return before[0], taken

@@ -122,7 +122,7 @@ class Iterates:
 
     def squared_rows(self, g: FloatArray) -> FloatArray:
         """Squared length of each row of A C^-1, for g the series M / C."""
-        from hockeystick.strategies.iterate_kernels import squared_rows
+        from hockeystick.strategies.column_kernels import squared_rows
 
         infinite = np.flatnonzero(~np.isfinite(g))
         result = squared_rows(self.rates, np.where(np.isfinite(g), g, 0.0))
@@ -131,7 +131,7 @@ class Iterates:
 
     def measure(self, error: Error) -> Measure:
         """The mean over the rows, for rates scaled so that the largest is 1."""
-        from hockeystick.strategies.iterate_kernels import mean_with_gradient
+        from hockeystick.strategies.column_kernels import mean_with_gradient
 
         if error != "mean":
             raise InvalidParameter("error", "'mean' for learning rates that change", error)

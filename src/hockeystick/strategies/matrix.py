@@ -1,6 +1,6 @@
-"""Any lower-triangular matrix as a strategy.
+"""Any lower-triangular matrix as a strategy, and the leading block of a strategy.
 
-The leading block of a strategy: what correlates the noise of the first steps of a run.
+The leading block correlates the noise of the first steps of a run.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ class Matrix(Strategy):
             everything = np.arange(self.steps)
             length = self._attained(everything)
             return certified_sensitivity(length, length, everything)
-        from hockeystick.strategies.columns import row_envelopes, worst_pattern
+        from hockeystick.strategies.column_kernels import row_envelopes, worst_pattern
 
         envelopes = row_envelopes(self._matrix.T @ self._matrix, separation)
         bound, pattern = worst_pattern(envelopes, separation, participations)

@@ -1,10 +1,8 @@
 """Parts of a row of a noise stream: drawn, and correlated with what is remembered of them.
 
-Which noise a floating-point type can represent.
-
-The part of row t of C^-1 Z that is new in step t has the standard deviation s_t = scale *
-(C^-1)[t, t]; everything else in the row is known from the steps before. The row is noise only as
-far as its type resolves the new part.
+Which noise a floating-point type can represent: the part of row t of C^-1 Z that is new in step t
+has the standard deviation s_t = scale * (C^-1)[t, t]; everything else in the row is known from the
+steps before. The row is noise only as far as its type resolves the new part.
 """
 
 from __future__ import annotations

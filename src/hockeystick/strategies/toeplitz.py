@@ -188,7 +188,7 @@ class Toeplitz(Strategy):
         simple = certified_sensitivity(self._attained(envelope, columns), attained, columns)
         if simple.exact or self.steps * self.bands > MOST_PRODUCTS:
             return simple
-        from hockeystick.strategies.columns import toeplitz_envelopes, worst_pattern
+        from hockeystick.strategies.column_kernels import toeplitz_envelopes, worst_pattern
 
         envelopes = toeplitz_envelopes(self.coefficients, self.steps, separation)
         bound, worst = worst_pattern(envelopes, separation, participations)

@@ -11,7 +11,7 @@ except ImportError as error:
     raise MissingExtra("Training in PyTorch needs torch and opacus", extra="torch") from error
 
 from hockeystick.torch.batch_sampler import BatchSampler
-from hockeystick.torch.epochs import Epoch
+from hockeystick.torch.forms import Epoch
 from hockeystick.torch.loader import Collate, PlanLoader
 from hockeystick.torch.losses import PrivateCriterion, PrivateLoss
 from hockeystick.torch.noise_stream import TorchNoiseStream

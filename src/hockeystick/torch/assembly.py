@@ -23,7 +23,6 @@ from hockeystick.torch.clipping import Clipping, PerSampleClipping
 from hockeystick.torch.forms import Form
 from hockeystick.torch.ghost import GhostClipping
 from hockeystick.torch.gradient_sums import GradientSums
-from hockeystick.torch.individual_budgets import DatasetNorms, Loss
 from hockeystick.torch.layouts import Layout
 from hockeystick.torch.loader import PlanLoader
 from hockeystick.torch.model_state import ChangeDetector
@@ -32,7 +31,7 @@ from hockeystick.torch.optimizer import PlanOptimizer
 from hockeystick.torch.progress import Budget, Progress, RunSettings
 from hockeystick.torch.run import TorchRun
 from hockeystick.torch.run_group import RunGroup
-from hockeystick.torch.run_settings import budget_of
+from hockeystick.torch.run_settings import DatasetNorms, Loss, budget_of
 from hockeystick.torch.same_data import refuse_other_data
 from hockeystick.torch.sharded_layout import is_sharded
 from hockeystick.training.adaptive_clipping import AdaptiveClipping, NormCount

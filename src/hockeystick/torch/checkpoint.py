@@ -14,10 +14,9 @@ from hockeystick._states import MALFORMED, state_digest
 from hockeystick.errors import InvalidParameter, PlanMismatch, shown
 from hockeystick.torch.adapting import Adapting
 from hockeystick.torch.batch_sampler import BatchSampler
-from hockeystick.torch.layouts import Layout
+from hockeystick.torch.layouts import Layout, memory_checksum, memory_of, memory_pieces
 from hockeystick.torch.noise_stream import TorchNoiseStream
 from hockeystick.torch.progress import Progress, RunSettings
-from hockeystick.torch.remembered_noise import memory_checksum, memory_of, memory_pieces
 from hockeystick.torch.run_group import agreed
 from hockeystick.training.schedules import as_lists, from_lists
 from hockeystick.training.statement_fields import checked_run_id, checked_schedule

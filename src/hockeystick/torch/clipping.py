@@ -1,4 +1,7 @@
-"""Sums of clipped gradients, from per-example gradients as Opacus computes them."""
+"""Factors of clipping and sums of clipped gradients, from gradients as Opacus computes them.
+
+Each group of parameters has one factor for each example.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
 import torch
+from torch import nn
 
 from hockeystick.errors import HockeystickError, PlanMismatch
-from hockeystick.torch.clip_factors import clip_factors, excess_within
 from hockeystick.torch.per_sample_module import PerSampleModule, forget_gradients
 from hockeystick.torch.progress import ClipLimit, PhysicalBatch
 from hockeystick.torch.sums import grouped_squares, weighted_sum
@@ -24,8 +27,65 @@ __all__ = [
     "PerSampleClipping",
     "as_mismatch",
     "backward",
+    "clip_factors",
+    "excess_within",
+    "layers_of",
     "refuse_counts",
+    "summed_squares",
 ]
+
+
+def clip_factors(
+    squares: torch.Tensor, parts: ClipParts, limit: ClipLimit, batch: PhysicalBatch
+) -> tuple[list[torch.Tensor], torch.Tensor | None]:
+    """For each group of the parts the factors of all examples, in double precision.
+
+    And whose gradients are finite; None if all are. An example with a gradient that is not finite
+    anywhere contributes nothing anywhere. `squares` has for each group the squared norm of each
+    example's gradient.
+    """
+    norms = squares.sqrt()
+    factors = [
+        limit.factors(norm, batch, share=share, gamma=parts.gamma)
+        for norm, share in zip(norms, parts.shares, strict=True)
+    ]
+    finite = norms.isfinite()
+    if finite.all():
+        return factors, None
+    everywhere = finite.all(dim=0)
+    zero = torch.zeros_like(factors[0])
+    return [one.where(everywhere, zero) for one in factors], everywhere
+
+
+def summed_squares(
+    squares: Sequence[torch.Tensor | None], parts: ClipParts, batch: PhysicalBatch
+) -> torch.Tensor:
+    """For each group the squared norms of its parameters, given for each of them; None is zero."""
+    known = [s for s in squares if s is not None]
+    device = known[0].device if known else torch.device("cpu")
+    totals = torch.zeros(len(parts.shares), batch.size, dtype=torch.float64, device=device)
+    for group, own in zip(parts.groups, squares, strict=True):
+        if own is not None:
+            totals[group] += own.to(device)
+    return totals
+
+
+def excess_within(squares: torch.Tensor, limit: ClipLimit, batch: PhysicalBatch) -> int:
+    """How many more gradients are within the clip norm than not; each counts for +1 or -1.
+
+    `squares` is that of `clip_factors`.
+    """
+    norms = squares.sum(dim=0)[: batch.counted].sqrt()
+    return 2 * int((norms <= limit.clip).sum()) - batch.counted
+
+
+def layers_of(model: nn.Module, parameters: Sequence[torch.Tensor]) -> list[str]:
+    """For each parameter the name of the module that has it; the first, if several share it."""
+    names: dict[int, str] = {}
+    for name, module in model.named_modules():
+        for parameter in module.parameters(recurse=False):
+            names.setdefault(id(parameter), name)
+    return [names[id(p)] for p in parameters]
 
 
 @dataclass(frozen=True, eq=False)

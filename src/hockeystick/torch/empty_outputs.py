@@ -1,6 +1,7 @@
-"""What stands for the model's output of an empty batch, for which the model is not called.
+"""Two cases in which no clipped gradient may arise: empty batches, and tensors outside the model.
 
-Tensors outside the model that a backward pass would give a gradient without noise.
+The model is not called for an empty batch; something else stands for its output. A tensor outside
+the model would get a gradient without noise.
 """
 
 from __future__ import annotations

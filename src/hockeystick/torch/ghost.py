@@ -9,8 +9,14 @@ import torch
 from opacus.grad_sample.functorch import ft_compute_per_sample_gradient
 
 from hockeystick.errors import PlanMismatch
-from hockeystick.torch.clip_factors import clip_factors, excess_within, summed_squares
-from hockeystick.torch.clipping import Contribution, backward, refuse_counts
+from hockeystick.torch.clipping import (
+    Contribution,
+    backward,
+    clip_factors,
+    excess_within,
+    refuse_counts,
+    summed_squares,
+)
 from hockeystick.torch.layer_gradients import (
     MOST_EXAMPLES,
     LayerCall,

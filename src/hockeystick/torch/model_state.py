@@ -1,9 +1,8 @@
-"""What a model keeps between forward passes, and whether something else changed it.
+"""The parts of a model, what it keeps between forward passes, and whether something changed it.
 
-The parts of a model, their tensors without names, and their classes: read in every step.
-
-PyTorch's own lists nest a generator for each level of names, which takes ten times as long. Nothing
-is kept from step to step, so that a model that changes is seen as it is.
+Tensors without names and classes of parts are read in every step. PyTorch's own lists nest a
+generator for each level of names, which takes ten times as long. Nothing is kept from step to step,
+so that a model that changes is seen as it is.
 """
 
 from __future__ import annotations

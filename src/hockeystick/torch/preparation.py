@@ -23,14 +23,13 @@ from hockeystick.torch.checks import (
     free_optimizer,
     unwrapped,
 )
-from hockeystick.torch.clip_factors import layers_of
+from hockeystick.torch.clipping import layers_of
 from hockeystick.torch.forms import explains_foreign_arguments, settled_form
-from hockeystick.torch.individual_budgets import Loss
 from hockeystick.torch.loader import Collate, check_options, examples_of
 from hockeystick.torch.per_sample_module import free_module
 from hockeystick.torch.run import TorchRun
 from hockeystick.torch.run_group import RunGroup, in_group, told_to_other_ranks
-from hockeystick.torch.run_settings import checked_charges, settled, sources
+from hockeystick.torch.run_settings import Loss, checked_charges, settled, sources
 from hockeystick.torch.same_data import indexed
 from hockeystick.torch.sharded_layout import layout_of
 from hockeystick.training.adaptive_clipping import AdaptiveClipping, clipping_policy

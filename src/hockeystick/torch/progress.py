@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from hockeystick.errors import BudgetExceeded, PlanMismatch
 from hockeystick.plan import Plan
 from hockeystick.torch.clip_limits import ClipLimit, PhysicalBatch
-from hockeystick.torch.epochs import EpochSplit
+from hockeystick.torch.forms import EpochSplit
 from hockeystick.torch.replay import RecollatedBatch
 from hockeystick.training.schedules import Schedule, StepSettings, with_step
 from hockeystick.training.statement_fields import RUN_DIGITS

@@ -20,9 +20,8 @@ import torch
 
 from hockeystick.errors import PlanMismatch
 from hockeystick.ledger import Entry
-from hockeystick.torch.layouts import Layout, Ranges
+from hockeystick.torch.layouts import Layout, Ranges, memory_checksum
 from hockeystick.torch.progress import RunSettings
-from hockeystick.torch.remembered_noise import memory_checksum
 from hockeystick.training.schedules import StepSettings
 
 __all__ = ["ReleaseWitness", "StepEntries", "Witness", "refuse_other_release"]

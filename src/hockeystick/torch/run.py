@@ -12,8 +12,7 @@ from hockeystick._process import refuse_setting
 from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.torch.adapting import Adapting
 from hockeystick.torch.clipping import Clipping
-from hockeystick.torch.epochs import Epoch, EpochSplit
-from hockeystick.torch.forms import Form
+from hockeystick.torch.forms import Epoch, EpochSplit, Form
 from hockeystick.torch.gradient_sums import GradientSums
 from hockeystick.torch.layouts import Layout
 from hockeystick.torch.loader import PlanLoader

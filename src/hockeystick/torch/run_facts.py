@@ -1,6 +1,6 @@
 """RunFacts: what a PyTorch run says about itself.
 
-The fingerprint of a model's final parameters, for its statement.
+Among it is the fingerprint of a model's final parameters, for its statement.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Whether the ranks of a group have the same data set: a few examples are compared by digest.
+"""The data of a run: the same one on all ranks, and streams read by index.
 
-Ranks share one batch by its indices, so that example i has to be the same one everywhere. Data sets
-that augment at random return another example each time: what differs between readings of the same
-rank is not compared.
+Ranks share one batch by its indices, so that example i has to be the same one everywhere: a few
+examples are compared by digest. Data sets that augment at random return another example each time:
+what differs between readings of the same rank is not compared.
 
-Data sets that can only be read from beginning to end, read by index.
+Data sets that can only be read from beginning to end are read by index too.
 """
 
 from __future__ import annotations

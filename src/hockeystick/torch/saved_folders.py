@@ -21,8 +21,7 @@ from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 
 from hockeystick._states import MALFORMED
 from hockeystick.errors import HockeystickError, InvalidParameter, PlanMismatch
-from hockeystick.torch.layouts import Layout, Ranges
-from hockeystick.torch.remembered_noise import place_of
+from hockeystick.torch.layouts import Layout, Ranges, place_of
 from hockeystick.torch.run_group import RunGroup, agreed
 
 __all__ = ["load_folder", "save_folder"]

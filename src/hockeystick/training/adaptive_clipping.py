@@ -1,6 +1,6 @@
 """Adaptive clipping: the clip norm follows a quantile of the gradients' norms.
 
-The noisy count of the gradients within the clip norm, for adaptive clipping.
+It needs a noisy count of the gradients within the clip norm.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Models that are linear in their parameters, with the exact gradient of every example.
 
-Gradients of a linear layer, as the two factors of each outer product.
+`OuterProducts` are gradients of a linear layer, as the two factors of each outer product.
 """
 
 from __future__ import annotations

@@ -7,11 +7,11 @@ from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
 from hockeystick.guarantee import Kind
-from hockeystick.training.exact_claims import added_delta
 from hockeystick.training.joint import JointStatement
 from hockeystick.training.plan_object import label_of
 from hockeystick.training.schedules import from_lists
 from hockeystick.training.statements import Statement
+from hockeystick.training.sum_lattice import added_delta
 
 __all__ = ["joint_paragraph", "paragraph"]
 

@@ -14,12 +14,11 @@ from hockeystick.guarantee import KINDS, Answer, Guarantee, Kind
 from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.montecarlo.verify import verify
 from hockeystick.training.coverage import Coverage, coverage_of, unexpected
-from hockeystick.training.exact_claims import answer_of
 from hockeystick.training.joint import JointStatement, joint_guarantee
 from hockeystick.training.plan_object import digest_of, mislabelled, runs_exactly
 from hockeystick.training.record import RunRecord, guarantee_of
-from hockeystick.training.schedule_checks import impossible_schedule
-from hockeystick.training.statements import FILTER, PLAN, Statement
+from hockeystick.training.statements import FILTER, PLAN, Statement, impossible_schedule
+from hockeystick.training.sum_lattice import answer_of
 
 __all__ = ["Recheck", "check_statement"]
 

@@ -15,12 +15,12 @@ from hockeystick.guarantee import Guarantee
 from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.plan import Plan
 from hockeystick.profile import DEFAULT_ACCURACY
-from hockeystick.training.exact_claims import answer_of
 from hockeystick.training.filtered import filter_guarantee, rate_for_filters
 from hockeystick.training.fingerprints import fingerprint, versions_of
 from hockeystick.training.plan_object import require_gaussian, sampling_object, strategy_object
 from hockeystick.training.statement_fields import FIELDS, checked_text, plain
 from hockeystick.training.statements import FILTER, PLAN, Statement
+from hockeystick.training.sum_lattice import answer_of
 
 __all__ = ["RunRecord", "claim_of", "guarantee_of", "statement", "versions_of"]
 

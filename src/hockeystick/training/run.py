@@ -25,13 +25,12 @@ from hockeystick.training.adaptive_clipping import (
     check_adaptive,
     clipping_policy,
 )
-from hockeystick.training.canaries import RunCanaries
 from hockeystick.training.clip_rules import ClipRule, rule_of_vectors
 from hockeystick.training.filtered import rate_for_filters, warn_of_unexpected
 from hockeystick.training.gradients import Gradients, checked_rows, clipping_rule, probe_gradients
 from hockeystick.training.plan_object import require_gaussian
 from hockeystick.training.record import RunRecord, statement
-from hockeystick.training.run_sources import ChangingRun, RunSources
+from hockeystick.training.run_sources import ChangingRun, RunCanaries, RunSources
 from hockeystick.training.schedules import Schedule, StepSettings, as_lists, with_step
 from hockeystick.training.statement_fields import RUN_DIGITS
 from hockeystick.training.statements import Statement

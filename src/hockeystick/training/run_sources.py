@@ -1,6 +1,7 @@
 """Where the batches and the noise of a NumPy run come from, and how they change between steps.
 
-ChangingRun: the settings of a NumPy run, and how they change between steps.
+`ChangingRun` has the settings. Canaries have coordinates of their own, in which only they have a
+gradient.
 """
 
 from __future__ import annotations
@@ -12,22 +13,69 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick._process import SingleUse
-from hockeystick.audit import AuditReport
+from hockeystick.audit import AuditReport, Recorder
 from hockeystick.errors import PlanMismatch
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource, generator, generators, is_secret
 from hockeystick.schemes import Attribution, Indices
 from hockeystick.training.adaptive_clipping import AdaptiveClipping, NormCount
-from hockeystick.training.canaries import RunCanaries
 from hockeystick.training.filtered import WITHOUT_FILTER, scheme_at
 from hockeystick.training.gradients import BatchSum, ClippingRule
 from hockeystick.training.schedules import Schedule, StepSettings
 from hockeystick.training.sum_lattice import SumLattice
 
-__all__ = [
-    "ChangingRun",
-    "RunSources",
-]
+__all__ = ["ChangingRun", "RunCanaries", "RunSources"]
+
+
+class RunCanaries:
+    """`count` coordinates behind those of the gradient, one for each canary.
+
+    The first half of the canaries are members: they are drawn into batches like examples, behind
+    them in the numbering, and add the clip norm in their coordinate. The others never take part.
+    Examples have no gradient there, so what is released along canaries says nothing about them,
+    and examples are drawn as without canaries.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        examples: int,
+        count: int,
+        noise_multiplier: float,
+        max_grad_norm: float,
+    ) -> None:
+        self.count = count
+        self._examples = examples
+        self.recorder = Recorder(
+            plan,
+            noise_multiplier=noise_multiplier,
+            max_grad_norm=max_grad_norm,
+            members=np.arange(count) < count // 2,
+        )
+        self._present: Indices = np.empty(0, dtype=np.int64)
+
+    @property
+    def drawn_from(self) -> int:
+        """Examples and members."""
+        return self._examples + self.count // 2
+
+    def without(self, batch: Indices) -> Indices:
+        """The examples of a batch; its canaries are remembered."""
+        self._present = batch[batch >= self._examples] - self._examples
+        return batch[batch < self._examples]
+
+    def added(self, total: FloatArray, spacing: float | None) -> FloatArray:
+        """The sum with the gradients of the canaries that are present."""
+        clip = self.recorder.max_grad_norm
+        own = np.zeros(self.count)
+        own[self._present] = clip if spacing is None else np.floor(clip / spacing)
+        return np.concatenate((total, own))
+
+    def split(self, released: FloatArray) -> FloatArray:
+        """What was released without the canaries' coordinates, which are recorded."""
+        self.recorder.add(released[-self.count :])
+        return released[: -self.count]
 
 
 class RunSources:

@@ -5,6 +5,8 @@ and who adds them do not matter. Rounding d coordinates moves a gradient by at m
 times sqrt(d). So gradients are clipped to less than the clip norm, by that and by what floating
 point can do to a norm; after rounding they are not longer than the clip norm, which is what is
 accounted.
+
+In the claim of an exact run the distance of the noise from its law is added to delta.
 """
 
 from __future__ import annotations
@@ -17,8 +19,10 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import InvalidParameter
+from hockeystick.guarantee import Answer, Guarantee
+from hockeystick.strategies.dyadic import TOTAL_VARIATION
 
-__all__ = ["SumLattice", "usable_weights"]
+__all__ = ["SumLattice", "added_delta", "answer_of", "usable_weights"]
 
 # Sums and noise are integers in double precision, which is exact below 2^53; noise is below 2^51.
 MOST = 2.0**51
@@ -119,3 +123,29 @@ def usable_weights(weights: FloatArray) -> FloatArray:
 def _least_resolution(noise_multiplier: float, dimension: int) -> int:
     width = noise_multiplier * math.sqrt(dimension)
     return max(RESOLUTION, math.ceil(math.log2(width)) + SHARE - 1)
+
+
+# The largest share of delta that is added: no digit that is printed changes.
+LEAST_SHARE = 2.0**-40
+
+
+def added_delta(epsilon: float, exact_runs: int) -> float:
+    """What the distance of the noise of so many exact runs from its law adds to delta."""
+    # Rounded up by more than the four operations can be wrong by.
+    exponential = math.exp(epsilon) if epsilon < 700.0 else math.inf
+    return exact_runs * TOTAL_VARIATION * (1.0 + exponential) * (1.0 + 2.0**-48)
+
+
+def answer_of(guarantee: Guarantee, *, delta: float, exact_runs: int) -> Answer:
+    """The answer at `delta`, which is added to if as many of the guarantee's runs are exact ones.
+
+    `InvalidParameter` if more than a share of 2^-40 would be added: never for a delta above 1e-9
+    and an epsilon below 20.
+    """
+    answer = guarantee.answer(delta=delta)
+    if exact_runs and math.isfinite(answer.value):
+        added = added_delta(answer.value, exact_runs)
+        if not added <= delta * LEAST_SHARE:
+            allowed = f"at least {added / LEAST_SHARE:.2g} with exact arithmetic and this epsilon"
+            raise InvalidParameter("delta", allowed, delta)
+    return answer

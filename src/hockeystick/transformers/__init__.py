@@ -12,7 +12,7 @@ except ImportError as error:
         "Training of Hugging Face models needs transformers and accelerate", extra="transformers"
     ) from error
 
-from hockeystick.transformers.example_losses import ExampleLoss, example_loss
+from hockeystick.transformers.checks import ExampleLoss, example_loss
 from hockeystick.transformers.trainer import PlanTrainer
 
 __all__ = ["ExampleLoss", "PlanTrainer", "example_loss"]

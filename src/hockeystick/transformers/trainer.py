@@ -16,11 +16,13 @@ from hockeystick.plan import Plan
 from hockeystick.torch import TorchRun, make_private
 from hockeystick.torch.run_group import in_group
 from hockeystick.training.statements import Statement
-from hockeystick.transformers.arguments import check_arguments, check_replaced, loader_options
-from hockeystick.transformers.example_losses import (
+from hockeystick.transformers.checks import (
     STATE,
     ExampleLoss,
+    check_arguments,
+    check_replaced,
     example_loss,
+    loader_options,
     remove_secrets,
     secret_generators,
 )
@@ -33,17 +35,15 @@ SCHEDULE, STATEMENT = "scheduler.pt", "privacy_statement.json"
 class PlanTrainer(Trainer):
     """A `transformers.Trainer` that trains privately: the plan draws batches and noise.
 
-    The loop is that of `hs.torch.make_private`, with the same refusals. Evaluation, prediction,
-    callbacks, schedules of the learning rate, logging and checkpoints are those of the parent.
-    Losses are per example, with tokens averaged within each (`example_loss`).
+    The loop is that of `hs.torch.make_private`, with the same refusals; what else a trainer does is
+    the parent's. Losses are per example, with tokens averaged within each (`example_loss`).
     `per_device_train_batch_size` is the most examples in memory at once (`physical_batch_size`);
-    arguments that would make another mechanism are refused with one sentence. Under torchrun all
-    processes make one run. `bf16=True` computes the model in bfloat16, and sums and noise as
-    always.
+    arguments of another mechanism are refused. Under torchrun all processes make one run. With
+    `bf16=True` the model is computed in bfloat16, and sums and noise as always.
 
-    Training losses are not logged: they depend on the data and have no noise. `train` ends with the
-    statement in `output_dir`, if a delta is known, and removes the noise from the checkpoints.
-    Metrics of an evaluation set are about that set, which the statement does not cover.
+    Training losses, which have no noise, are not logged. `train` ends with the statement in
+    `output_dir`, if a delta is known, and removes the noise from checkpoints. The statement does
+    not cover metrics of an evaluation set.
 
     Parameters
     ----------
@@ -52,10 +52,10 @@ class PlanTrainer(Trainer):
     plan, noise_multiplier, max_grad_norm
         As for `make_private`. Or without plan and noise:
     epsilon, delta, batch_size
-        The guarantee to choose them for, with `num_train_epochs` of the arguments and the expected
-        batch size. `delta` alone is that of the statement.
+        The guarantee to choose them for, with `num_train_epochs`, and the expected batch size.
+        `delta` alone is that of the statement.
     loss
-        From logits and labels to one value for each example; by default that of the model's head.
+        From logits and labels to a value for each example; by default that of the model's head.
     log_losses
         Whether training losses are logged, as secret as the data.
     private
@@ -129,8 +129,7 @@ class PlanTrainer(Trainer):
         self._initial_num_input_tokens_seen = 0
         self._initial_global_step = self._globalstep_last_logged = self.state.global_step
         self._tr_loss = torch.tensor(0.0, device=self.args.device)
-        self._total_loss_scalar = 0.0
-        handler = self.callback_handler
+        self._total_loss_scalar, handler = 0.0, self.callback_handler
         self.control = handler.on_train_begin(self.args, self.state, self.control)
         if self.args.eval_on_start:
             self._evaluate(trial, ignore_keys_for_eval, skip_scheduler=True)

@@ -2,8 +2,7 @@
 
 All Bernoulli draws are revealed, also those of others, so that it does not matter whether others
 reveal them through what they contribute. See mathematics.md, "Known participation".
-
-Gaussian noise on a shift whose length is random and revealed.
+The pair is Gaussian noise on a shift whose length is random and revealed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From a Renyi divergence at one order to (epsilon, delta), and back.
+"""From a Renyi divergence at one order to (epsilon, delta), and back, and which order to use.
 
 A divergence D at the order a, in both directions, implies (epsilon, delta)-DP with
 
@@ -6,7 +6,7 @@ A divergence D at the order a, in both directions, implies (epsilon, delta)-DP w
 
 [CanonneKamathSteinke20, Proposition 12].
 
-Which Renyi order to use: any one is valid, only tightness depends on the choice.
+Any order is valid; only tightness depends on the choice.
 """
 
 from __future__ import annotations

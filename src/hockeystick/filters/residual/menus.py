@@ -1,10 +1,10 @@
-"""Menus: what a residual filter may still give away, and what a request takes from it.
+"""Menus: what a residual filter is told to expect, may still give away, and what a request takes.
 
 A menu is a composition of classes, so many steps of each. It pays for a step with one step of a
 class that dominates it. Several menus share delta: each pays for every step until it cannot, and
 the filter ends with the last of them (docs/residual.md, Several menus).
 
-What a residual filter is told to expect: steps, or ranges of steps.
+Expected are steps, or ranges of steps.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Composition: independent pairs side by side.
-
-The pointwise maximum of two profiles, and the convex envelope of their minimum.
-"""
+"""Expressions of several pairs: composition, the maximum, the convex envelope of the minimum."""
 
 from __future__ import annotations
 

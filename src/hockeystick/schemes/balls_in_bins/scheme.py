@@ -1,12 +1,10 @@
 """Balls-in-bins: one bin for each example, drawn once for the whole run.
 
-Losses of balls-in-bins with any noise, through inner products.
-
-The outputs enter the likelihood ratio through their inner products with the means m_i of the bins,
-which are jointly Gaussian: one number for each bin instead of one for each step, with the Gram
-matrix of the means as covariance. The bins take the place of the steps in
-simulation/participation_run.py, and an example joins exactly one of them, or none if some lie
-beyond the end of the run.
+Losses are drawn with any noise, through inner products. The outputs enter the likelihood ratio
+through their inner products with the means m_i of the bins, which are jointly Gaussian: one number
+for each bin instead of one for each step, with the Gram matrix of the means as covariance. The bins
+take the place of the steps in simulation/participation_run.py, and an example joins exactly one of
+them, or none if some lie beyond the end of the run.
 """
 
 from __future__ import annotations

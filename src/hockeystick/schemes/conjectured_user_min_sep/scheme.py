@@ -1,7 +1,5 @@
 """User-level b-min-sep sampling with participation-based exclusion.
 
-The law of participation of one user alone under participation-based exclusion.
-
 For a user alone the printed recursion of [DongGanesh26] is exact: draws while excluded have no
 effect. Numbers are labelled as the paper's Conjecture 6.2 has them, conjectured; with shared
 examples the conjecture is false, and nothing is drawn.

@@ -1,12 +1,11 @@
 """A run whose privacy loss is drawn: what is simulated, and what a draw is.
 
-Draws with a proven bound on their payoffs: tuples of replicas.
-
-For an integer order a the a-th power of LR = sum over x of p(x) L_x is a sum over a-tuples of
-trajectories, and E_Q[LR^a f] = sum over tuples of w * E[f(y)], y drawn around the *sum* of their
-means, w = p(x_1) ... p(x_a) e^(sum over pairs <C x_j, C x_k>/s^2). With f = LR^(1-a) (1 - g/LR)+
-this is delta of the remove direction, g = e^epsilon. If tuples are drawn with probability u/Z,
-u >= w pointwise with the known total Z, the payoff
+Draws of tuples of replicas have a proven bound on their payoffs. For an integer order a the a-th
+power of LR = sum over x of p(x) L_x is a sum over a-tuples of trajectories, and E_Q[LR^a f] = sum
+over tuples of w * E[f(y)], y drawn around the *sum* of their means, w = p(x_1) ... p(x_a) e^(sum
+over pairs <C x_j, C x_k>/s^2). With f = LR^(1-a) (1 - g/LR)+ this is delta of the remove direction,
+g = e^epsilon. If tuples are drawn with probability u/Z, u >= w pointwise with the known total Z,
+the payoff
 
     Z (w/u) LR^(1-a) (1 - g/LR)+   lies in   [0, M],   M = Z g^(1-a) (a-1)^(a-1) / a^a,
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from hockeystick.analyses.gram.law.gaussian_lattice import (
+from hockeystick.analyses.gram.law.state_lattices import (
     SHRINKAGE,
     aliasing,
     beyond,

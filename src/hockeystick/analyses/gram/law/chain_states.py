@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hockeystick._numerics.gaussian import ndtr
 from hockeystick._numerics.law import FloatArray
-from hockeystick.analyses.gram.law.gaussian_lattice import (
+from hockeystick.analyses.gram.law.state_lattices import (
     SHRINKAGE,
     aliasing,
     beyond,
@@ -28,8 +28,8 @@ from hockeystick.analyses.gram.law.gaussian_lattice import (
     rounded,
     sampled,
     sampled_beyond,
+    sampled_smoothing,
 )
-from hockeystick.analyses.gram.law.state_lattices import sampled_smoothing
 from hockeystick.analyses.gram.law.task import MarkovMixture, Task, part_nodes
 from hockeystick.analyses.gram.order.chains import Chain, ChainMixture
 

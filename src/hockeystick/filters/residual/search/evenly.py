@@ -1,8 +1,8 @@
 """Steps spread evenly over what is expected, from the strongest on, in classes.
 
 Nothing here has to be trusted: the filter computes the delta of whatever comes out.
-
-What tunes the search for designs and exchanges; benchmarks/residual_filter.py measures it.
+`SearchSettings` tunes the search for designs and exchanges; benchmarks/residual_filter.py measures
+it.
 """
 
 from __future__ import annotations

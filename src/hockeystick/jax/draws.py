@@ -3,12 +3,15 @@
 With b bands in C a row is x_t = (z_t - sum of C[t, t-k] x_{t-k} over k < b) / C[t, t], and the
 state has the last b - 1 rows. Where C^-1 has fewer bands, a row is the sum of C^-1[t, t-k] z_{t-k},
 and the state has the last z. Both are pytrees like the parameters, with the rows first.
+
+The batch of a step with padding, so that few sizes are compiled.
 """
 
 from __future__ import annotations
 
 import math
 import secrets
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -21,9 +24,10 @@ from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
+from hockeystick.schemes import Indices
 from hockeystick.training.plan_object import require_gaussian
 
-__all__ = ["PlanNoiseState", "plan_noise", "row_bound"]
+__all__ = ["PaddedBatch", "PlanNoiseState", "plan_noise", "row_bound"]
 
 # Rows of a dense inverse, where neither C nor C^-1 has few bands: 3.2 GB in double precision.
 LARGEST_DENSE = 20_000
@@ -185,3 +189,35 @@ def _normals(key: Any, shape: tuple[int, ...]) -> Any:
 
 def _secret_words() -> Any:
     return np.array([secrets.randbits(32) for _ in range(2)], dtype=np.uint32)
+
+
+@dataclass(frozen=True, eq=False)
+class PaddedBatch:
+    """The batch of a step: indices of examples, filled up with example 0.
+
+    Attributes
+    ----------
+    indices
+        Of examples; as many as a multiple of `pad_to`.
+    counted
+        Which of them are in the batch; the others contribute nothing.
+    step
+        Counted from 0.
+    """
+
+    indices: Indices
+    counted: Any
+    step: int
+
+    @property
+    def size(self) -> int:
+        """How many examples the plan has drawn."""
+        return int(self.counted.sum())
+
+    @classmethod
+    def of(cls, batch: Indices, step: int, *, pad_to: int) -> PaddedBatch:
+        """Filled up to a multiple of `pad_to`, an empty batch too."""
+        length = max(-(-batch.size // pad_to), 1) * pad_to
+        indices = np.zeros(length, dtype=np.int64)
+        indices[: batch.size] = batch
+        return cls(indices, np.arange(length) < batch.size, step)

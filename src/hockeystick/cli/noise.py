@@ -1,7 +1,4 @@
-"""`hockeystick epsilon` and `hockeystick delta`: a run whose noise is known.
-
-`hockeystick calibrate`.
-"""
+"""`hockeystick epsilon`, `delta` and `calibrate`: noise to guarantee, and guarantee to noise."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ from hockeystick.cli.question import Question, Spot, show_draw_plans
 from hockeystick.errors import HockeystickError, InvalidParameter
 from hockeystick.plan import Plan
 from hockeystick.profile import DEFAULT_ACCURACY
-from hockeystick.report.progress import Update, progress, upper_text
+from hockeystick.report.text import Update, progress, upper_text
 
 __all__ = [
     "answer_with_known_noise",

@@ -1,6 +1,7 @@
-"""Square roots of the prefix sums, in closed form: the banded one, and the banded inverse.
+"""Strategies in closed form: square roots of the prefix sums, and `lambda_cgd`.
 
-The strategy that takes back a share of the noise of the step before.
+`bsr` is the banded square root, `bisr` the banded inverse one; `lambda_cgd` takes back a share of
+the noise of the step before.
 """
 
 from __future__ import annotations

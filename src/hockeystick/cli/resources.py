@@ -1,6 +1,6 @@
-"""`hockeystick docs`: the pages to which errors refer, in a terminal.
+"""`hockeystick docs` and `hockeystick data`: pages of the documentation, data of the experiments.
 
-`hockeystick data`: data sets for the experiments, fetched by the machine's own clients.
+Errors refer to the pages; data sets are fetched by the machine's own clients.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hockeystick.cli.options import OUTPUT
 from hockeystick.cli.output import stdout
 from hockeystick.datasets import DATASETS, fetch
 from hockeystick.errors import InvalidParameter
-from hockeystick.report.progress import progress
+from hockeystick.report.text import progress
 
 __all__ = [
     "data",
