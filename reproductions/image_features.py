@@ -11,7 +11,9 @@ them is private for the images.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-__all__ = ["Extractor", "FeatureSettings", "dead_leaves"]
+__all__ = ["Extractor", "FeatureSettings", "dead_leaves", "features_of", "made_up_data"]
 
 Array = NDArray[np.float32]
 
@@ -38,7 +40,7 @@ class FeatureSettings:
 
     size: int = 32
     channels: int = 3
-    filters: int = 256
+    filters: int = 192
     patch: int = 6
     # The smallest eigenvalue that whitening sees, over the largest.
     whitening: float = 0.003
@@ -49,7 +51,8 @@ class FeatureSettings:
     flattening: float = 0.25
     # The constant feature, beside the others, which have length one.
     intercept: float = 0.3
-    leaves: int = 5_000
+    leaves: int = 4_000
+    patches: int = 100_000
     seed: int = 30
 
 
@@ -118,7 +121,8 @@ class Extractor:
 
         All filters have mean zero, so that the mean of a patch does not matter.
         """
-        size, channels, count = self.settings.patch, self.settings.channels, 100_000
+        size, channels = self.settings.patch, self.settings.channels
+        count = self.settings.patches
         views = _standardised(leaves).unfold(2, size, 1).unfold(3, size, 1)
         corners = rng.integers(views.shape[2], size=(2, count))
         patches = views[rng.integers(len(leaves), size=count), :, corners[0], corners[1]]
@@ -163,3 +167,29 @@ def _standardised(images: torch.Tensor) -> torch.Tensor:
     flat = images.flatten(start_dim=1)
     flat = flat - flat.mean(dim=1, keepdim=True)
     return (flat / (flat.std(dim=1, keepdim=True) + IMAGE_FLOOR)).reshape(images.shape)
+
+
+def features_of(
+    settings: FeatureSettings, images: NDArray[np.uint8], folder: Path | None = None
+) -> Array:
+    """The features of images, kept in the folder under settings and images."""
+    if folder is None:
+        return Extractor(settings).features(images)
+    digest = hashlib.sha256(repr(settings).encode() + images.tobytes()).hexdigest()[:24]
+    path = folder / f"features-{digest}.npy"
+    if not path.is_file():
+        found = Extractor(settings).features(images)
+        folder.mkdir(parents=True, exist_ok=True)
+        np.save(folder / "features.part.npy", found)
+        (folder / "features.part.npy").replace(path)
+    return np.load(path)
+
+
+def made_up_data(
+    count: int, *, size: int, channels: int, seed: int
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Images that are dead leaves, and how bright they are, in ten classes: for small modes."""
+    rng = np.random.default_rng(seed)
+    images = dead_leaves(count, size=size, channels=channels, rng=rng, shapes=5)
+    order = images.mean(axis=(1, 2, 3)).argsort().argsort()
+    return (255 * images).astype(np.uint8), order * 10 // count

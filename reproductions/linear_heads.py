@@ -52,6 +52,7 @@ class Data(NamedTuple):
     labels: NDArray[np.int64]
     test_features: Array
     test_labels: NDArray[np.int64]
+    attribution: hs.Attribution | None = None
 
 
 def split(data: Data, held_out: int) -> Data:
@@ -141,24 +142,24 @@ class Store:
 
 @dataclass(frozen=True)
 class Heads:
-    """Heads for one data set: trained by a recipe, remembered under `about`."""
+    """Heads for one data set: trained by a recipe, remembered under `about`.
+
+    `tuning` are the data on which learning rates are compared, without any of the test.
+    """
 
     data: Data
+    tuning: Data
     recipe: Recipe
     delta: float
     store: Store
     about: dict[str, Any]
-    held_out: int
     known: dict[Priced, hs.training.Statement] = field(default_factory=dict)
 
     def accuracies(
         self, priced: Priced, rate: float, seeds: Sequence[int], *, tuning: bool = False
     ) -> list[dict[str, Any]]:
-        """For each seed the accuracy, and the statement of the run if it has a guarantee.
-
-        With `tuning` on held-out training examples.
-        """
-        data = split(self.data, self.held_out) if tuning else self.data
+        """For each seed the accuracy, and the statement of the run if it has a guarantee."""
+        data = self.tuning if tuning else self.data
 
         def one(seed: int) -> dict[str, Any]:
             trained = train(data, priced, self.recipe, learning_rate=rate, seed=seed)
@@ -230,7 +231,7 @@ def train(
     else:
         run = hs.training.PrivateRun(
             priced.plan,
-            examples=examples,
+            examples=examples if data.attribution is None else data.attribution,
             dimension=weights.size,
             noise_multiplier=priced.noise_multiplier,
             max_grad_norm=recipe.clip,

@@ -152,6 +152,9 @@ TINY = float(np.finfo(np.float64).tiny)
 # Sums of squares between this and its inverse have lost nothing to the ends of floating point: a
 # row has at most 2^62 numbers, and those whose squares vanish are less than 2^-511 each.
 SAFE = 2.0**-400
+# Products of numbers below this lose to underflow in single precision, 2^-149 each, less than 2^-60
+# of a product of the largest ones, if those are above its inverse.
+MODERATE = 2.0**30
 
 
 class OuterProducts:
@@ -161,7 +164,8 @@ class OuterProducts:
     the derivatives of its loss in the scores and v its inputs. Its length is |u| |v|, and a
     weighted sum is one product of matrices: O(batch · (outputs + inputs)) memory where rows would
     take O(batch · outputs · inputs). What `PrivateRun.step` computes from it is what it would
-    compute from the rows, up to rounding. With `arithmetic="exact"` the rows are made.
+    compute from the rows, up to rounding. With `arithmetic="exact"` the rows are made. Inputs in
+    single precision stay so: lengths are computed in double precision, sums in single precision.
 
     Parameters
     ----------
@@ -195,7 +199,9 @@ class OuterProducts:
             lengths = f"{len(self.outputs)} and {len(self.inputs)} rows"
             raise InvalidParameter("gradients", allowed, lengths)
         self.outputs = self.outputs.astype(np.float64, copy=False)
-        self.inputs = self.inputs.astype(np.float64, copy=False)
+        if self.inputs.dtype != np.float32:
+            self.inputs = self.inputs.astype(np.float64, copy=False)
+        self._lengths: FloatArray | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -209,9 +215,26 @@ class OuterProducts:
         return OuterProducts(self.outputs[chosen], self.inputs[chosen])
 
     def __rmatmul__(self, weights: FloatArray) -> FloatArray:
-        """The weighted sum of the rows, in double precision."""
-        total: FloatArray = (weights[:, None] * self.outputs).T @ self.inputs
-        return total.ravel()
+        """The weighted sum of the rows, in the precision of the inputs."""
+        weighted = weights[:, None] * self.outputs
+        inputs = self.inputs
+        if inputs.dtype == np.float32:
+            if self._is_moderate(weighted):
+                weighted = weighted.astype(np.float32)
+            else:
+                inputs = inputs.astype(np.float64)
+        total: FloatArray = (weighted.T @ inputs).ravel().astype(np.float64, copy=False)
+        return total
+
+    def _is_moderate(self, weighted: FloatArray) -> bool:
+        """Whether nothing that matters overflows or vanishes in single precision."""
+        largest = (np.abs(weighted).max(initial=0.0), self._input_lengths().max(initial=0.0))
+        return all(1.0 / MODERATE < factor < MODERATE for factor in largest)
+
+    def _input_lengths(self) -> FloatArray:
+        if self._lengths is None:
+            self._lengths = lengths_of_rows(self.inputs.astype(np.float64, copy=False))
+        return self._lengths
 
     def rows(self) -> FloatArray:
         """The gradients themselves, u_i v_i^T row by row."""
@@ -221,7 +244,7 @@ class OuterProducts:
     def lengths(self) -> FloatArray:
         """|u_i| |v_i|, also where squares would overflow or vanish."""
         with np.errstate(over="ignore"):
-            return lengths_of_rows(self.outputs) * lengths_of_rows(self.inputs)
+            return lengths_of_rows(self.outputs) * self._input_lengths()
 
 
 def lengths_of_rows(rows: FloatArray) -> FloatArray:
