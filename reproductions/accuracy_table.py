@@ -62,6 +62,10 @@ class Accuracies:
         apart = [one - other for one, other in zip(entry.accuracies, base, strict=True)]
         return fmean(apart), half_width(apart)
 
+    def apart(self, scheme: str) -> tuple[float, float]:
+        """The difference of the scheme's first entry."""
+        return self.difference(next(entry for entry in self.entries if entry.scheme == scheme))
+
     def print(self) -> None:
         """One line for each entry; ± is half of a 95 % interval for the mean over seeds."""
         width = max(len(entry.scheme) for entry in self.entries) + 2

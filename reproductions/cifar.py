@@ -25,14 +25,14 @@ from head_comparison import Comparison, Experiment, Size, experiment, run_on_dat
 from image_features import FeatureSettings, features_of, made_up_data
 from linear_heads import Data, Heads, Recipe, Store, split
 
-__all__ = ["FEW", "Parts", "draw", "few", "load", "made_up_parts", "main", "on_images"]
+__all__ = ["FEW", "Parts", "draw", "few", "heads_for", "load", "made_up_parts", "main"]
 
 FOLDER = Path("data/cifar10")
 FULL = Comparison(
     size=Size(examples=50_000, batch_size=500, steps=2_000),
     delta=1e-5,
     epsilons=(0.5, 1.0, 2.0, 4.0, 8.0),
-    learning_rates=(0.05, 0.1, 0.2, 0.4),
+    learning_rates=(1.0, 2.0, 4.0, 8.0),
     tuning_seeds=1,
     seeds=20,
 )
@@ -40,7 +40,7 @@ SETTINGS = FeatureSettings()
 # Small mode: a few made-up images, or a few of those in the folder.
 FEW = 200
 SMALL_SETTINGS = replace(SETTINGS, filters=8, components=16, leaves=60, patches=2_000)
-SMALL = Comparison(Size(FEW, 20, 20), 1e-3, (4.0,), (0.2,), 1, 2, draws=2_000)
+SMALL = Comparison(Size(FEW, 20, 20), 1e-3, (4.0,), (2.0,), 1, 2, draws=2_000)
 
 
 class Parts(NamedTuple):
@@ -55,9 +55,11 @@ def draw(folder: Path | None, small: bool) -> Experiment:
     title = "CIFAR-10, linear heads on fixed features"
     if small:
         parts = made_up_parts(channels=3) if folder is None else few(load(folder))
-        return on_images("cifar", title, parts, SMALL_SETTINGS, SMALL, None)
+        heads = heads_for("cifar", parts, SMALL_SETTINGS, SMALL, None)
+        return experiment("cifar", title, heads, SMALL)
     folder = FOLDER if folder is None else folder
-    return on_images("cifar", title, load(folder), SETTINGS, FULL, folder / "runs")
+    heads = heads_for("cifar", load(folder), SETTINGS, FULL, folder / "runs")
+    return experiment("cifar", title, heads, FULL)
 
 
 def load(folder: Path) -> Parts:
@@ -76,21 +78,19 @@ def made_up_parts(*, channels: int, size: int = 32) -> Parts:
     return Parts(Images(pixels[::2], labels[::2]), Images(pixels[1::2], labels[1::2]))
 
 
-def on_images(
+def heads_for(
     name: str,
-    title: str,
     parts: Parts,
     settings: FeatureSettings,
     comparison: Comparison,
     folder: Path | None,
-) -> Experiment:
-    """The experiment with heads on features of the images; what is found is kept in the folder."""
+) -> Heads:
+    """Heads on features of the images; what is found is kept in the folder."""
     train, test = (features_of(settings, part.pixels, folder) for part in parts)
     data = Data(train, parts.train.labels, test, parts.test.labels)
-    tuning = split(data, len(data.labels) // 10)
     about = {"name": name, "features": asdict(settings)}
-    heads = Heads(data, tuning, Recipe(), comparison.delta, Store(folder), about)
-    return experiment(name, title, heads, comparison)
+    tuning = split(data, len(data.labels) // 10)
+    return Heads(data, tuning, Recipe(), comparison.delta, Store(folder), about)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

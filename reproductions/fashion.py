@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cifar import SMALL_SETTINGS, Parts, few, made_up_parts, on_images
 from cifar import SMALL as SMALL_COMPARISON
+from cifar import SMALL_SETTINGS, Parts, few, heads_for, made_up_parts
 from cifar_files import Images
-from head_comparison import Comparison, Experiment, Size, run_on_data
+from head_comparison import Comparison, Experiment, Size, experiment, run_on_data
 from hockeystick.datasets import read_arrays
 from image_features import FeatureSettings
 
@@ -28,7 +28,7 @@ FULL = Comparison(
     size=Size(examples=60_000, batch_size=600, steps=500),
     delta=1e-5,
     epsilons=(0.5, 2.0, 8.0),
-    learning_rates=(0.1, 0.2, 0.4),
+    learning_rates=(2.0, 4.0, 8.0),
     tuning_seeds=1,
     seeds=20,
 )
@@ -49,9 +49,11 @@ def draw(folder: Path | None, small: bool) -> Experiment:
     if small:
         parts = made_up_parts(**GREY) if folder is None else few(load(folder))
         settings = replace(SMALL_SETTINGS, **GREY)
-        return on_images("fashion", title, parts, settings, SMALL_COMPARISON, None)
+        heads = heads_for("fashion", parts, settings, SMALL_COMPARISON, None)
+        return experiment("fashion", title, heads, SMALL_COMPARISON)
     folder = FOLDER if folder is None else folder
-    return on_images("fashion", title, load(folder), SETTINGS, FULL, folder / "runs")
+    heads = heads_for("fashion", load(folder), SETTINGS, FULL, folder / "runs")
+    return experiment("fashion", title, heads, FULL)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

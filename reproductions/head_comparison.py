@@ -27,14 +27,14 @@ __all__ = [
     "DP_SGD",
     "MECHANISMS",
     "Comparison",
+    "Experiment",
     "Mechanism",
     "Size",
     "Target",
     "compare",
-    "price",
     "experiment",
+    "price",
     "run_on_data",
-    "Experiment",
 ]
 
 # Learning rates are chosen with other seeds than accuracies are found.
@@ -72,6 +72,8 @@ class Mechanism:
     plan: Callable[[Size, int], hs.Plan]
     bands: Callable[[float], Sequence[int]]
     by_draws: bool = False
+    workload: Any = None
+    """What the error is of; prefix sums by default."""
 
     def plans(self, size: Size, epsilon: float) -> list[hs.Plan]:
         """The candidates: no more than half an epoch of bands, or as many as that."""
@@ -138,21 +140,24 @@ MECHANISMS: dict[str, Mechanism] = {
 
 
 def price(
-    plans: Sequence[hs.Plan], target: Target, store: Store, *, by_draws: bool, draws: int | None
+    mechanism: Mechanism, size: Size, target: Target, store: Store, *, draws: int | None
 ) -> Priced:
     """The plan with the smallest error, at noise that is proven or verified to be enough.
 
     The noise is remembered. If verified noise is needed once more to state a run, it is tested
     again by new draws.
     """
+    plans = mechanism.plans(size, target.epsilon)
+    choices = len(plans) if mechanism.by_draws else None
     known: list[hs.Guarantee] = []
 
     def found() -> dict[str, Any]:
         start = time.perf_counter()
         best, result = math.inf, {}
         for index, plan in enumerate(plans):
-            noise = calibrated(plan, target, draws=draws, choices=len(plans) if by_draws else None)
-            error = noise.noise_multiplier**2 * plan.strategy.mean_squared_error()
+            noise = calibrated(plan, target, draws=draws, choices=choices)
+            error = plan.strategy.mean_squared_error(mechanism.workload)
+            error *= noise.noise_multiplier**2
             if error < best:
                 best, known[:] = error, [noise.guarantee]
                 method = noise.guarantee.answer(delta=target.delta).method
@@ -169,7 +174,8 @@ def price(
             known.append(hs.verify(plan, noise_multiplier=noise, **target._asdict()))
         return known[0]
 
-    return Priced(plan, noise, chosen["kind"], chosen["method"], chosen["seconds"], guarantee)
+    facts = (chosen[name] for name in ("kind", "method", "seconds"))
+    return Priced(plan, noise, *facts, guarantee, mechanism.workload)
 
 
 def calibrated(
@@ -252,10 +258,10 @@ def compare(heads: Heads, comparison: Comparison) -> tuple[Accuracies, list[dict
             for epsilon in comparison.epsilons:
                 update(f"{name}, epsilon {epsilon:g} ...")
                 priced = price(
-                    mechanism.plans(comparison.size, epsilon),
+                    mechanism,
+                    comparison.size,
                     Target(epsilon, comparison.delta),
                     heads.store,
-                    by_draws=mechanism.by_draws,
                     draws=comparison.draws,
                 )
                 rate, tried = heads.tuned(priced, comparison.learning_rates, tuning)

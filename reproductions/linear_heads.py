@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,6 +66,7 @@ def split(data: Data, held_out: int) -> Data:
 class Recipe:
     """How a head is trained; the learning rate falls to a part of its first one.
 
+    Momentum averages gradients, with weights that sum to 1, so that rates compare.
     `last` is that part, reached between the first and the last quarter of the steps; 1 for a
     constant rate. `averaged` is the part of the last steps whose iterates are averaged in the end.
     """
@@ -92,12 +94,13 @@ class Priced:
     kind: str
     method: str
     seconds: float
-    guarantee: Callable[[], hs.Guarantee] | None = None
+    guarantee: Callable[[], hs.Guarantee] | None = field(default=None, compare=False)
+    workload: Any = field(default=None, compare=False)
 
     @property
     def mse(self) -> float:
-        """The mean squared error of prefix sums, in squared clip norms."""
-        return self.noise_multiplier**2 * self.plan.strategy.mean_squared_error()
+        """The mean squared error of the workload, by default prefix sums, in squared clip norms."""
+        return self.noise_multiplier**2 * self.plan.strategy.mean_squared_error(self.workload)
 
     def content(self) -> dict[str, Any]:
         """What tables say about it."""
@@ -178,7 +181,7 @@ class Heads:
             "rate": rate,
             "tuning": tuning,
         }
-        return [self.store.get({**key, "seed": seed}, lambda: one(seed)) for seed in seeds]
+        return [self.store.get({**key, "seed": seed}, partial(one, seed)) for seed in seeds]
 
     def _stated(self, priced: Priced, trained: Trained) -> hs.training.Statement:
         """The statement of a run; epsilon is computed once for each plan with its noise."""
@@ -241,7 +244,7 @@ def train(
     first = steps - max(round(recipe.averaged * steps), 1)
     for step, mean in enumerate(means):
         velocity *= recipe.momentum
-        velocity += mean.reshape(weights.shape)
+        velocity += (1 - recipe.momentum) * mean.reshape(weights.shape)
         weights -= learning_rate * recipe.rate(step, steps) * velocity
         if step >= first:
             average += (weights - average) / (step - first + 1)

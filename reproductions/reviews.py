@@ -38,9 +38,7 @@ MOST_PER_USER, SHARED_SHARE = 2, 0.02
 WORD = re.compile(r"[a-z']{3,}")
 # Of which everybody's sentences consist.
 COMMON = frozenset(
-    "the and that this with for but was are you have his her they has she him had from were all "
-    "who what which there their its it's out about will would could when can one been than them "
-    "then some into also how just other any very more".split()
+    ["the", "and", "that", "this", "with", "for", "but", "was", "are", "you", "have", "his", "her", "they", "has", "she", "him", "had", "from", "were", "all", "who", "what", "which", "there", "their", "its", "it's", "out", "about", "will", "would", "could", "when", "can", "one", "been", "than", "them", "then", "some", "into", "also", "how", "just", "other", "any", "very", "more"]
 )
 FULL = Comparison(
     size=Size(examples=18_000, batch_size=180, steps=1_000),
@@ -62,7 +60,7 @@ def words_of(texts: Sequence[str]) -> NDArray[np.float32]:
     """
     places: dict[str, tuple[int, int]] = {}
     rows = np.zeros((len(texts), BUCKETS + 1), np.float32)
-    for row, text in zip(rows, texts, strict=True):
+    for i, text in enumerate(texts):
         counts: dict[str, int] = {}
         for word in WORD.findall(text.lower()):
             if word not in COMMON:
@@ -72,9 +70,9 @@ def words_of(texts: Sequence[str]) -> NDArray[np.float32]:
                 code = zlib.crc32(word.encode())
                 places[word] = (code % BUCKETS, 1 if code >> 31 else -1)
             bucket, sign = places[word]
-            row[bucket] += sign * np.log1p(count)
-        row /= max(float(np.linalg.norm(row)), 1.0)
-        row[-1] = 0.1
+            rows[i, bucket] += sign * np.log1p(count)
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
+    rows[:, -1] = 0.1
     return rows
 
 

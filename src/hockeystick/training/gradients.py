@@ -201,13 +201,14 @@ def clipped_sum(
     lattice: SumLattice | None = None,
     *,
     gamma: float | None = None,
+    known: FloatArray | None = None,
 ) -> FloatArray:
     """The sum of the rows, each shortened to the norm `clip` if it is longer.
 
-    With a lattice rows are rounded to it, within the norm, and sums are in units of it. With a
-    gamma every row g is multiplied by clip / (|g| + gamma).
+    Their lengths may be `known`. With a lattice rows are rounded to it, within the norm, and sums
+    are in units of it. With a gamma every row g is multiplied by clip / (|g| + gamma).
     """
-    found = lengths(rows)
+    found = lengths(rows) if known is None else known
     if gamma is not None:
         longest = clip if lattice is None else lattice.shortened(clip)
         weights = usable_weights(longest / (found + gamma))
@@ -233,8 +234,10 @@ def _sum_of_batch(
 ) -> BatchSum:
     rows = gradients(batch) if lattice is None else _dense(gradients(batch))
     # Each example counts for +1 or -1, whatever its gradient is.
-    within = int(np.count_nonzero(lengths(rows) <= clip))
-    return BatchSum(clipped_sum(rows, clip, lattice, gamma=gamma), 2 * within - len(rows))
+    found = lengths(rows)
+    within = int(np.count_nonzero(found <= clip))
+    total = clipped_sum(rows, clip, lattice, gamma=gamma, known=found)
+    return BatchSum(total, 2 * within - len(rows))
 
 
 def probe_gradients(gradients: Gradients, batch: Indices, *, step: int) -> dict[str, object] | None:

@@ -152,9 +152,8 @@ TINY = float(np.finfo(np.float64).tiny)
 # Sums of squares between this and its inverse have lost nothing to the ends of floating point: a
 # row has at most 2^62 numbers, and those whose squares vanish are less than 2^-511 each.
 SAFE = 2.0**-400
-# Products of numbers below this lose to underflow in single precision, 2^-149 each, less than 2^-60
-# of a product of the largest ones, if those are above its inverse.
-MODERATE = 2.0**30
+# Rows in single precision that are converted together: 64 of a thousand numbers are half a MB.
+ROWS_AT_ONCE = 64
 
 
 class OuterProducts:
@@ -165,7 +164,7 @@ class OuterProducts:
     weighted sum is one product of matrices: O(batch · (outputs + inputs)) memory where rows would
     take O(batch · outputs · inputs). What `PrivateRun.step` computes from it is what it would
     compute from the rows, up to rounding. With `arithmetic="exact"` the rows are made. Inputs in
-    single precision stay so: lengths are computed in double precision, sums in single precision.
+    single precision are kept so, and lengths and sums computed in double precision.
 
     Parameters
     ----------
@@ -201,7 +200,6 @@ class OuterProducts:
         self.outputs = self.outputs.astype(np.float64, copy=False)
         if self.inputs.dtype != np.float32:
             self.inputs = self.inputs.astype(np.float64, copy=False)
-        self._lengths: FloatArray | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -215,26 +213,17 @@ class OuterProducts:
         return OuterProducts(self.outputs[chosen], self.inputs[chosen])
 
     def __rmatmul__(self, weights: FloatArray) -> FloatArray:
-        """The weighted sum of the rows, in the precision of the inputs."""
+        """The weighted sum of the rows, in double precision."""
         weighted = weights[:, None] * self.outputs
-        inputs = self.inputs
-        if inputs.dtype == np.float32:
-            if self._is_moderate(weighted):
-                weighted = weighted.astype(np.float32)
-            else:
-                inputs = inputs.astype(np.float64)
-        total: FloatArray = (weighted.T @ inputs).ravel().astype(np.float64, copy=False)
-        return total
-
-    def _is_moderate(self, weighted: FloatArray) -> bool:
-        """Whether nothing that matters overflows or vanishes in single precision."""
-        largest = (np.abs(weighted).max(initial=0.0), self._input_lengths().max(initial=0.0))
-        return all(1.0 / MODERATE < factor < MODERATE for factor in largest)
-
-    def _input_lengths(self) -> FloatArray:
-        if self._lengths is None:
-            self._lengths = lengths_of_rows(self.inputs.astype(np.float64, copy=False))
-        return self._lengths
+        if self.inputs.dtype == np.float64:
+            whole: FloatArray = weighted.T @ self.inputs
+            return whole.ravel()
+        # A few rows at a time stay in the cache while they are converted.
+        total: FloatArray = np.zeros((self.outputs.shape[1], self.inputs.shape[1]))
+        for start in range(0, len(weighted), ROWS_AT_ONCE):
+            some = slice(start, start + ROWS_AT_ONCE)
+            total += weighted[some].T @ self.inputs[some].astype(np.float64)
+        return total.ravel()
 
     def rows(self) -> FloatArray:
         """The gradients themselves, u_i v_i^T row by row."""
@@ -244,17 +233,20 @@ class OuterProducts:
     def lengths(self) -> FloatArray:
         """|u_i| |v_i|, also where squares would overflow or vanish."""
         with np.errstate(over="ignore"):
-            return lengths_of_rows(self.outputs) * self._input_lengths()
+            return lengths_of_rows(self.outputs) * lengths_of_rows(self.inputs)
 
 
 def lengths_of_rows(rows: FloatArray) -> FloatArray:
-    """The Euclidean length of each row, also where squares would overflow or vanish."""
+    """The Euclidean length of each row, also where squares would overflow or vanish.
+
+    In double precision, without a copy of rows in single precision.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
-        squares: FloatArray = np.einsum("ij,ij->i", rows, rows)
+        squares: FloatArray = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
         extreme = ~((squares > SAFE) & (squares < 1.0 / SAFE))
         lengths = np.sqrt(squares)
         if extreme.any():
-            some = rows[extreme]
+            some = rows[extreme].astype(np.float64)
             largest = np.maximum(np.abs(some).max(axis=1, initial=0.0), TINY)
             lengths[extreme] = largest * np.linalg.norm(some / largest[:, None], axis=1)
     return lengths
