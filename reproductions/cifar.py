@@ -32,7 +32,7 @@ FULL = Comparison(
     size=Size(examples=50_000, batch_size=500, steps=2_000),
     delta=1e-5,
     epsilons=(0.5, 1.0, 2.0, 4.0, 8.0),
-    learning_rates=(1.0, 2.0, 4.0, 8.0),
+    learning_rates=(0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0),
     tuning_seeds=1,
     seeds=20,
 )

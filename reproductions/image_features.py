@@ -46,9 +46,9 @@ class FeatureSettings:
     whitening: float = 0.003
     # Responses count beyond so many standard deviations.
     threshold: float = 1.0
-    components: int = 1_024
+    components: int = 512
     # Components are divided by their variance to this power: 0 leaves them, 1/2 makes them equal.
-    flattening: float = 0.25
+    flattening: float = 0.4
     # The constant feature, beside the others, which have length one.
     intercept: float = 0.3
     leaves: int = 4_000

@@ -199,12 +199,23 @@ class Heads:
     def tuned(
         self, priced: Priced, rates: Sequence[float], seeds: Sequence[int]
     ) -> tuple[float, dict[float, float]]:
-        """The learning rate that is best on held-out examples, and what each gave there."""
-        found = {}
-        for rate in rates:
-            tried = self.accuracies(priced, rate, seeds, tuning=True)
-            found[rate] = round(float(np.mean([one["accuracy"] for one in tried])), 4)
-        return max(found, key=lambda rate: found[rate]), found
+        """The learning rate that is best on held-out examples, and what those tried gave there.
+
+        From the middle one to its neighbours, until both are worse.
+        """
+        found: dict[float, float] = {}
+        order = sorted(rates)
+        at = len(order) // 2
+        while True:
+            for near in (at, at - 1, at + 1):
+                if 0 <= near < len(order) and order[near] not in found:
+                    tried = self.accuracies(priced, order[near], seeds, tuning=True)
+                    mean = float(np.mean([one["accuracy"] for one in tried]))
+                    found[order[near]] = round(mean, 4)
+            best = max(found, key=lambda rate: found[rate])
+            if best == order[at]:
+                return best, found
+            at = order.index(best)
 
 
 def train(

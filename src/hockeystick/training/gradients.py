@@ -171,7 +171,7 @@ def _(privacy_filter: Individual, examples: int) -> Callable[..., ClippingRule]:
 def checked_rows(batch: Indices, gradients: Callable[[Indices], object], *, dimension: int) -> Rows:
     """The gradients of the batch: a finite row for each example, or the factors of such rows."""
     found = gradients(batch)
-    rows: Rows = found if isinstance(found, OuterProducts) else _numbers(found)
+    rows: Rows = found.measured() if isinstance(found, OuterProducts) else _numbers(found)
     if rows.shape != (batch.size, dimension) or not np.isfinite(_extent(rows)).all():
         allowed = f"finite numbers of shape {(batch.size, dimension)}"
         raise InvalidParameter("gradients", allowed, rows.shape)
@@ -201,14 +201,13 @@ def clipped_sum(
     lattice: SumLattice | None = None,
     *,
     gamma: float | None = None,
-    known: FloatArray | None = None,
 ) -> FloatArray:
     """The sum of the rows, each shortened to the norm `clip` if it is longer.
 
-    Their lengths may be `known`. With a lattice rows are rounded to it, within the norm, and sums
-    are in units of it. With a gamma every row g is multiplied by clip / (|g| + gamma).
+    With a lattice rows are rounded to it, within the norm, and sums are in units of it. With a
+    gamma every row g is multiplied by clip / (|g| + gamma).
     """
-    found = lengths(rows) if known is None else known
+    found = lengths(rows)
     if gamma is not None:
         longest = clip if lattice is None else lattice.shortened(clip)
         weights = usable_weights(longest / (found + gamma))
@@ -234,10 +233,8 @@ def _sum_of_batch(
 ) -> BatchSum:
     rows = gradients(batch) if lattice is None else _dense(gradients(batch))
     # Each example counts for +1 or -1, whatever its gradient is.
-    found = lengths(rows)
-    within = int(np.count_nonzero(found <= clip))
-    total = clipped_sum(rows, clip, lattice, gamma=gamma, known=found)
-    return BatchSum(total, 2 * within - len(rows))
+    within = int(np.count_nonzero(lengths(rows) <= clip))
+    return BatchSum(clipped_sum(rows, clip, lattice, gamma=gamma), 2 * within - len(rows))
 
 
 def probe_gradients(gradients: Gradients, batch: Indices, *, step: int) -> dict[str, object] | None:

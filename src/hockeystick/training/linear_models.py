@@ -200,6 +200,13 @@ class OuterProducts:
         self.outputs = self.outputs.astype(np.float64, copy=False)
         if self.inputs.dtype != np.float32:
             self.inputs = self.inputs.astype(np.float64, copy=False)
+        self._lengths: FloatArray | None = None
+
+    def measured(self) -> OuterProducts:
+        """The same factors for one step, in which they do not change: lengths are computed once."""
+        found = OuterProducts(self.outputs, self.inputs)
+        found._lengths = found.lengths()
+        return found
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -232,6 +239,8 @@ class OuterProducts:
 
     def lengths(self) -> FloatArray:
         """|u_i| |v_i|, also where squares would overflow or vanish."""
+        if self._lengths is not None:
+            return self._lengths
         with np.errstate(over="ignore"):
             return lengths_of_rows(self.outputs) * lengths_of_rows(self.inputs)
 
