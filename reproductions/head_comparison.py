@@ -165,7 +165,10 @@ def price(
         return {**result, "seconds": round(time.perf_counter() - start, 1)}
 
     described = [plan_key(plan) for plan in plans]
-    chosen = store.get({"plans": described, "target": target, "draws": draws}, found)
+    key: dict[str, Any] = {"plans": described, "target": target, "draws": draws}
+    if mechanism.workload is not None:
+        key["errors"] = [plan.strategy.mean_squared_error(mechanism.workload) for plan in plans]
+    chosen = store.get(key, found)
     plan, noise = plans[chosen["plan"]], chosen["noise"]
 
     def guarantee() -> hs.Guarantee:

@@ -1,12 +1,13 @@
 """Reviews of films, with a guarantee for users who wrote several of them, some together.
 
-Logistic regression on words: 18,000 reviews to train on, of which users have one or two, 2,000
-to choose learning rates, 5,000 for tests; 1,024 buckets for words, by hashing. Users are made up: first everyone writes alone, then one
-review of fifty has a second author. Three ways to draw batches for the same guarantee per user,
-beside DP-SGD per review, which promises less: Poisson sampling with independent noise; users
-excluded for some steps after each participation with correlated noise (`UserMinSep`), verified by
-draws where users are alone and proven where they are not. The miniature of the arXiv experiment of
-the b-min-sep paper. The reviews come from `hockeystick data reviews`. Takes about ten minutes.
+Logistic regression on words: 18,000 reviews to train on, of which users have one or two, 2,000 to
+choose learning rates, 5,000 for tests; words are hashed into 1,024 buckets. Users are made up:
+first everyone writes alone, then one review of fifty has a second author. Three ways to draw
+batches: DP-SGD per review, which promises less than the others; Poisson sampling per user with
+independent noise; users excluded for some steps after each participation, with correlated noise
+(`UserMinSep`), verified by draws where users are alone and proven where they are not. The miniature
+of the arXiv experiment of the b-min-sep paper. The reviews come from `hockeystick data reviews`.
+Takes about ten minutes.
 
 Usage: python reproductions/reviews.py [--data DIR] [--small] [--output DIR]
 """
@@ -38,57 +39,12 @@ MOST_PER_USER, SHARED_SHARE = 2, 0.02
 WORD = re.compile(r"[a-z']{3,}")
 # Of which everybody's sentences consist.
 COMMON = frozenset(
-    [
-        "the",
-        "and",
-        "that",
-        "this",
-        "with",
-        "for",
-        "but",
-        "was",
-        "are",
-        "you",
-        "have",
-        "his",
-        "her",
-        "they",
-        "has",
-        "she",
-        "him",
-        "had",
-        "from",
-        "were",
-        "all",
-        "who",
-        "what",
-        "which",
-        "there",
-        "their",
-        "its",
-        "it's",
-        "out",
-        "about",
-        "will",
-        "would",
-        "could",
-        "when",
-        "can",
-        "one",
-        "been",
-        "than",
-        "them",
-        "then",
-        "some",
-        "into",
-        "also",
-        "how",
-        "just",
-        "other",
-        "any",
-        "very",
-        "more",
-    ]
+    re.findall(
+        r"\S+",
+        """the and that this with for but was are you have his her they has she him had from were
+        all who what which there their its it's out about will would could when can one been than
+        them then some into also how just other any very more""",
+    )
 )
 FULL = Comparison(
     size=Size(examples=18_000, batch_size=180, steps=1_000),

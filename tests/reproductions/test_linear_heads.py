@@ -63,7 +63,8 @@ def test_without_noise_a_head_learns():
     """Plain gradient descent finds the linear rule."""
     plain = Priced(PLAN, 0.0, "none", "none", 0.0)
     (found,) = heads_of(some_data()).accuracies(plain, 5.0, [0])
-    assert found["accuracy"] > 0.8 and set(found) == {"accuracy"}
+    assert found["accuracy"] > 0.8
+    assert set(found) == {"accuracy"}
 
 
 def test_tuning_sees_nothing_of_the_test():
@@ -90,7 +91,8 @@ def test_what_is_stored_is_not_computed_again(tmp_path, monkeypatch):
     priced = Priced(PLAN, 0.5, "none", "none", 0.0)
     first = heads.accuracies(priced, 1.0, [0, 1])
     again = heads_of(some_data(), tmp_path).accuracies(priced, 1.0, [0, 1, 2])
-    assert again[:2] == first and calls == [0, 1, 2]
+    assert again[:2] == first
+    assert calls == [0, 1, 2]
     heads.accuracies(Priced(PLAN, 0.6, "none", "none", 0.0), 1.0, [0])
     heads.accuracies(priced, 1.0, [0], tuning=True)
     assert calls == [0, 1, 2, 0, 0]
@@ -112,7 +114,8 @@ def test_every_run_has_its_statement(tmp_path):
         assert len({one["parameters"] for one in statements}) == len(statements) == 3
         assert len({one["run_id"] for one in statements}) == 3
         for one in expanded(stored):
-            assert one.epsilon <= 3.0 and one.noise_multiplier == priced.noise_multiplier
+            assert one.epsilon <= 3.0
+            assert one.noise_multiplier == priced.noise_multiplier
         assert hs.training.check_statement(next(expanded(stored))).holds
 
 
@@ -150,7 +153,8 @@ def test_dead_leaves_are_images():
     """Values in [0, 1], edges, and the same for the same seed."""
     found = [dead_leaves(5, size=16, channels=1, rng=np.random.default_rng(3)) for _ in range(2)]
     np.testing.assert_array_equal(*found)
-    assert found[0].shape == (5, 1, 16, 16) and found[0].min() >= 0 and found[0].max() <= 1
+    assert found[0].shape == (5, 1, 16, 16)
+    assert 0 <= found[0].min() <= found[0].max() <= 1
     assert (found[0].std(axis=(1, 2, 3)) > 0.02).all()
 
 
@@ -158,14 +162,16 @@ def test_words_are_hashed():
     """Order and case do not matter, common words do not count, and no row is longer than one."""
     rows = reviews.words_of(["A Good film", "film good", "the and that", "dull film " * 50])
     np.testing.assert_array_equal(rows[0], rows[1])
-    assert not rows[2, :-1].any() and (np.linalg.norm(rows[:, :-1], axis=1) <= 1 + 1e-6).all()
+    assert not rows[2, :-1].any()
+    assert (np.linalg.norm(rows[:, :-1], axis=1) <= 1 + 1e-6).all()
     assert not np.array_equal(rows[0], rows[3])
 
 
 def test_users_of_the_reviews():
     """One or two reviews each; some reviews have two authors."""
     alone, shared = (reviews.attribution(500, shared=share, seed=1) for share in (0.0, 0.02))
-    assert not alone.has_shared_examples and shared.has_shared_examples
+    assert not alone.has_shared_examples
+    assert shared.has_shared_examples
     assert alone.most_examples_per_user == shared.most_examples_per_user == 2
     assert alone.examples == shared.examples == 500
 
