@@ -8,7 +8,7 @@ balls-in-bins and b-min-sep verified by draws. Otherwise than in the paper 45,00
 takes hours on a CPU, and there are 210: this is for those who have a GPU, or for one --epsilon and
 few --seeds. `cifar` is the experiment for two cores.
 
-Usage: python cifar_vgg.py --data DIR [--epsilon E ...] [--seeds N] [--small] [--output DIR]
+Run it as: python cifar_vgg.py --data DIR [--epsilon E ...] [--seeds N] [--small] [--output DIR]
 """
 
 from __future__ import annotations

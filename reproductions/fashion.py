@@ -14,23 +14,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cifar import SMALL as SMALL_COMPARISON
-from cifar import SMALL_SETTINGS, Parts, few, heads_for, made_up_parts
+from cifar import SMALL, SMALL_SETTINGS, Parts, few, heads_for, made_up_parts
 from cifar_files import Images
 from head_comparison import Comparison, Experiment, Size, experiment, run_on_data
 from hockeystick.datasets import read_arrays
 from image_features import FeatureSettings
+from linear_heads import Heads
 
-__all__ = ["draw", "load", "main"]
+__all__ = ["draw", "load", "main", "prepare"]
 
 FOLDER = Path("data/fashion")
 FULL = Comparison(
     size=Size(examples=60_000, batch_size=600, steps=500),
     delta=1e-5,
-    epsilons=(0.5, 2.0, 8.0),
-    learning_rates=(2.0, 4.0, 8.0),
+    epsilons=(1.0, 8.0),
+    learning_rates=(1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0),
     tuning_seeds=1,
-    seeds=20,
+    seeds=10,
 )
 GREY = {"size": 28, "channels": 1}
 SETTINGS = FeatureSettings(filters=96, components=384, leaves=2_000, **GREY)
@@ -43,17 +43,20 @@ def load(folder: Path) -> Parts:
     return Parts(Images(pixels[:, None], labels), Images(test_pixels[:, None], test_labels))
 
 
-def draw(folder: Path | None, small: bool) -> Experiment:
-    """All mechanisms at all epsilons; in small mode at one, for 20 steps."""
-    title = "Fashion-MNIST, linear heads on fixed features"
+def prepare(folder: Path | None, small: bool) -> tuple[Heads, Comparison]:
+    """The heads, and what is compared; in small mode at one epsilon, for 20 steps."""
     if small:
         parts = made_up_parts(**GREY) if folder is None else few(load(folder))
         settings = replace(SMALL_SETTINGS, **GREY)
-        heads = heads_for("fashion", parts, settings, SMALL_COMPARISON, None)
-        return experiment("fashion", title, heads, SMALL_COMPARISON)
+        return heads_for("fashion", parts, settings, SMALL, None), SMALL
     folder = FOLDER if folder is None else folder
-    heads = heads_for("fashion", load(folder), SETTINGS, FULL, folder / "runs")
-    return experiment("fashion", title, heads, FULL)
+    return heads_for("fashion", load(folder), SETTINGS, FULL, folder / "runs"), FULL
+
+
+def draw(folder: Path | None, small: bool) -> Experiment:
+    """All mechanisms at all epsilons."""
+    title = "Fashion-MNIST, linear heads on fixed features"
+    return experiment("fashion", title, *prepare(folder, small))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,8 +1,8 @@
 """Features of images that no image of the data has a part in: filters from images that are made up.
 
 Dead leaves are opaque shapes of random colour that cover each other, with sizes as scale-free as
-those in photographs; patches of them look much like patches of photographs. The filters are
-whitened patches of dead leaves. An image gives the square roots of how much each filter, and its
+those in photographs; patches of them look much like patches of photographs [Baradad21]. The filters
+are whitened patches of dead leaves, used as [CoatesNgLee11] uses patches of the data. An image gives the square roots of how much each filter, and its
 negative, responds beyond a threshold in each quarter of the image, and these numbers are projected
 to the principal components that they have on dead leaves. So everything is fixed before any image
 of a data set is read, and the features of an image depend on this image alone: a private run on
@@ -191,6 +191,6 @@ def made_up_data(
     """Images that are dead leaves, and how rich in edges, in ten classes: for small modes."""
     rng = np.random.default_rng(seed)
     images = dead_leaves(count, size=size, channels=channels, rng=rng, shapes=5)
-    edges = np.abs(np.diff(images)).mean(axis=(1, 2, 3)) / images.std(axis=(1, 2, 3))
+    edges = np.abs(np.diff(images)).mean(axis=(1, 2, 3)) / (images.std(axis=(1, 2, 3)) + 0.01)
     order = edges.argsort().argsort()
     return (255 * images).astype(np.uint8), order * 10 // count

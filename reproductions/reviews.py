@@ -1,7 +1,7 @@
 """Reviews of films, with a guarantee for users who wrote several of them, some together.
 
 Logistic regression on words: 18,000 reviews to train on, of which users have one or two, 2,000 to
-choose learning rates, 5,000 for tests; words are hashed into 1,024 buckets. Users are made up:
+choose learning rates, 5,000 for tests; words are hashed into 512 buckets. Users are made up:
 first everyone writes alone, then one review of fifty has a second author. Three ways to draw
 batches: DP-SGD per review, which promises less than the others; Poisson sampling per user with
 independent noise; users excluded for some steps after each participation, with correlated noise
@@ -34,7 +34,7 @@ from linear_heads import Data, Heads, Recipe, Store
 __all__ = ["attribution", "draw", "main", "words_of"]
 
 FOLDER = Path("data/reviews")
-BUCKETS = 1_024
+BUCKETS = 512
 MOST_PER_USER, SHARED_SHARE = 2, 0.02
 WORD = re.compile(r"[a-z']{3,}")
 # Of which everybody's sentences consist.
@@ -47,12 +47,12 @@ COMMON = frozenset(
     )
 )
 FULL = Comparison(
-    size=Size(examples=18_000, batch_size=180, steps=1_000),
+    size=Size(examples=18_000, batch_size=180, steps=500),
     delta=1e-5,
-    epsilons=(1.0, 4.0, 16.0),
-    learning_rates=(0.25, 0.5, 1.0, 2.0),
-    tuning_seeds=2,
-    seeds=20,
+    epsilons=(2.0, 8.0),
+    learning_rates=(0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0),
+    tuning_seeds=1,
+    seeds=10,
 )
 # Small mode: made-up texts, or the first of the folder's.
 FEW = 300

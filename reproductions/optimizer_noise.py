@@ -1,12 +1,12 @@
-"""Noise that fits the optimizer: momentum, falling learning rates and averaging on CIFAR-10.
+"""Noise that fits the optimizer: momentum, falling learning rates and averaging.
 
-The linear heads of `cifar` at epsilon 8, by five optimizers. Independent noise (Poisson) stands
+The linear heads of `fashion` at epsilon 8, by five optimizers. Independent noise (Poisson) stands
 beside cyclic Poisson with a BandMF strategy for prefix sums, and with one for what this optimizer
 computes (`strategies.iterates`). For each number of bands both need the same noise, so that what
 differs is the strategy alone; the bands are those with the smallest error in the iterates. Errors
-are squared ones of the iterates, over those of independent noise. Takes about twenty minutes.
+are squared ones of the iterates, over those of independent noise. Takes about ten minutes.
 
-Usage: python reproductions/cifar_workloads.py [--data DIR] [--small] [--output DIR]
+Usage: python reproductions/optimizer_noise.py [--data DIR] [--small] [--output DIR]
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import cifar
+import fashion
 import hockeystick as hs
 from accuracy_table import Accuracies
 from curves import MARKERS, Panels
@@ -41,10 +41,9 @@ RECIPES = {
     "constant rate, averaged": Recipe(momentum=0.0, last=1.0, averaged=0.5),
 }
 EPSILON = 8.0
-BANDS = (16, 32, 64)
+BANDS = (8, 16, 32)
 STRATEGIES = ("BandMF for prefix sums", "BandMF for the iterates")
-FULL = replace(cifar.FULL, epsilons=(EPSILON,), seeds=10)
-SMALL = replace(cifar.SMALL, epsilons=(EPSILON,))
+SEEDS = 10
 
 
 def workload(recipe: Recipe, steps: int) -> Any:
@@ -116,23 +115,16 @@ class Gains:
 
 def draw(folder: Path | None, small: bool) -> Experiment:
     """All optimizers; in small mode for 20 steps."""
-    settings, comparison = (cifar.SMALL_SETTINGS, SMALL) if small else (cifar.SETTINGS, FULL)
-    if small and folder is None:
-        parts, runs = cifar.made_up_parts(channels=3), None
-    else:
-        folder = cifar.FOLDER if folder is None else folder
-        parts, runs = cifar.load(folder), folder / "runs"
-    if small:
-        parts, runs = cifar.few(parts), None
-    base = cifar.heads_for("cifar", parts, settings, comparison, runs)
+    base, comparison = fashion.prepare(folder, small)
+    comparison = replace(comparison, epsilons=(EPSILON,), seeds=2 if small else SEEDS)
     found, stated = {}, []
     for name, recipe in RECIPES.items():
         tried = replace(comparison, mechanisms=mechanisms(recipe, comparison.size.steps))
         found[name], statements = compare(replace(base, recipe=recipe), tried)
         stated += [{"optimizer": name, **one} for one in statements]
     size = comparison.size
-    title = f"CIFAR-10, {size.steps:,} steps, ε = {EPSILON:g}, δ = {comparison.delta:g}"
-    return Experiment(Panels("cifar_workloads", title, [Gains(found)], columns=1), stated)
+    title = f"Fashion-MNIST, {size.steps:,} steps, ε = {EPSILON:g}, δ = {comparison.delta:g}"
+    return Experiment(Panels("optimizer_noise", title, [Gains(found)], columns=1), stated)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
