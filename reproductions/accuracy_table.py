@@ -69,7 +69,7 @@ class Accuracies:
     def print(self) -> None:
         """One line for each entry; ± is half of a 95 % interval for the mean over seeds."""
         width = max(len(entry.scheme) for entry in self.entries) + 2
-        title = f"{self.title}, {len(self.without)} seeds"
+        title = f"{self.title}, {len(self.entries[0].accuracies)} seeds"
         print(f"{title}; without privacy {_interval(self.without)}")
         head = f"{'epsilon':>8}{'accuracy':>17}{f'minus {self.baseline}':>23}{'rate':>6}"
         print(f"{'':<{width}}{head}{'bands':>6}{'noise':>8}{'MSE':>9}  method")
