@@ -114,11 +114,11 @@ class Gains:
 
 
 def draw(folder: Path | None, small: bool) -> Experiment:
-    """All optimizers; in small mode for 20 steps."""
+    """All optimizers; in small mode two of them, for 20 steps."""
     base, comparison = fashion.prepare(folder, small)
     comparison = replace(comparison, epsilons=(EPSILON,), seeds=2 if small else SEEDS)
     found, stated = {}, []
-    for name, recipe in RECIPES.items():
+    for name, recipe in list(RECIPES.items())[-2 if small else 0 :]:
         tried = replace(comparison, mechanisms=mechanisms(recipe, comparison.size.steps))
         found[name], statements = compare(replace(base, recipe=recipe), tried)
         stated += [{"optimizer": name, **one} for one in statements]

@@ -17,7 +17,8 @@ from head_comparison import DP_SGD, MECHANISMS, Mechanism, Size, Target, price
 from image_features import Extractor, dead_leaves, features_of
 from linear_heads import Data, Heads, Priced, Recipe, Store, compact, expanded, split, train
 
-STORED = Path(__file__).parents[2] / "docs/images"
+DOCS = Path(__file__).parents[2] / "docs"
+STORED = {"cifar": DOCS / "papers/figures"}
 SIZE = Size(examples=60, batch_size=12, steps=15)
 PLAN = hs.Plan(sampling=hs.Poisson(rate=0.2), steps=15, strategy=hs.strategies.bsr(15, bands=1))
 
@@ -188,6 +189,54 @@ def test_strategies_for_the_iterates_have_less_error():
         fitted = hs.strategies.band_mf(100, bands=8, workload=wanted)
         ratio = fitted.mean_squared_error(wanted) / plain.mean_squared_error(wanted)
         assert ratio == pytest.approx(1, rel=1e-6) if "constant" in name else ratio < 1
+
+
+def stored(name, kind=""):
+    """The panels of an experiment, or the statements behind them."""
+    return json.loads((STORED[name] / f"{name}{kind}.json").read_text())
+
+
+@pytest.mark.parametrize("name", sorted(STORED))
+def test_every_stored_number_has_its_statement(name):
+    """One for each seed, of this plan and noise, with an epsilon that is not above the target."""
+    statements = {
+        (found["scheme"], found["epsilon"]): found for found in stored(name, "_statements")
+    }
+    entries = stored(name)["panels"][0]["entries"]
+    assert len(entries) == len(statements)
+    digests = set()
+    for entry in entries:
+        found = statements[entry["scheme"], entry["epsilon"]]
+        runs = list(expanded(found))
+        assert len(runs) == len(entry["accuracies"])
+        digests |= {one.parameters for one in runs}
+        for one in runs:
+            assert one.epsilon <= entry["epsilon"]
+            assert one.delta == cifar.FULL.delta
+            assert one.taken_steps == one.planned_steps
+            assert one.noise_multiplier == pytest.approx(entry["noise_multiplier"], abs=1e-5)
+            assert one.plan.strategy.bands == entry["bands"]
+    assert len(digests) == sum(len(entry["accuracies"]) for entry in entries)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["proven", pytest.param("verified", marks=pytest.mark.long)])
+def test_the_stored_statements_hold(kind):
+    """Epsilon is computed again, or the claim verified again, for each plan with its noise."""
+    for name in STORED:
+        for found in stored(name, "_statements"):
+            if found["kind"] == kind:
+                assert hs.training.check_statement(next(expanded(found))).problems == ()
+
+
+def test_the_page_shows_the_stored_accuracies():
+    """With intervals, in the order of the table."""
+    page = (DOCS / "experiments.md").read_text()
+    entries = stored("cifar")["panels"][0]["entries"]
+    for scheme in MECHANISMS:
+        row = sorted((e for e in entries if e["scheme"] == scheme), key=lambda e: e["epsilon"])
+        cells = [f"{100 * e['accuracy']:.1f} ± {100 * e['half_width']:.1f}" for e in row]
+        assert f"| {scheme} | {' | '.join(cells)} |" in page
 
 
 @pytest.mark.slow
