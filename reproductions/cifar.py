@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cifar_files import TEST, TRAIN, Images, read_images
-from head_comparison import Comparison, Experiment, Size, experiment, run_on_data
+from head_comparison import Comparison, Experiment, experiment, run_on_data
+from head_mechanisms import Size
 from image_features import FeatureSettings, features_of, made_up_data
 from linear_heads import Data, Heads, Recipe, Store, split
 
@@ -32,7 +33,7 @@ FULL = Comparison(
     size=Size(examples=50_000, batch_size=500, steps=2_000),
     delta=1e-5,
     epsilons=(0.5, 1.0, 2.0, 4.0, 8.0),
-    learning_rates=(0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0),
+    learning_rates=(0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0),
     tuning_seeds=1,
     seeds=20,
 )

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from cifar import SMALL, SMALL_SETTINGS, Parts, few, heads_for, made_up_parts
 from cifar_files import Images
-from head_comparison import Comparison, Experiment, Size, experiment, run_on_data
+from head_comparison import Comparison, Experiment, experiment, run_on_data
+from head_mechanisms import Size
 from hockeystick.datasets import read_arrays
 from image_features import FeatureSettings
 from linear_heads import Heads

@@ -24,7 +24,8 @@ import fashion
 import hockeystick as hs
 from accuracy_table import Accuracies
 from curves import MARKERS, Panels
-from head_comparison import Experiment, Mechanism, Size, compare, run_on_data
+from head_comparison import Experiment, compare, run_on_data
+from head_mechanisms import Mechanism, Size, poisson
 from hockeystick.report.figure import INK, curve_style
 from linear_heads import Recipe
 
@@ -55,10 +56,6 @@ def workload(recipe: Recipe, steps: int) -> Any:
 def mechanisms(recipe: Recipe, steps: int) -> dict[str, Mechanism]:
     """Independent noise, and two strategies for the same batches."""
     wanted = workload(recipe, steps)
-
-    def poisson(size: Size, _: int) -> hs.Plan:
-        sampling = hs.Poisson.for_batch_size(size.batch_size, examples=size.examples)
-        return hs.Plan(sampling=sampling, steps=size.steps)
 
     def cyclic(size: Size, bands: int, of: Any) -> hs.Plan:
         sampling = hs.CyclicPoisson.for_batch_size(

@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 
 import hockeystick as hs
 from curves import Panels
-from head_comparison import Comparison, Experiment, Mechanism, Size, compare, run_on_data
+from head_comparison import Comparison, Experiment, compare, run_on_data
+from head_mechanisms import Mechanism, Size, poisson
 from hockeystick.datasets import read_arrays, texts_of
 from linear_heads import Data, Heads, Recipe, Store
 
@@ -98,10 +99,6 @@ def attribution(reviews: int, *, shared: float, seed: int) -> hs.Attribution:
 def mechanisms(graph: hs.Attribution) -> dict[str, Mechanism]:
     """For the same number of examples in a batch; the first protects single reviews alone."""
 
-    def per_review(size: Size, _: int) -> hs.Plan:
-        sampling = hs.Poisson.for_batch_size(size.batch_size, examples=size.examples)
-        return hs.Plan(sampling=sampling, steps=size.steps)
-
     def per_user(size: Size, bands: int) -> hs.Plan:
         sampling = hs.UserMinSep.for_batch_size(
             size.batch_size, examples=graph, separation=bands, warm_up=bands - 1
@@ -111,7 +108,7 @@ def mechanisms(graph: hs.Attribution) -> dict[str, Mechanism]:
 
     alone = not graph.has_shared_examples
     return {
-        "per review, Poisson": Mechanism(per_review, lambda _: (1,)),
+        "per review, Poisson": Mechanism(poisson, lambda _: (1,)),
         "per user, Poisson": Mechanism(per_user, lambda _: (1,)),
         "per user, b-min-sep, BSR": Mechanism(
             per_user, lambda epsilon: (4, 8) if epsilon < 2 else (8, 16), by_draws=alone

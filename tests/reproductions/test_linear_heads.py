@@ -13,7 +13,7 @@ import fashion
 import hockeystick as hs
 import optimizer_noise
 import reviews
-from head_comparison import DP_SGD, MECHANISMS, Mechanism, Size, Target, price
+from head_mechanisms import DP_SGD, MECHANISMS, Mechanism, Size, Target, price
 from image_features import Extractor, dead_leaves, features_of
 from linear_heads import Data, Heads, Priced, Recipe, Store, compact, expanded, split, train
 
