@@ -32,8 +32,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,9 +40,10 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick.schemes.mixtures import UniformMixture
 from hockeystick.schemes.simulation.columns import Trajectories
 from hockeystick.schemes.simulation.run import Replicas, TupleDraws
+from hockeystick.schemes.simulation.slots import LineSlots, slots_of_line, ways_to_choose
 from hockeystick.strategies import Strategy
 
-__all__ = ["BinTupleSource", "BinTuples", "slots_of_line"]
+__all__ = ["BinTupleSource", "BinTuples"]
 
 IntArray = NDArray[np.int64]
 
@@ -55,58 +54,6 @@ MOST_NUMBERS = 2**20
 MOST_BINS = 2_000
 # Exponents of weights and values that floating point holds.
 LARGEST_EXPONENT = 600.0
-
-
-class LineSlots(NamedTuple):
-    """Slots before each bin of a line; pulls[t] of theirs on bin t, and of every earlier bin.
-
-    moves[t, i] is the slot before bin t + 1 of slot i before bin t, or of bin t itself for the
-    last i; -1 for none.
-    """
-
-    sizes: IntArray
-    moves: IntArray
-    pulls: FloatArray
-    attraction: FloatArray
-
-
-def slots_of_line(envelope: FloatArray, most: int) -> LineSlots:
-    """At most `most` slots; `envelope[d]` is the attraction at distance d on a line.
-
-    Of neighbouring slots those are put together that lose least.
-    """
-    bins = envelope.size
-    reach = int(np.flatnonzero(envelope)[-1]) + 1 if envelope.any() else 1
-    padded = np.append(envelope, np.zeros(bins + 1))
-    sizes = np.zeros(bins + 1, np.int64)
-    moves = np.full((bins, most + 2), -1, np.int64)
-    pulls, attraction = np.zeros((bins, most + 1)), np.zeros((bins, bins))
-    slots: list[tuple[int, int]] = []
-    for t in range(bins):
-        sizes[t] = len(slots)
-        for i, (begin, end) in enumerate(slots):
-            pulls[t, i] = padded[t - end : t - begin + 1].max()
-            attraction[t, begin : end + 1] = pulls[t, i]
-        following = [(begin, end) for begin, end in [*slots, (t, t)] if t + 1 - end < reach]
-        while len(following) > most:
-            pairs = pairwise(following)
-            losses = [_loss(padded, t + 1, first, second) for first, second in pairs]
-            best = int(np.argmin(losses))
-            following[best : best + 2] = [(following[best][0], following[best + 1][1])]
-        for i, (begin, _) in enumerate([*slots, (t, t)]):
-            inside = [j for j, one in enumerate(following) if one[0] <= begin <= one[1]]
-            moves[t, i] = inside[0] if inside else -1
-        slots = following
-    sizes[bins] = len(slots)
-    return LineSlots(sizes, moves, pulls, attraction)
-
-
-def _loss(padded: FloatArray, t: int, first: tuple[int, int], second: tuple[int, int]) -> float:
-    """By how much the attraction of the first slot grows in all later bins, if put together."""
-    near = padded[t - second[1] :]
-    far = padded[t - first[1] :]
-    size = min(near.size, far.size)
-    return float((first[1] - first[0] + 1) * np.abs(near[:size] - far[:size]).sum())
 
 
 @dataclass(frozen=True)
@@ -216,7 +163,7 @@ def _programme(source: BinTupleSource, replicas: Replicas) -> BinTuples | None:
         return None
     sizes, moves, pulls, attraction = _line(source, slots)
     line = LineSlots(sizes, moves, pulls / noise / noise, attraction / noise / noise)
-    ways = _ways(order + slots + 2)
+    ways = ways_to_choose(order + slots + 2)
     counts = [int(ways[order + size + 1, size + 1]) for size in sizes]
     starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
     values = np.empty(starts[-1])
@@ -236,13 +183,3 @@ def _programme(source: BinTupleSource, replicas: Replicas) -> BinTuples | None:
     gram = _gram(source) / noise / noise
     tables = (together, line, starts, ways, values)
     return BinTuples(replicas, gram, own, *tables, log_total, log_cuts)
-
-
-@lru_cache(maxsize=4)
-def _ways(most: int) -> IntArray:
-    """C(n, i) for n and i up to `most`; what is too large for any state is cut off."""
-    table = np.zeros((most + 1, most + 1), np.int64)
-    table[:, 0] = 1
-    for n in range(1, most + 1):
-        table[n, 1:] = np.minimum(table[n - 1, 1:] + table[n - 1, :-1], 2**61)
-    return table

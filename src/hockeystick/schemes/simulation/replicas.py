@@ -31,9 +31,10 @@ from hockeystick.schemes.capabilities import Participant, Renewal
 from hockeystick.schemes.simulation.columns import Trajectories
 from hockeystick.schemes.simulation.replica_laws import ReplicaLaw, number_of_moves, replica_law
 from hockeystick.schemes.simulation.run import Replicas, TupleDraws
+from hockeystick.schemes.simulation.slots import ways_to_choose
 from hockeystick.strategies import Strategy
 
-__all__ = ["ReplicaProgramme", "ReplicaSource", "column_products", "number_of_states"]
+__all__ = ["ReplicaProgramme", "ReplicaSource", "column_products", "number_of_states", "replica_source"]
 
 # What the logarithm of a payoff may lose to floating point and to values that are not quite
 # settled: twice 1e-5 for the latter (`TOLERANCE`), and 1e-12 for each of a million steps.
@@ -58,6 +59,13 @@ IntArray = NDArray[np.int64]
 def number_of_states(resting: int, separation: int, copies: int = 1) -> int:
     """Ways for at most `resting` replicas to have one of separation - 1 ages, and their copies."""
     return math.comb(resting + (separation - 1) * copies, resting)
+
+
+def replica_source(
+    strategy: Strategy, process: Renewal | Participant
+) -> ReplicaSource | None:
+    """None where participations of one replica are so close that their columns may overlap."""
+    return ReplicaSource(strategy, process) if strategy.bands <= process.separation else None
 
 
 @dataclass(frozen=True)
@@ -245,7 +253,7 @@ def _build(
 
 
 def _moves(replicas: Replicas, law: ReplicaLaw, largest: FloatArray) -> _Moves:
-    from hockeystick.schemes.simulation.replica_tables import fill_moves, row_starts, ways_to_choose
+    from hockeystick.schemes.simulation.replica_tables import fill_moves, row_starts
 
     order, most, _ = replicas
     copies = law.copies.size
