@@ -17,9 +17,11 @@ Bound. Let p be the number of bands on the ring. u_c >= w e^-(pairs across c), a
 - over all cuts the mean of the pairs across is at most a (a - 1)/2 max_d(d K_d)/b, since a pair at
   distance d lies across d cuts, so that by Jensen's inequality sum_c u_c >= b w e^-(that).
 
-So sum_c u_c >= k w with k the larger of the two, and no weight exceeds b Z'/k.
+So sum_c u_c >= k w with k the larger of the two, and no weight exceeds b Z'/k. If bands reach
+more than half around the ring, pairs across the cut do count, by their distance on the ring; then
+u_c >= w for every cut, and k = b.
 
-The state of a line is how many balls lie in which of the last p - 1 bins. Where that is too much,
+The state of a line is how many balls lie in which of the last p - 1 bins, or of all. Where that is too much,
 bins are put together into slots, from which a ball is attracted as from the nearest bin, or the one
 in the slot that attracts most: u_c is larger then, and nothing else changes.
 
@@ -66,7 +68,7 @@ class BinTupleSource:
     def replicas(self, order: int, noise_multiplier: float) -> Replicas | None:
         """With as many slots as the tables allow, or as there are bands."""
         bands = _bands(self)
-        if self.bins > MOST_BINS or not 1 <= bands <= (self.bins + 1) // 2:
+        if self.bins > MOST_BINS:
             return None
         for slots in range(bands - 1, -1, -1):
             if self.bins * math.comb(order + slots + 1, slots + 1) <= MOST_NUMBERS:
@@ -139,12 +141,20 @@ def _bands(source: BinTupleSource) -> int:
     return int(np.flatnonzero(_envelope(source))[-1]) + 1
 
 
+def _reaches_around(source: BinTupleSource) -> bool:
+    """Whether bins attract each other both ways around the ring."""
+    return 2 * _bands(source) > source.bins + 1
+
+
 @lru_cache(maxsize=64)
 def _line(source: BinTupleSource, slots: int) -> LineSlots:
     """At noise 1: attractions at other noises are in proportion."""
-    envelope = np.zeros(source.bins)
-    bands = _bands(source)
-    envelope[1:bands] = _envelope(source)[1:bands]
+    envelope, bands = np.zeros(source.bins), _bands(source)
+    if _reaches_around(source):
+        d = np.arange(1, source.bins)
+        envelope[1:] = _envelope(source)[np.minimum(d, source.bins - d)]
+    else:
+        envelope[1:bands] = _envelope(source)[1:bands]
     return slots_of_line(envelope, slots)
 
 
@@ -177,7 +187,7 @@ def _programme(source: BinTupleSource, replicas: Replicas) -> BinTuples | None:
         return None
     log_total = math.lgamma(order + 1.0) - (order - 1) * math.log(bins) + math.log(total)
     mean = pairs * float((np.arange(bands) * envelope[:bands]).max()) / bins
-    log_cuts = math.log(bins) - mean
+    log_cuts = math.log(bins) - (0.0 if _reaches_around(source) else mean)
     if bins > order * (bands - 1):
         log_cuts = max(log_cuts, math.log(bins - (order - 1) * (bands - 1)))
     gram = _gram(source) / noise / noise
