@@ -33,7 +33,7 @@ def blocks():
     }
 
 
-def coins(rate):
+def single_steps(rate):
     """Every step by itself."""
     sets = itertools.product((0, 1), repeat=STEPS)
     return {x: rate ** sum(x) * (1 - rate) ** (STEPS - sum(x)) for x in sets}
@@ -51,7 +51,7 @@ PLANS = {
         plan_of(hs.RandomAllocation(picks=1, out_of=2, truncate=True), 3),
         {sum(x, ()): chance for x, chance in blocks().items()},
     ),
-    "poisson": (plan_of(hs.Poisson(rate=0.2), 3), coins(0.2)),
+    "poisson": (plan_of(hs.Poisson(rate=0.2), 3), single_steps(0.2)),
     "phases": (
         plan_of(hs.CyclicPoisson(rate=0.6, groups=2, random_phase=True), 2),
         phases(0.6),

@@ -138,7 +138,7 @@ class Poisson(Sampling):
         from hockeystick.schemes.min_sep.participation import MinSepLaw, min_sep_law
         from hockeystick.schemes.simulation.block_tuples import BlockTupleSource
         from hockeystick.schemes.simulation.participation_run import simulator
-        from hockeystick.schemes.simulation.replicas import replica_source
+        from hockeystick.schemes.simulation.replicas import ReplicaSource
         from hockeystick.schemes.simulation.run import TupleSource
 
         def law() -> MinSepLaw:
@@ -146,7 +146,7 @@ class Poisson(Sampling):
 
         def tuples(held: int) -> TupleSource | None:
             if run.strategy.bands == 1:
-                return replica_source(run.strategy, Renewal(self.rate, 1, False))
+                return ReplicaSource(run.strategy, Renewal(self.rate, 1, False))
             return BlockTupleSource(run.strategy, 1, self.rate)
 
         return simulator(run, lambda held: law(), gap=1, tuples=tuples)

@@ -247,7 +247,7 @@ class MinSep(Sampling):
         """By the recursion over the steps."""
         from hockeystick.schemes.min_sep.participation import MinSepLaw, min_sep_law
         from hockeystick.schemes.simulation.participation_run import simulator
-        from hockeystick.schemes.simulation.replicas import replica_source
+        from hockeystick.schemes.simulation.replicas import ReplicaSource
 
         def law() -> MinSepLaw:
             return min_sep_law(
@@ -258,7 +258,7 @@ class MinSep(Sampling):
             run,
             lambda held: law(),
             gap=self.separation,
-            tuples=lambda held: replica_source(run.strategy, self.renewal(run)),
+            tuples=lambda held: ReplicaSource(run.strategy, self.renewal(run)),
         )
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Tuples of replicas for groups that are secret: a uniform phase, then a coin in each turn.
+"""Tuples of replicas for groups that are secret: a uniform phase, and a draw in each turn.
 
 A replica draws one of g phases, uniformly, and joins each step of it with probability p. Given the
 phases c_1 <= ... <= c_a of a tuple the turns follow one another, and who joins a turn is attracted

@@ -34,7 +34,7 @@ from hockeystick.schemes.simulation.run import Replicas, TupleDraws
 from hockeystick.schemes.simulation.slots import ways_to_choose
 from hockeystick.strategies import Strategy
 
-__all__ = ["ReplicaProgramme", "ReplicaSource", "column_products", "number_of_states", "replica_source"]
+__all__ = ["ReplicaProgramme", "ReplicaSource", "column_products", "number_of_states"]
 
 # What the logarithm of a payoff may lose to floating point and to values that are not quite
 # settled: twice 1e-5 for the latter (`TOLERANCE`), and 1e-12 for each of a million steps.
@@ -61,13 +61,6 @@ def number_of_states(resting: int, separation: int, copies: int = 1) -> int:
     return math.comb(resting + (separation - 1) * copies, resting)
 
 
-def replica_source(
-    strategy: Strategy, process: Renewal | Participant
-) -> ReplicaSource | None:
-    """None where participations of one replica are so close that their columns may overlap."""
-    return ReplicaSource(strategy, process) if strategy.bands <= process.separation else None
-
-
 @dataclass(frozen=True)
 class ReplicaSource:
     """The programmes of a process with at most as many bands as the separation."""
@@ -76,8 +69,10 @@ class ReplicaSource:
     process: Renewal | Participant
 
     def replicas(self, order: int, noise_multiplier: float) -> Replicas | None:
-        """As many replicas are followed as the states allow."""
+        """As many replicas are followed as the states allow; columns of one must not overlap."""
         separation, copies = self.process.separation, self.process.most_copies
+        if self.strategy.bands > separation:
+            return None
         for resting in range(order, 0, -1):
             states = number_of_states(resting, separation, copies)
             if (

@@ -46,8 +46,9 @@ def form_batches(
     separation: int,
     most: int,
     formed: IntArray,
-) -> int:
-    """Fill the rows of `formed`; how many were filled.
+    filled: IntArray,
+) -> None:
+    """Fill the rows of `formed`, each with as many as `filled` says.
 
     Each step goes through the examples where the last one stopped, at most once around. An example
     joins if all its users last took part `separation` steps ago or more, and fewer than `most`
@@ -72,9 +73,7 @@ def form_batches(
                 count += 1
                 if count == formed.shape[1]:
                     break
-        if count < formed.shape[1]:
-            return step
-    return formed.shape[0]
+        filled[step] = count
 
 
 @njit(cache=True, nogil=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -21,20 +21,19 @@ __all__ = ["FormedBatches"]
 
 @dataclass(frozen=True, kw_only=True)
 class FormedBatches(Sampling):
-    """Batches of exactly `batch_size`, in which every user takes part rarely enough.
+    """Batches of `batch_size` examples, in which every user takes part rarely enough.
 
     A user has at most one example in a batch, takes part at most `max_participations` times, and
     again after `separation` steps at the earliest; examples may have several users. Which examples
     meet in which step follows from the graph, which is public, and from no secret draw: correlated
     noise with as many bands as the separation is a Gaussian mechanism for each user [Ganesh25].
     Examples are taken in a random order, over and over again, each as soon as all its users may
-    take part. If some batch cannot be filled, the graph has too few examples for these limits, and
-    is refused.
+    take part. A batch is smaller where the graph has too few examples for these limits.
 
     Parameters
     ----------
     batch_size
-        Number of examples in every batch.
+        Most examples in a batch.
     separation
         Least distance of two participations of a user.
     max_participations
@@ -81,7 +80,7 @@ class FormedBatches(Sampling):
         )
 
     def expected_batch_size(self, examples: int | Attribution) -> float:
-        """`batch_size`, provided that there are so many examples."""
+        """`batch_size`, provided that there are so many examples, and that the limits leave them."""
         number, _ = batch_size_within(self.batch_size, examples=as_attribution(examples).examples)
         return number
 
@@ -101,7 +100,7 @@ class FormedBatches(Sampling):
         """Batches follow from the public graph."""
         return True
 
-    def attains(self, pattern: tuple[int, ...] | range) -> bool:  # type: ignore[override]
+    def attains(self, pattern: Sequence[int]) -> bool:
         """Unknown: it depends on the graph."""
         return False
 
@@ -128,8 +127,9 @@ class FormedBatches(Sampling):
     ) -> list[Indices]:
         from hockeystick.schemes.user_min_sep.contribution_kernels import form_batches
 
-        formed = np.zeros((steps, self.batch_size), dtype=np.int64)
-        filled = form_batches(
+        size = min(self.batch_size, attribution.examples)
+        formed, filled = np.zeros((steps, size), dtype=np.int64), np.zeros(steps, dtype=np.int64)
+        form_batches(
             rng.permutation(attribution.examples),
             attribution.starts,
             attribution.members,
@@ -137,11 +137,6 @@ class FormedBatches(Sampling):
             self.separation,
             self.most_participations(steps),
             formed,
+            filled,
         )
-        if filled < steps:
-            allowed = (
-                f"a graph of which {steps} batches of {self.batch_size} can be formed (a smaller "
-                "batch_size or separation, or more participations, need fewer examples)"
-            )
-            raise InvalidParameter("examples", allowed, f"one for {filled}", page="docs/users.md")
-        return list(np.sort(formed, axis=1))
+        return [np.sort(row[:count]) for row, count in zip(formed, filled, strict=True)]

@@ -199,7 +199,7 @@ class UserMinSep(UserSampling):
     def simulation(self, run: Run) -> Simulator | Missing:
         """One user alone, with every number of examples."""
         from hockeystick.schemes.simulation.participation_run import simulator
-        from hockeystick.schemes.simulation.replicas import replica_source
+        from hockeystick.schemes.simulation.replicas import ReplicaSource
         from hockeystick.schemes.user_min_sep.participation import UserMinSepLaw, user_min_sep_law
 
         def law(held: int) -> UserMinSepLaw:
@@ -213,7 +213,7 @@ class UserMinSep(UserSampling):
             law,
             gap=self.separation,
             held=self.numbers_held,
-            tuples=lambda held: replica_source(run.strategy, self._participant(held, run.steps)),
+            tuples=lambda held: ReplicaSource(run.strategy, self._participant(held, run.steps)),
         )
 
 
