@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 import pytest
@@ -28,9 +28,7 @@ def plan_of(sampling, bands, steps=STEPS):
 # By name: the plan, and the probabilities of the sets of steps that are joined.
 def blocks():
     """One of two steps, then one of two of which only the first is run."""
-    return {
-        (first, second): 0.5 * 0.5 for first in ((1, 0), (0, 1)) for second in ((1,), (0,))
-    }
+    return {(first, second): 0.5 * 0.5 for first in ((1, 0), (0, 1)) for second in ((1,), (0,))}
 
 
 def single_steps(rate):
@@ -41,7 +39,9 @@ def single_steps(rate):
 
 def phases(rate):
     """The steps 0 and 2, or step 1."""
-    both = {(a, 0, b): rate ** (a + b) * (1 - rate) ** (2 - a - b) / 2 for a in (0, 1) for b in (0, 1)}
+    both = {
+        (a, 0, b): rate ** (a + b) * (1 - rate) ** (2 - a - b) / 2 for a in (0, 1) for b in (0, 1)
+    }
     one = {(0, a, 0): (rate if a else 1 - rate) / 2 for a in (0, 1)}
     return {x: both.get(x, 0.0) + one.get(x, 0.0) for x in both | one}
 
@@ -59,7 +59,7 @@ PLANS = {
 }
 
 
-@lru_cache(maxsize=None)
+@cache
 def integrated(name, noise, epsilon):
     """delta by integration, and that of the recursion without products of one's own columns."""
     plan, law = PLANS[name]

@@ -36,9 +36,7 @@ def test_duplicates_fill_up(seed: int) -> None:
     rng = np.random.default_rng(seed)
     owners = [set(rng.choice(6, size=rng.integers(1, 4), replace=False).tolist()) for _ in range(9)]
     owners.append({int(rng.integers(6))})
-    result = bound_contributions(
-        graph_of(owners), examples_per_user=4, duplicates=True, rng=seed
-    )
+    result = bound_contributions(graph_of(owners), examples_per_user=4, duplicates=True, rng=seed)
     once = bound_contributions(graph_of(owners), examples_per_user=4, rng=seed)
     held = np.zeros(6, dtype=int)
     for example in result.kept:

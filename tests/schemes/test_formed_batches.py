@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -46,7 +48,7 @@ def test_users_keep_their_limits(seed):
                 assert not ready.issuperset(graph.users_of(example).tolist())
     for when in taken.values():
         assert len(when) <= most
-        assert all(later - earlier >= gap for earlier, later in zip(when, when[1:], strict=False))
+        assert all(later - earlier >= gap for earlier, later in itertools.pairwise(when))
     first = list(scheme.batches(examples=graph, steps=7, rng=seed))
     assert all(np.array_equal(a, b) for a, b in zip(first, batches, strict=False))
 

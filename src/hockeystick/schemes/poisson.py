@@ -144,12 +144,12 @@ class Poisson(Sampling):
         def law() -> MinSepLaw:
             return min_sep_law(run.steps, rate=self.rate, separation=1, warm_start=False)
 
-        def tuples(held: int) -> TupleSource | None:
+        def tuples() -> TupleSource:
             if run.strategy.bands == 1:
                 return ReplicaSource(run.strategy, Renewal(self.rate, 1, False))
             return BlockTupleSource(run.strategy, 1, self.rate)
 
-        return simulator(run, lambda held: law(), gap=1, tuples=tuples)
+        return simulator(run, lambda held: law(), gap=1, tuples=lambda held: tuples())
 
     def better_batches(self, run: Run) -> str:
         """Groups, one for each band: participations far enough apart for the amplification."""

@@ -23,6 +23,7 @@ IntArray = NDArray[np.int64]
 
 @njit(cache=True, nogil=True)
 def number_of(n: IntArray, size: int, most: int, ways: IntArray) -> int:
+    """The number of a state whose first `size` counts add up to `most` at most."""
     left, number = most, 0
     for i in range(size, 0, -1):
         number += ways[left + i, i] - ways[left - n[i - 1] + i, i]

@@ -21,9 +21,9 @@ So sum_c u_c >= k w with k the larger of the two, and no weight exceeds b Z'/k. 
 more than half around the ring, pairs across the cut do count, by their distance on the ring; then
 u_c >= w for every cut, and k = b.
 
-The state of a line is how many balls lie in which of the last p - 1 bins, or of all. Where that is too much,
-bins are put together into slots, from which a ball is attracted as from the nearest bin, or the one
-in the slot that attracts most: u_c is larger then, and nothing else changes.
+The state of a line is how many balls lie in which of the last p - 1 bins, or of all. Where that is
+too much, bins are put together into slots, from which a ball is attracted as from the one in it
+that attracts most: u_c is larger then, and nothing else changes.
 
 Rounding: all terms are positive; sums of fewer than 1e6 of them and exponents below 700 lose less
 than 1e-9 relatively, and `SLACK` is added to the logarithm of every weight, twice to the bound.

@@ -133,5 +133,7 @@ class AllocationLaw:
         """The same from the exponents."""
         total = np.zeros(len(exponents))
         for begin in range(0, self.steps, self.out_of):
-            total += _log_mean_of_products(exponents[:, begin : begin + self.out_of], 1, self.out_of)
+            total += _log_mean_of_products(
+                exponents[:, begin : begin + self.out_of], 1, self.out_of
+            )
         return total

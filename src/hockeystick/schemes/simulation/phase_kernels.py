@@ -56,9 +56,7 @@ def _fields(phases: IntArray, groups: int, pulls: FloatArray, fields: FloatArray
 
 
 @njit(cache=True, nogil=True)
-def _turn_back(
-    j: int, rate: float, growth: FloatArray, value: FloatArray, new: FloatArray
-) -> None:
+def _turn_back(j: int, rate: float, growth: FloatArray, value: FloatArray, new: FloatArray) -> None:
     """new[b] is the value before the turn of replica j, whose old bit does not matter."""
     bit = 1 << j
     for b in range(value.size):

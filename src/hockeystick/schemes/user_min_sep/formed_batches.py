@@ -80,7 +80,7 @@ class FormedBatches(Sampling):
         )
 
     def expected_batch_size(self, examples: int | Attribution) -> float:
-        """`batch_size`, provided that there are so many examples, and that the limits leave them."""
+        """`batch_size`, as long as the limits leave so many examples."""
         number, _ = batch_size_within(self.batch_size, examples=as_attribution(examples).examples)
         return number
 
