@@ -1,9 +1,9 @@
 """Noise that draws allow, by this library, jax-privacy and Opake: draws, seconds and slack.
 
-b-min-sep sampling, 16 bands of the square root, 500 steps, batches of 500 of 50,000, epsilon 2. Each
-tool looks for the least noise for which it makes a claim at delta: `hs.calibrate` with draws,
-jax-privacy by the delta that its draws may show (`get_base_delta`), Opake by the confidence band of
-its privacy loss distribution with a resolution of delta/10. Slack is the noise above our estimate of
+b-min-sep sampling, 16 bands of the square root, 500 steps, batches of 500 of 50,000, epsilon 2.
+Each tool looks for the least noise for which it makes a claim at delta: `hs.calibrate` with draws,
+jax-privacy by the delta that its draws may show (`get_base_delta`), Opake by the confidence band
+of its privacy loss distribution with a resolution of delta/10. Slack is the noise above our estimate of
 what exact accounting would give. Seconds are of CPU, compilation included. At small delta the draws
 that the others need are those that their own functions name; their seconds are these draws at the
 measured speed, for one noise level, and marked.

@@ -24,8 +24,7 @@ KINDS: dict[str, Callable[[int, int], Strategy]] = {
 }
 
 
-# Of each estimate while bands are searched: about 0.3 % of the error; the best has an estimate of its
-# own.
+# Of each estimate while bands are searched: about 0.3 % of the error; the best is estimated anew.
 SEARCH_DRAWS = 4_000
 # An error that is so much larger at one number of bands is not made good by another one.
 CLEARLY = 0.01

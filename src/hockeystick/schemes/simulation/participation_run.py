@@ -271,9 +271,10 @@ def simulator(
     `tuples(number)` where its tuples of replicas come from. With at most `gap` bands the columns of
     two participations never overlap, and recursions are exact. With more, the recursion leaves out
     the products <c_i, c_j> of two participations, which are not negative because C >= 0. Its
-    likelihood ratio is too large then, the safe side for a run with the example (remove) [DongGanesh26, Lemma B.1]. For a run without
-    it (add) each step is charged with `Columns.overlaps`, at least its products with all later
-    participations, times the most copies of one of these: the likelihood ratio is too small.
+    likelihood ratio is too large then, the safe side for a run with the example (remove)
+    [DongGanesh26, Lemma B.1]. For a run without it (add) each step is charged with
+    `Columns.overlaps`, at least its products with all later participations, times the most copies
+    of one of these: the likelihood ratio is too small.
     """
     reason = too_long(run)
     if reason is not None:
