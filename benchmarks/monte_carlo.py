@@ -3,10 +3,10 @@
 b-min-sep sampling, 16 bands of the square root, 500 steps, batches of 500 of 50,000, epsilon 2.
 Each tool looks for the least noise for which it makes a claim at delta: `hs.calibrate` with draws,
 jax-privacy by the delta that its draws may show (`get_base_delta`), Opake by the confidence band
-of its privacy loss distribution with a resolution of delta/10. Slack is the noise above our estimate of
-what exact accounting would give. Seconds are of CPU, compilation included. At small delta the draws
-that the others need are those that their own functions name; their seconds are these draws at the
-measured speed, for one noise level, and marked.
+of its privacy loss distribution with a resolution of delta/10. Slack is the noise above our
+estimate of what exact accounting would give. Seconds are of CPU, compilation included. At small
+delta the draws that the others need are those that their own functions name; their seconds are
+these draws at the measured speed, for one noise level, and marked.
 
 Every tool runs in its own environment: give the interpreters. jax-privacy 2.0.0 and Opake 0.16.1,
 of which only the compiled accountant is used, for Python 3.13.

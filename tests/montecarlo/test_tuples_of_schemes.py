@@ -13,6 +13,9 @@ import pytest
 import hockeystick as hs
 from hockeystick import strategies
 from hockeystick.errors import UnsupportedPlan
+from hockeystick.montecarlo.pilot import DrawStatistics
+from hockeystick.montecarlo.replica_runs import replica_runs
+from hockeystick.montecarlo.sequential import sequential_trial
 from hockeystick.schemes.simulation.run import log_largest_payoff
 from hypothesis_strategies import thinned
 from montecarlo.test_tuples import drawn_payoffs, removal
@@ -102,6 +105,48 @@ def test_payoffs_are_unbiased_and_bounded(name, noise, epsilon):
         if largest < math.log(200 * bound):
             assert abs(found.mean() - bound) <= 4.5 * error + 2e-3 * bound
         assert exact <= math.exp(largest)
+
+
+@pytest.mark.parametrize(
+    ("name", "noise", "epsilon", "order"),
+    [("allocation", 3.0, 3.0, 10), ("poisson", 2.0, 3.5, 6), ("phases", 2.0, 3.0, 6)],
+)
+def test_small_deltas(name, noise, epsilon, order):
+    """From 1e-6 to 1e-10, with ten thousand draws."""
+    run = removal(PLANS[name][0], noise)
+    source = run.prepared().tuples
+    replicas = source.replicas(order, noise)
+    _, bound = integrated(name, noise, epsilon)
+    assert 1e-11 < bound < 1e-4
+    found = drawn_payoffs(replace(run, replicas=replicas), epsilon, 10_000, seed=order)
+    assert found.max() <= math.exp(log_largest_payoff(source.log_largest(replicas), order, epsilon))
+    error = found.std() / math.sqrt(found.size)
+    assert error < 0.1 * bound
+    assert abs(found.mean() - bound) <= 4.5 * error + 2e-3 * bound
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", thinned(list(PLANS), normal=1))
+def test_false_claims_are_rarely_accepted(name):
+    """1,000 tests of a claim just below the truth; the pilot is made to believe that it is true."""
+    noise, epsilon, q, repetitions = 1.5, 1.5, 0.1, 1_000
+    run, bound = replica_runs(removal(PLANS[name][0], noise), epsilon)[0]
+    _, truth = integrated(name, noise, epsilon)
+    believed = DrawStatistics(run, 0.8 * truth, 2.0, math.exp(bound), 10**6, bound)
+    trial = sequential_trial(
+        believed,
+        epsilon,
+        largest=math.exp(bound),
+        allowed=0.999 * truth,
+        false_pass=q,
+        change=1.0,
+    )
+    found = drawn_payoffs(run, epsilon, repetitions * trial.draws, seed=2)
+    factors = 1 + trial.payoff.stake * (0.999 * truth - found)
+    assert factors.min() > 0
+    evidence = np.cumsum(np.log(factors.reshape(repetitions, trial.draws)), axis=1)
+    passed = int((evidence.max(axis=1) >= math.log(1 / q)).sum())
+    assert passed <= q * repetitions + 3 * math.sqrt(q * (1 - q) * repetitions)
 
 
 def enumerated_moment(name, noise, order, *, table):
