@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
 
-__all__ = ["draw_phases", "list_patterns"]
+__all__ = ["draw_phases", "fill_all_turns", "list_patterns"]
 
 IntArray = NDArray[np.int64]
 
@@ -128,6 +128,29 @@ def list_patterns(
 
 
 @njit(cache=True, nogil=True)
+def _fill_turns(rate: float, growth: FloatArray, turns: FloatArray) -> None:
+    """turns[i] are the values before turn i, relative to that of nobody having joined a round."""
+    order = growth.shape[0]
+    turns[-1] = 1.0
+    for i in range(turns.shape[0] - 2, -1, -1):
+        _turn_back(i % order, rate, growth[i % order], turns[i + 1], turns[i])
+        if i % order == 0:
+            turns[i] /= turns[i, 0]
+
+
+@njit(cache=True, nogil=True)
+def fill_all_turns(
+    groups: int, rate: float, pulls: FloatArray, patterns: IntArray, tables: FloatArray
+) -> None:
+    """The values of every pattern."""
+    order = patterns.shape[1]
+    fields = np.empty((order, 2**order))
+    for which in range(patterns.shape[0]):
+        _fields(patterns[which], groups, pulls, fields)
+        _fill_turns(rate, np.exp(fields), tables[which])
+
+
+@njit(cache=True, nogil=True)
 def draw_phases(
     rng: np.random.Generator,
     groups: int,
@@ -138,6 +161,7 @@ def draw_phases(
     products: FloatArray,
     patterns: IntArray,
     cumulative: FloatArray,
+    kept: FloatArray,
     where: IntArray,
     times: IntArray,
     number: IntArray,
@@ -146,25 +170,25 @@ def draw_phases(
 ) -> None:
     """Rows of steps that are joined, by how many; true attractions, and less those of the tables.
 
-    A pattern, a rotation, and then turn by turn. Turns outside of the run do not count.
+    A pattern, a rotation, and then turn by turn. Turns outside of the run do not count. `kept` has
+    the values of all patterns, or is empty; then they are computed for each draw.
     """
     order = patterns.shape[1]
     states = 2**order
     fields = np.empty((order, states))
-    tables = np.ones((rounds * order + 1, states))
+    tables = np.empty((rounds * order + 1 if kept.size == 0 else 0, states))
     for d in range(number.size):
         which = min(np.searchsorted(cumulative, rng.random(), side="right"), cumulative.size - 1)
         phases = patterns[which]
         _fields(phases, groups, pulls, fields)
         growth = np.exp(fields)
-        for turn in range(rounds * order - 1, -1, -1):
-            _turn_back(turn % order, rate, growth[turn % order], tables[turn + 1], tables[turn])
-            if turn % order == 0:
-                tables[turn] /= tables[turn, 0]
+        if kept.size == 0:
+            _fill_turns(rate, growth, tables)
+        turns = tables if kept.size == 0 else kept[which]
         first, count, b, true, table = int(rng.random() * groups), 0, 0, 0.0, 0.0
         for turn in range(rounds * order):
             j = turn % order
-            bit, after = 1 << j, tables[turn + 1]
+            bit, after = 1 << j, turns[turn + 1]
             joins = rate * growth[j, b] * after[b | bit]
             misses = (1 - rate) * after[b & ~bit]
             if rng.random() * (joins + misses) >= joins:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,10 @@ __all__ = ["PhaseTupleSource", "PhaseTuples"]
 
 # What the logarithm of a weight may lose: 1e-15 for each of a million turns, and sums over them.
 SLACK = 1e-8
-# Operations for all patterns of an order, about a second; patterns, and turns of a run.
-MOST_OPERATIONS, MOST_PATTERNS, MOST_TURNS = 1e9, 500_000, 100_000
+# Operations for all patterns of an order, some tenths of a second; patterns, and turns of a run.
+MOST_OPERATIONS, MOST_PATTERNS, MOST_TURNS = 3e8, 500_000, 100_000
+# Values of all patterns that are kept, 64 megabytes; values that are computed for a single draw.
+MOST_KEPT, MOST_OF_A_DRAW = 2**23, 2**17
 # Exponents that floating point holds.
 LARGEST_EXPONENT = 600.0
 
@@ -58,8 +60,11 @@ class PhaseTupleSource:
         """Every pattern is known, if there are not too many."""
         patterns = math.comb(self.groups + order - 2, order - 1)
         turns = self.rounds * order
-        work = patterns / order * turns * 2.0**order
+        states = (turns + 1) * 2.0**order
+        work = patterns / order * states
         if patterns > MOST_PATTERNS or turns > MOST_TURNS or work > MOST_OPERATIONS:
+            return None
+        if states > MOST_OF_A_DRAW and 2 * work > MOST_KEPT:
             return None
         return Replicas(order, 0, noise_multiplier)
 
@@ -85,6 +90,19 @@ class PhaseTuples:
     cumulative: FloatArray
     log_total: float
 
+    @cached_property
+    def _kept(self) -> FloatArray:
+        """The values of all patterns, if there are not too many."""
+        from hockeystick.schemes.simulation.phase_kernels import fill_all_turns
+
+        source, order = self.source, self.replicas.order
+        shape = (len(self.patterns), source.rounds * order + 1, 2**order)
+        if math.prod(shape) > MOST_KEPT:
+            return np.empty((0, 0, 0))
+        tables = np.empty(shape)
+        fill_all_turns(source.groups, source.rate, self.pulls, self.patterns, tables)
+        return tables
+
     @property
     def log_largest(self) -> float:
         """log of a bound on the weights, which are rounded themselves."""
@@ -109,6 +127,7 @@ class PhaseTuples:
             self.products,
             self.patterns,
             self.cumulative,
+            self._kept,
             where,
             times,
             number,
