@@ -52,6 +52,7 @@ def test_batches_have_the_law_of_dropping_at_random(rate, cap):
     scheme = hs.Poisson(rate=rate, max_batch_size=cap)
     found = Counter(tuple(b.tolist()) for b in scheme.batches(examples=4, steps=8_000, rng=1))
     law = batch_law(4, rate, cap)
+    law = {batch: weight for batch, weight in law.items() if weight > 0}
     assert set(found) <= set(law)
     expected = np.array([8_000 * law[batch] for batch in law])
     observed = np.array([found[batch] for batch in law])
@@ -80,9 +81,7 @@ def test_one_step_never_exceeds_the_bound():
             limits = {name: one.delta(epsilon) for name, one in bounds.items()}
             for others in ([-1.0], [0.0], [1.0], [-1.0, 1.0], rng.uniform(-1, 1, 4)):
                 rest = list(itertools.islice(itertools.cycle(others), examples - 1))
-                law = {
-                    g: density([g, *rest], rate, cap, noise, outputs) for g in (1.0, 0.0, -1.0)
-                }
+                law = {g: density([g, *rest], rate, cap, noise, outputs) for g in (1.0, 0.0, -1.0)}
                 gone = density(rest, rate, cap, noise, outputs)
                 for other, relation in (
                     (gone, "add-remove"),

@@ -17,6 +17,7 @@ from hockeystick.schemes import Attribution
 from hockeystick.strategies.dyadic import ARITHMETICS
 from hockeystick.torch.assembly import RandomParts, RunInputs, assembled
 from hockeystick.torch.batch_sampler import BatchSampler
+from hockeystick.torch.canaries import CanaryBatches
 from hockeystick.torch.checks import (
     check_several_ranks,
     checked_parameters,
@@ -33,6 +34,7 @@ from hockeystick.torch.run_settings import Loss, checked_charges, settled, sourc
 from hockeystick.torch.same_data import indexed
 from hockeystick.torch.sharded_layout import layout_of
 from hockeystick.training.adaptive_clipping import AdaptiveClipping, clipping_policy
+from hockeystick.training.canaries import RunCanaries
 from hockeystick.training.clip_rules import ClipRule
 
 __all__ = ["make_private"]
@@ -63,6 +65,7 @@ def make_private(
     noise_memory: str = "rows",
     rng: RandomSource = None,
     arithmetic: str = "float",
+    canaries: int | None = None,
 ) -> TorchRun:
     """A run in which the plan draws the batches and the noise: `model, optimizer, loader = run`.
 
@@ -143,6 +146,10 @@ def make_private(
         an integer multiple of it, so that the guarantee holds to the last bit (docs/exact.md). The
         plan that is run is `plan.exact()`; ghost clipping forms the gradients of one layer at a
         time; generators are cryptographic by default.
+    canaries
+        How many canaries `run.audit()` compares with the plan, in coordinates of their own beside
+        the parameters: at least 100, or None. Half of them are drawn into batches beside the
+        examples, through the same sampler and the same noise. In one process, without a filter.
 
     Returns
     -------
@@ -222,14 +229,25 @@ def make_private(
         charges = checked_charges(filter, loss, settings)
         layout = layout_of(model, parameters, group)
         check_several_ranks(model, layout, filter)
+        own = RunCanaries.of(
+            canaries,
+            form.plan,
+            examples=settings.examples,
+            noise_multiplier=settings.noise_multiplier,
+            max_grad_norm=settings.max_grad_norm,
+            constant=filter is None and policy is None and group is None,
+        )
+        batches = (
+            BatchSampler(form.plan, examples=graph, rng=of_batches)
+            if own is None
+            else CanaryBatches(own, form.plan, rng=of_batches)
+        )
     run = assembled(
         RunInputs(model, wrapper, optimizer, parameters, parts, data, loss, filter, policy),
         layout,
         form=form,
         settings=settings,
-        random=RandomParts(
-            BatchSampler(form.plan, examples=graph, rng=of_batches), of_noise, noise_memory
-        ),
+        random=RandomParts(batches, of_noise, noise_memory),
         charges=charges,
         most=most,
         options={**options, "collate_fn": Collate(data, options.get("collate_fn"))},
