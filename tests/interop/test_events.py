@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -28,8 +29,8 @@ REFUSED = [
     dp_event.NonPrivateDpEvent(),
     dp_event.UnsupportedDpEvent(),
     dp_event.SampledWithReplacementDpEvent(100, 10, GAUSSIAN),
-    dp_event.SampledWithoutReplacementDpEvent(100, 10, GAUSSIAN),
-    dp_event.TruncatedSubsampledGaussianDpEvent(100, 0.1, 20, 1.0),
+    dp_event.SampledWithoutReplacementDpEvent(100, 10, dp_event.LaplaceDpEvent(1.0)),
+    dp_event.SampledWithoutReplacementDpEvent(10, 100, GAUSSIAN),
     dp_event.ComposedDpEvent([GAUSSIAN, dp_event.NonPrivateDpEvent()]),
     dp_event.RepeatAndSelectDpEvent(GAUSSIAN, 5.0, -0.5),
     dp_event.RandomizedResponseDpEvent(0.0, 4),
@@ -153,3 +154,34 @@ def test_what_is_no_event():
     """One sentence."""
     with pytest.raises(hs.errors.InvalidParameter, match="event"):
         hs.interop.from_dp_event("gaussian")
+
+
+def test_capped_batches_beside_their_own_bound():
+    """dp-accounting prices them too [2508.15089]: where batches overflow rarely both agree."""
+    event = dp_event.TruncatedSubsampledGaussianDpEvent(1_000, 0.02, 50, 1.0)
+    run = dp_event.SelfComposedDpEvent(event, 50)
+    accountant = pld_privacy_accountant.PLDAccountant(value_discretization_interval=1e-3)
+    theirs = accountant.compose(run).get_epsilon(1e-5)
+    assert hs.interop.from_dp_event(run).epsilon(1e-5) == pytest.approx(theirs, rel=5e-3)
+
+
+@pytest.mark.parametrize(("size", "most"), [(1, 2), (2, 3), (2, 4)])
+def test_fixed_sizes_against_enumeration(size, most):
+    """All subsets, with the example and without it, beside others of several kinds, both orders."""
+    noise, outputs = 1.0, np.linspace(-14, 14, 2_001)
+    event = dp_event.SampledWithoutReplacementDpEvent(most, size, dp_event.GaussianDpEvent(noise))
+    bound = hs.interop.from_dp_event(event)
+
+    def density(gradients):
+        batches = list(itertools.combinations(gradients, size))
+        total = sum(np.exp(-((outputs - sum(b)) ** 2) / (2 * noise**2)) for b in batches)
+        return total / len(batches) / (math.sqrt(2 * math.pi) * noise)
+
+    for others in ([-1.0] * (most - 1), [1.0, -1.0, 0.3][: most - 1], [0.0] * (most - 1)):
+        if len(others) < size:
+            continue
+        first, second = density([1.0, *others]), density(others)
+        for epsilon in (0.0, 0.5, 1.5):
+            for p, q in ((first, second), (second, first)):
+                found = np.maximum(p - math.exp(epsilon) * q, 0).sum() * (outputs[1] - outputs[0])
+                assert found <= bound.delta(epsilon) * (1 + 1e-5)

@@ -210,3 +210,32 @@ def test_runs_and_statements():
         hs.training.PrivateRun(
             plan, examples=60, dimension=2, noise_multiplier=9.0, max_grad_norm=1.0
         )
+
+
+@pytest.mark.slow
+def test_fixed_sizes_without_replacement():
+    """Replacing one example: the larger of both orders composes (docs/guarantees.md)."""
+    noise, outputs = 1.0, np.linspace(-11, 11, 221)
+    cell = (outputs[1] - outputs[0]) ** 2
+
+    def density(gradients, size):
+        batches = list(itertools.combinations(gradients, size))
+        total = sum(np.exp(-((outputs - sum(b)) ** 2) / (2 * noise**2)) for b in batches)
+        return total / len(batches) / (math.sqrt(2 * math.pi) * noise)
+
+    for most, size in ((2, 1), (3, 1), (3, 2), (4, 3)):
+        step = hs.Profile.gaussian(noise_multiplier=noise / 2).subsample(size / most).symmetrize()
+        once, twice = step, step.self_compose(2)
+        steps = []
+        for other in ([-1.0] * (most - 1), [1.0] * (most - 1), [1.0, -1.0, 0.0][: most - 1]):
+            for g, h in ((1.0, -1.0), (1.0, 0.0), (-1.0, 1.0)):
+                steps.append((density([g, *other], size), density([h, *other], size)))
+        for epsilon in (0.0, 0.4, 1.2):
+            single, double = once.delta(epsilon), twice.delta(epsilon)
+            for p, q in steps:
+                width = outputs[1] - outputs[0]
+                assert divergence(p, q, epsilon, width) <= single * (1 + 2e-3)
+            # The second step may be another one, also one that turns the order around.
+            for (p, q), (r, s) in itertools.product(steps, steps):
+                found = divergence(np.outer(p, r), np.outer(q, s), epsilon, cell)
+                assert found <= double * (1 + 5e-3)
