@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from hockeystick import _validate as check
-from hockeystick._process import SingleUse
 from hockeystick.accounting.account import account
 from hockeystick.errors import BudgetExceeded, InvalidParameter, PlanMismatch
 from hockeystick.filters import Filter
 from hockeystick.jax.draws import PaddedBatch, plan_noise, row_bound
+from hockeystick.jax.facts import JaxFacts
 from hockeystick.jax.sums import (
     IntegerLattice,
     check_gamma,
@@ -29,7 +29,7 @@ from hockeystick.jax.sums import (
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource, generators, is_secret
 from hockeystick.schemes import Attribution, Indices
-from hockeystick.training.canaries import AuditedRun, RunCanaries
+from hockeystick.training.canaries import RunCanaries
 from hockeystick.training.clip_rules import ClipRule, clip_rule
 from hockeystick.training.filtered import rate_for_filters
 from hockeystick.training.fingerprints import fingerprint
@@ -43,7 +43,7 @@ from hockeystick.training.statements import Statement
 __all__ = ["JaxRun"]
 
 
-class JaxRun(SingleUse, AuditedRun):
+class JaxRun(JaxFacts):
     """A private run in JAX: `for batch in run.batches(): gradient = run.gradient(params, data)`.
 
     The loss is a function of the parameters and *one* example; `vmap` gives the gradient of each.
@@ -165,41 +165,6 @@ class JaxRun(SingleUse, AuditedRun):
 
     _current: PaddedBatch | None
     _schedule: Schedule
-
-    @property
-    def canaries(self) -> RunCanaries | None:
-        """Those of the run."""
-        return self._canaries
-
-    @property
-    def plan(self) -> Plan:
-        """What is run."""
-        return self._plan
-
-    @property
-    def taken_steps(self) -> int:
-        """How many steps have been taken."""
-        return self._taken
-
-    @property
-    def max_grad_norm(self) -> float:
-        """The clip norm."""
-        return self._parts.max_grad_norm
-
-    @property
-    def noise_multiplier(self) -> float:
-        """Standard deviation of Z over the clip norm."""
-        return self._noise_multiplier
-
-    @property
-    def expected_batch_size(self) -> float:
-        """What sums of gradients are divided by."""
-        return self._expected
-
-    @property
-    def finished(self) -> bool:
-        """Whether no step may follow."""
-        return self._exhausted or self._taken >= self._plan.steps
 
     def batches(self) -> Iterator[PaddedBatch]:
         """The batches that are left; each needs one `gradient` before the next one.

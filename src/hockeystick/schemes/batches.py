@@ -194,7 +194,7 @@ def smallest_cap(examples: int, rate: float, *, most: float) -> int:
 
 
 def capped_mean(examples: int, rate: float, cap: int) -> float:
-    """E min(K, cap) for K binomial: E[K; K < cap] through k P(k) = n q P'(k - 1) of n - 1 coins."""
+    """E min(K, cap) for K binomial: E[K; K < cap] through k P(k) = n q P'(k - 1) of n - 1 draws."""
     from scipy.stats import binom
 
     below = examples * rate * binom.cdf(cap - 2, examples - 1, rate)

@@ -9,12 +9,14 @@ import torch
 
 from hockeystick.errors import PlanMismatch
 from hockeystick.plan import Plan
-from hockeystick.schemes import Indices
+from hockeystick.randomness import RandomSource
+from hockeystick.schemes import Attribution, Indices
 from hockeystick.torch.batch_sampler import BatchSampler
 from hockeystick.torch.noise_stream import TorchNoiseStream
+from hockeystick.torch.progress import RunSettings
 from hockeystick.training.canaries import RunCanaries
 
-__all__ = ["CanaryBatches", "CanaryNoise"]
+__all__ = ["CanaryBatches", "CanaryNoise", "sampler_of"]
 
 
 class CanaryBatches(BatchSampler):
@@ -66,3 +68,25 @@ class CanaryNoise(TorchNoiseStream):
     def head(self) -> dict[str, Any]:
         """Refused: what was recorded so far is not a part of states."""
         raise PlanMismatch("A run with canaries cannot be saved or restored: run it in one go.")
+
+
+def sampler_of(
+    settings: RunSettings,
+    graph: int | Attribution,
+    canaries: int | None,
+    *,
+    rng: RandomSource,
+    constant: bool,
+) -> BatchSampler:
+    """The batches of the run, with canaries if any were asked for."""
+    own = RunCanaries.of(
+        canaries,
+        settings.plan,
+        examples=settings.examples,
+        noise_multiplier=settings.noise_multiplier,
+        max_grad_norm=settings.max_grad_norm,
+        constant=constant,
+    )
+    if own is None:
+        return BatchSampler(settings.plan, examples=graph, rng=rng)
+    return CanaryBatches(own, settings.plan, rng=rng)

@@ -16,8 +16,7 @@ from hockeystick.randomness import RandomSource, cryptographic_if_secret
 from hockeystick.schemes import Attribution
 from hockeystick.strategies.dyadic import ARITHMETICS
 from hockeystick.torch.assembly import RandomParts, RunInputs, assembled
-from hockeystick.torch.batch_sampler import BatchSampler
-from hockeystick.torch.canaries import CanaryBatches
+from hockeystick.torch.canaries import sampler_of
 from hockeystick.torch.checks import (
     check_several_ranks,
     checked_parameters,
@@ -34,7 +33,6 @@ from hockeystick.torch.run_settings import Loss, checked_charges, settled, sourc
 from hockeystick.torch.same_data import indexed
 from hockeystick.torch.sharded_layout import layout_of
 from hockeystick.training.adaptive_clipping import AdaptiveClipping, clipping_policy
-from hockeystick.training.canaries import RunCanaries
 from hockeystick.training.clip_rules import ClipRule
 
 __all__ = ["make_private"]
@@ -229,19 +227,8 @@ def make_private(
         charges = checked_charges(filter, loss, settings)
         layout = layout_of(model, parameters, group)
         check_several_ranks(model, layout, filter)
-        own = RunCanaries.of(
-            canaries,
-            form.plan,
-            examples=settings.examples,
-            noise_multiplier=settings.noise_multiplier,
-            max_grad_norm=settings.max_grad_norm,
-            constant=filter is None and policy is None and group is None,
-        )
-        batches = (
-            BatchSampler(form.plan, examples=graph, rng=of_batches)
-            if own is None
-            else CanaryBatches(own, form.plan, rng=of_batches)
-        )
+        constant = filter is None and policy is None and group is None
+        batches = sampler_of(settings, graph, canaries, rng=of_batches, constant=constant)
     run = assembled(
         RunInputs(model, wrapper, optimizer, parameters, parts, data, loss, filter, policy),
         layout,
