@@ -106,8 +106,9 @@ class Question:
                 draw_plot(
                     output.plot, self.plan, rows=rows, spot=spot, direction=direction, update=update
                 )
+            risks = best_of(rows)[1].guarantee.risks() if output.risk else None
         given: dict[str, float | str] = {**self.given, "direction": accounting.direction}
-        answers = Answers(described_plan, self.quantity, given, rows, output.plot, baselines)
+        answers = Answers(described_plan, self.quantity, given, rows, output.plot, baselines, risks)
         if output.json:
             print_json(answers_object(answers))
         else:
