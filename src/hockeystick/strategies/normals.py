@@ -216,6 +216,7 @@ def _refine(numbers: Any, words: Words, further: Any) -> None:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_row(row: Any, start: int, head: Words, step: int, rounds: int) -> None:
+    """`fill_normal`, for compiled kernels."""
     size = TILE * 4 // row.itemsize
     words, whole = np.empty((2, WORDS, LANES), np.uint32), np.empty(size, row.dtype)
     done = 0
@@ -282,8 +283,8 @@ def largest(numbers: NDArray[Any]) -> float:
 
     By the bits without their sign, which are in the order of the absolute values, NaN last.
     """
-    bits = numbers.view(np.int32 if numbers.itemsize == 4 else np.int64)
-    found = np.array(_largest_bits(bits, bits.dtype.type(np.iinfo(bits.dtype).max)), bits.dtype)
+    kind, mask = (np.int32, 2**31 - 1) if numbers.itemsize == 4 else (np.int64, 2**63 - 1)
+    found = np.array(_largest_bits(numbers.view(kind), kind(mask)), kind)
     return float(found.view(numbers.dtype))
 
 

@@ -58,7 +58,9 @@ class PhysicalBatchSampler(Sampler[list[int]]):
             batch = self._batches.batch(step)
             most = max(batch.size, 1) if self._most is None else self._most * self._ranks
             count = max(-(-batch.size // most), 1)
-            parts = np.array_split(batch, count * self._ranks)[self._rank :: self._ranks]
+            parts = [batch]
+            if count * self._ranks > 1:
+                parts = np.array_split(batch, count * self._ranks)[self._rank :: self._ranks]
             for i, part in enumerate(parts):
                 indices = torch.from_numpy(self._padded(part, batch))
                 waiting.append(
