@@ -81,7 +81,7 @@ LEVY = {
 }
 REQUESTS = {"requests": 100_000, "part": 10_000, "rate": 0.01, "noise": 1.0}
 INDIVIDUAL = {"examples": 1_000_000, "rate": 0.01, "noise": 1.0}
-TRAINING = {"repeats": 40}
+TRAINING = {"repeats": 6}
 SWEEPS = {
     "steps": {"noise": 1.0, "rate": 0.01, "delta": 1e-6},
     "block": {"noise": 1.0, "delta": 1e-6},
