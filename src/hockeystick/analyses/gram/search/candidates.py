@@ -95,7 +95,7 @@ class Majorants:
             if self.line is None or around > settings.short_line:
                 cut = Cut(spacing, -(-around // settings.largest_group))
                 gap = cut._replace(left_out=self._reach(spacing), mirrors=False)
-                found += [self._mirrored(cut, self.usual_tilt, 1.0), gap]
+                found += [cut, self._mirrored(cut, self.usual_tilt, 1.0), gap]
         return self._candidates(found, self.usual_tilt)
 
     def closed_cuts(self, tilt: int) -> list[GramCandidate]:
@@ -130,10 +130,12 @@ class Majorants:
         return [one for one in found if one is not None]
 
     def _allowed(self, layout: Layout) -> bool:
-        """Whether enough bins are left in a group."""
+        """Whether enough bins are left in a group; a ring in one piece always is allowed."""
         if not isinstance(layout, Cut) or layout.closed:
             return True
         settings, period = self._settings, layout.period(self.bins)
+        if layout.left_out == 0 and layout.copies == 1:
+            return True
         return layout.left_out <= settings.most_left_out * period and period >= settings.fewest
 
     def _mirrored(self, cut: Cut, tilt: int, factor: float) -> Cut:

@@ -130,10 +130,11 @@ class GramSettings:
     coarsest: float = 2.0
     fineness_tolerance: float = 0.02
     # By how much log epsilon, and log delta, exceed their limit, over the square of the fineness,
-    # about; and how many times as much where states are rounded.
-    epsilon_rate: float = 0.04
-    delta_rate: float = 0.09
-    rounding: float = 1.8
+    # about; how many times as much where states are rounded, and for closed rings.
+    epsilon_rate: float = 0.033
+    delta_rate: float = 0.075
+    rounding: float = 1.45
+    closing: float = 2.0
 
     # == Lower bounds
     # The best minorant with a chain is chosen with this part of the work; few bands get a multiple,

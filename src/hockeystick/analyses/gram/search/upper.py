@@ -123,7 +123,7 @@ class _Request:
         known = self._query.delta is not None
         usual = settings.epsilon_rate if known else settings.delta_rate
         _, closed, rounds = found.candidate.kind
-        usual *= settings.rounding if closed or rounds else 1.0
+        usual *= settings.closing if closed else settings.rounding if rounds else 1.0
         # On very coarse lattices bounds fall faster than with the square of the fineness.
         rate = usual if rate is None else min(rate, usual)
         finest = self._affordable(found.candidate, settings.finest_work)
