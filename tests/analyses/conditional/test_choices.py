@@ -22,7 +22,7 @@ def epsilon_of(noise=4.0, **choices):
 
 @pytest.mark.slow
 def test_choices_bound_the_run_and_cost_something():
-    """No choice is below a proven lower bound; what is fixed is not better than what is searched."""
+    """No choice is below a proven lower bound; what is searched is not worse than what is fixed."""
     lower = hs.account(PLAN, noise_multiplier=4.0, method="gram").answer(delta=DELTA).lower
     usual = epsilon_of()
     choices = (
