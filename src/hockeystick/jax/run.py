@@ -30,7 +30,7 @@ from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource, generators, is_secret
 from hockeystick.schemes import Attribution, Indices
 from hockeystick.training.clip_rules import ClipRule, clip_rule
-from hockeystick.training.filtered import rate_for_filters
+from hockeystick.training.filtered import rate_for_filters, warn_of_no_step
 from hockeystick.training.fingerprints import fingerprint
 from hockeystick.training.gradients import clipping_rule, probe_gradients
 from hockeystick.training.plan_object import require_gaussian
@@ -194,6 +194,8 @@ class JaxRun(SingleUse):
                     _, self._clip = self._permits.permit(self._now, None)
                 except BudgetExceeded:
                     self._exhausted = True
+                    if not self._taken:
+                        warn_of_no_step()
                     return
                 self._current = PaddedBatch.of(
                     next(self._batches), self._taken, pad_to=self._pad_to

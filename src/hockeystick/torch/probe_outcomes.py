@@ -121,8 +121,18 @@ def first_mixing_layer(module: torch.nn.Module, probed: ProbeExamples, tolerance
         expected = everyone[list(part)]
         close = tolerance * float(expected.abs().max())
         if expected.shape == some.shape and not bool(((some - expected).abs() <= close).all()):
-            return f"the layer {name}"
+            return f"the layer {name}{_advice(module.get_submodule(name.partition(' ')[0]))}"
     return "the criterion, the model outside of its layers, or the backward pass"
+
+
+def _advice(layer: torch.nn.Module) -> str:
+    """What to do about group normalisation of single values, as `ModuleValidator.fix` makes it."""
+    if not isinstance(layer, torch.nn.GroupNorm) or layer.num_groups != layer.num_channels:
+        return ""
+    return (
+        " - each of its groups is one feature, and where a group is a single number its output is "
+        "rounding alone; take torch.nn.LayerNorm, or fewer groups"
+    )
 
 
 def _outputs(
