@@ -83,12 +83,6 @@ def test_changes_in_place_between_model_and_criterion(runs, clipping, dropout, h
         stepped(runs, network(nn.Dropout(dropout)), clipping, loop=centred)
 
 
-def test_groups_of_one_feature_are_named_with_the_way_out(runs, clipping):
-    """What `ModuleValidator.fix` makes of a narrow BatchNorm1d: rounding is all that it returns."""
-    with pytest.raises(PlanMismatch, match=r"layer 1 \(GroupNorm\).* one feature.* LayerNorm, or"):
-        stepped(runs, network(nn.GroupNorm(8, 8)), clipping)
-
-
 def test_mixing_that_begins_later(runs, clipping):
     """The probe runs again, and a run that it refuses has no statement."""
     taken = [0]

@@ -208,14 +208,12 @@ def test_runs_that_share_a_budget_count_once(tmp_path):
     stated = joint_statement(runs, delta=DELTA)
     assert stated.epsilon == one.guarantee().compose(planned).epsilon(DELTA)
     assert "counts once. Epsilon is that of the composition" in stated.paragraph()
-    # Two steps on each of its budgets, whichever: all charges are in them.
-    assert len(first.history) == 12
 
 
 def test_a_budget_has_to_be_the_same_to_count_once():
     """Another description beside the same number counts again; what is no number is refused."""
     run = governed_run(budget())
-    other = replace(run.record(), filter={**run.record().filter, "epsilon": 1.0})
+    other = replace(run.record(), filter={**run.record().filter, "epsilon": 1.9})
     stated = joint_statement([run.record(), other], delta=DELTA)
     assert stated.epsilon > 2.0
     content = json.loads(stated.to_json())

@@ -13,6 +13,7 @@ from torch.utils._pytree import tree_leaves
 from hockeystick.torch.replay import ProbeExamples
 
 __all__ = [
+    "SINGLE_FEATURES",
     "PassResult",
     "ProbeReport",
     "first_mixing_layer",
@@ -125,13 +126,17 @@ def first_mixing_layer(module: torch.nn.Module, probed: ProbeExamples, tolerance
     return "the criterion, the model outside of its layers, or the backward pass"
 
 
+# In the place of group normalisation with one feature in each group.
+SINGLE_FEATURES = "torch.nn.LayerNorm, or fewer groups"
+
+
 def _advice(layer: torch.nn.Module) -> str:
     """What to do about group normalisation of single values, as `ModuleValidator.fix` makes it."""
     if not isinstance(layer, torch.nn.GroupNorm) or layer.num_groups != layer.num_channels:
         return ""
     return (
-        " - each of its groups is one feature, and where a group is a single number its output is "
-        "rounding alone; take torch.nn.LayerNorm, or fewer groups"
+        " - each of its groups is one feature, and where that is a single number its output is "
+        f"rounding alone; take {SINGLE_FEATURES}"
     )
 
 
