@@ -178,7 +178,8 @@ def draw_phases(
     fields = np.empty((order, states))
     tables = np.empty((rounds * order + 1 if kept.size == 0 else 0, states))
     for d in range(number.size):
-        which = min(np.searchsorted(cumulative, rng.random(), side="right"), cumulative.size - 1)
+        found = int(np.searchsorted(cumulative, rng.random(), side="right"))
+        which = min(found, cumulative.size - 1)
         phases = patterns[which]
         _fields(phases, groups, pulls, fields)
         growth = np.exp(fields)
