@@ -251,11 +251,33 @@ def test_a_range_is_served() -> None:
         assert permitted(g, [(1.0, noise)] * int(alone)) >= 0.5 * alone
 
 
+def test_rounded_requests_are_announced() -> None:
+    """A range with a step: every value has its own class, and any order of them is served.
+
+    Without the step the strongest values find nothing, and the refusal says what to announce.
+    """
+    made = {"epsilon": 1.0, "delta": 1e-5}
+    f = filters.Residual(**made, expected=[(1.0, (40.0, 80.0, 2.0), 1)])
+    values = [40.0 + 2 * k for k in range(21)]
+    assert {noise for _, noise in f.menus[0]} <= set(values)
+    steps = f.design.steps
+    requests = [(1.0, values[int((k + 0.5) / steps * 21)]) for k in range(steps)]
+    for order in (requests, requests[::-1]):
+        g = filters.Residual(**made, design=f.design)
+        assert permitted(g, order) == steps
+    plain = filters.MenuDesign(menus=[[(1.0, noise + 0.01, 2) for noise in values]])
+    with pytest.raises(BudgetExceeded, match=r"announce \(low, high, step\)"):
+        filters.Residual(**made, design=plain).request(noise_multiplier=40.0, clip=False)
+
+
 @pytest.mark.parametrize(
     "expected",
     [
+        [(0.01, (1.0, 2.0, 0.0), 1)],
+        [(0.01, (1.0, 2.0, 1e-6), 1)],
+        [(0.01, (1.0, 2.0, math.nan), 1)],
         [(0.01, (2.0, 1.0), 1)],
-        [(0.01, (1.0, 2.0, 3.0), 1)],
+        [(0.01, (1.0, 2.0, 3.0, 4.0), 1)],
         [(0.01, (1.0, math.nan), 1)],
         [((0.0, 0.1), 1.0, 1)],
         [(0.01, 1.0)],

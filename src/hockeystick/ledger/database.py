@@ -14,12 +14,7 @@ from hockeystick.errors import HockeystickError, InvalidParameter, LedgerError
 from hockeystick.ledger import schema
 from hockeystick.ledger.chain import CANCELLED, COMMITTED, OPENED, RESERVED, Event, append
 from hockeystick.ledger.connections import Connections
-from hockeystick.ledger.locations import (
-    refuse_difference,
-    refuse_missing,
-    refuse_typo,
-    refuse_unnamed,
-)
+from hockeystick.ledger.names import refuse_difference, refuse_missing, refuse_typo, refuse_unnamed
 from hockeystick.ledger.schema import budgets, entries
 from hockeystick.ledger.seals import checked, digest_of, with_checksum
 from hockeystick.ledger.store import (

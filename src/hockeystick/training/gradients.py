@@ -171,7 +171,7 @@ def _(privacy_filter: Individual, examples: int) -> Callable[..., ClippingRule]:
 def checked_rows(batch: Indices, gradients: Callable[[Indices], object], *, dimension: int) -> Rows:
     """The gradients of the batch: a finite row for each example, or the factors of such rows."""
     found = gradients(batch)
-    rows: Rows = found if isinstance(found, OuterProducts) else _numbers(found)
+    rows: Rows = found.measured() if isinstance(found, OuterProducts) else _numbers(found)
     if rows.shape != (batch.size, dimension) or not np.isfinite(_extent(rows)).all():
         allowed = f"finite numbers of shape {(batch.size, dimension)}"
         raise InvalidParameter("gradients", allowed, rows.shape)

@@ -145,6 +145,7 @@ class Statement(StatementFile):
             strategy=self.strategy,
             steps=self.planned_steps,
             adjacency=self.adjacency,
+            examples=self.examples,
         )
 
     @property

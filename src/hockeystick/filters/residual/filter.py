@@ -25,13 +25,15 @@ from hockeystick.filters.residual.menus import (
 from hockeystick.filters.residual.search.design import designed
 from hockeystick.filters.stateful import StatefulFilter
 from hockeystick.guarantee import Analysis, Guarantee
-from hockeystick.ledger.seals import Where
+from hockeystick.ledger.heads import Where
 from hockeystick.ledger.store import Entry
 
 __all__ = ["Residual"]
 
 # Every request has a charge, so that the ledger sees that something has happened.
 SMALLEST_SHARE = 2.0**-40
+# A step with this many times the variance of the strongest one left may have been rounded: by 2 %.
+ROUNDED = 1.1
 
 
 class Residual(StatefulFilter[list[MenuState]]):
@@ -53,8 +55,9 @@ class Residual(StatefulFilter[list[MenuState]]):
         The guarantee of the whole run.
     expected
         Expected steps (rate, noise_multiplier, steps), as many of each as are expected, in
-        proportion; a rate or a noise multiplier may be a range (low, high). Anything else may be
-        requested as well, and costs more. The default is full batches.
+        proportion; a rate or a noise multiplier may be a range (low, high), or (low, high, step) if
+        it is rounded. Anything else may be requested as well, and costs more. The default is full
+        batches.
     block
         How many steps a request has: in ranges the menu has as many equal ones.
     design
@@ -178,7 +181,7 @@ class Residual(StatefulFilter[list[MenuState]]):
             if changes is None and request.clip:
                 scale, changes = self._clipped(state, request.step, request.steps)
         if changes is None:
-            raise self._refusal(state)
+            raise self._refusal(state, request.step)
         charge = self._share(state, changes)
         return min(charge, left / 2), {**request.as_json(scale), **changes.as_json()}
 
@@ -226,13 +229,16 @@ class Residual(StatefulFilter[list[MenuState]]):
                 after = max(after, here / self._whole[k])
         return max(before - after, SMALLEST_SHARE)
 
-    def _refusal(self, state: list[MenuState]) -> BudgetExceeded:
+    def _refusal(self, state: list[MenuState], step: GaussianStep | None) -> BudgetExceeded:
         """What is left, in the words of the user."""
         kinds = [(kind, n) for one in state if not one.ended for kind, n in one.counts.items() if n]
         rest = "nothing is left"
         if kinds:
             kind, _ = max(kinds, key=lambda one: one[0].variance)
             rest = f"steps up to rate {kind.rate:g} with noise from {kind.noise:g} on would fit"
+            asked = None if step is None else step.noise_multiplier / step.sensitivity
+            if step and asked and StepClass(step.rate, asked).variance <= ROUNDED * kind.variance:
+                rest += "; if requests are rounded, announce (low, high, step) in expected"
         return BudgetExceeded(
             f"No menu of the filter ({self._meaning}) can pay for the request any more; {rest}.",
             page="docs/stopping.md#when-the-budget-is-used-up",
