@@ -43,6 +43,7 @@ class Accuracies:
     entries: Sequence[Entry]
     without: Sequence[float]
     baseline: str
+    title: str = "Test accuracy"
 
     def errors(self, scheme: str) -> tuple[list[float], list[float], float]:
         """Epsilons, the MSE over that of the baseline, and how long it took to find the noise."""
@@ -61,10 +62,14 @@ class Accuracies:
         apart = [one - other for one, other in zip(entry.accuracies, base, strict=True)]
         return fmean(apart), half_width(apart)
 
+    def apart(self, scheme: str) -> tuple[float, float]:
+        """The difference of the scheme's first entry."""
+        return self.difference(next(entry for entry in self.entries if entry.scheme == scheme))
+
     def print(self) -> None:
         """One line for each entry; ± is half of a 95 % interval for the mean over seeds."""
         width = max(len(entry.scheme) for entry in self.entries) + 2
-        title = f"test accuracy, {len(self.without)} seeds"
+        title = f"{self.title}, {len(self.entries[0].accuracies)} seeds"
         print(f"{title}; without privacy {_interval(self.without)}")
         head = f"{'epsilon':>8}{'accuracy':>17}{f'minus {self.baseline}':>23}{'rate':>6}"
         print(f"{'':<{width}}{head}{'bands':>6}{'noise':>8}{'MSE':>9}  method")
@@ -111,7 +116,7 @@ class Accuracies:
         log_axes(axes)
         axes.set_yscale("linear")
         axes.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
-        title = "Test accuracy, with 95 % intervals over seeds"
+        title = f"{self.title}, with 95 % intervals over seeds"
         axes.set_title(title, loc="left", fontsize=10, color=INK)
         axes.set_xlabel("ε", color=INK)
         axes.set_ylabel("accuracy (%)", color=INK)

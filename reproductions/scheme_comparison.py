@@ -70,6 +70,8 @@ class Effort(NamedTuple):
     seeds: int
     accuracy: float
     budget: float
+    verified: bool = False
+    """Whether noise is verified by draws where a scheme can be."""
 
 
 def poisson(setting: Setting, _bands: int) -> hs.Plan:
@@ -107,6 +109,10 @@ SCHEMES: dict[str, Callable[[Setting, int], hs.Plan]] = {
 }
 
 
+# Draws give less noise than proofs do.
+DRAWN = ("balls-in-bins, BandMF", "b-min-sep, BandMF")
+
+
 def calibrated_plan(
     scheme: str, setting: Setting, epsilon: float, effort: Effort
 ) -> CalibratedPlan:
@@ -114,7 +120,12 @@ def calibrated_plan(
     tried = {DP_SGD: (1,), "balls-in-bins, BandMF": effort.bands_of_bins}
     plans = [SCHEMES[scheme](setting, bands) for bands in tried.get(scheme, effort.bands)]
     return best_plan(
-        plans, epsilon=epsilon, delta=setting.delta, accuracy=effort.accuracy, budget=effort.budget
+        plans,
+        epsilon=epsilon,
+        delta=setting.delta,
+        accuracy=effort.accuracy,
+        budget=effort.budget,
+        by_draws=effort.verified and scheme in DRAWN,
     )
 
 

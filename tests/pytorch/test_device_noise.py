@@ -127,13 +127,15 @@ def test_the_law():
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
 @pytest.mark.parametrize(("dtype", "error"), [("float32", 1e-5), ("float64", 1e-13)])
 def test_streams_are_those_of_the_cpu(strategy, dtype, error, monkeypatch):
-    """Every recurrence, in stretches too; and the memory is the same."""
+    """Every recurrence, in stretches too; and the memory is the same when no rows wait in it."""
     monkeypatch.setattr(device_noise, "LONGEST", 1024)
     wanted = strategy.noise(1500, scale=1.5, dtype=dtype, rng=7)
     found = device_stream(strategy, dtype=dtype)
     for mine, theirs in zip(found, wanted, strict=True):
         np.testing.assert_allclose(mine.numpy(), theirs, rtol=0, atol=error)
-        np.testing.assert_allclose(found.memory.numpy(), wanted.memory, rtol=0, atol=error)
+        if not wanted.head()["ahead"]:
+            np.testing.assert_allclose(found.memory.numpy(), wanted.memory, rtol=0, atol=error)
+    assert not wanted.head()["ahead"]
 
 
 @pytest.mark.parametrize("strategy", [STRATEGIES[0], STRATEGIES[2]], ids=repr)
@@ -157,10 +159,20 @@ def test_parts_of_the_vector(noise_memory):
             assert torch.equal(mine, row[held])
 
 
-@pytest.mark.parametrize("noise_memory", ["rows", "replay"])
-def test_states_go_from_device_to_device(noise_memory):
-    """A stream on the CPU continues one that PyTorch drew, and the other way round."""
-    strategy = strategies.bisr(STEPS, 3)
+@pytest.mark.parametrize(
+    ("strategy", "noise_memory"),
+    [
+        (strategies.bisr(STEPS, 3), "rows"),
+        (strategies.bisr(STEPS, 3), "replay"),
+        (strategies.bsr(STEPS, 5), "rows"),
+    ],
+    ids=repr,
+)
+def test_states_go_from_device_to_device(strategy, noise_memory):
+    """A stream on the CPU continues one that PyTorch drew, and the other way round.
+
+    With five bands a row waits in the memory of the CPU's stream.
+    """
     makers = (
         lambda seed: device_stream(strategy, rng=seed, noise_memory=noise_memory),
         lambda seed: strategy.noise(1500, scale=1.5, rng=seed, noise_memory=noise_memory),

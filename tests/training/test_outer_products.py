@@ -40,6 +40,28 @@ def test_sums_and_lengths_are_those_of_the_rows(gamma):
             )
 
 
+def test_inputs_in_single_precision():
+    """Lengths and sums are those of the same numbers in double precision, in many blocks too."""
+    for examples in (1, 64, 200):
+        u, v = factors(9, examples=examples)
+        single = OuterProducts(u, v.astype(np.float32))
+        double = OuterProducts(u, v.astype(np.float32).astype(np.float64))
+        assert single.inputs.dtype == np.float32
+        np.testing.assert_allclose(lengths(single), lengths(double), rtol=1e-14)
+        found = clipped_sum(single, 0.7)
+        np.testing.assert_allclose(found, clipped_sum(double, 0.7), rtol=1e-12, atol=1e-12)
+    extreme = OuterProducts(np.ones((2, 1)), np.array([[3e38, 3e38], [1e-44, 0]], np.float32))
+    np.testing.assert_allclose(lengths(extreme), np.hypot(*extreme.inputs.astype(float).T))
+
+
+def test_a_buffer_that_is_used_again():
+    """Factors that are changed in place between steps are clipped by their present lengths."""
+    products = OuterProducts(np.ones((40, 3)), np.ones((40, 5), np.float32))
+    before = clipped_sum(products, 0.5)
+    products.inputs[:] = 100.0
+    np.testing.assert_allclose(clipped_sum(products, 0.5), before, rtol=1e-12)
+
+
 @pytest.mark.parametrize("arithmetic", ["float", "exact"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_run_releases_the_same(arithmetic, dtype):

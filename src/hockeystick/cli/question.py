@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich import box
 from rich.table import Table
@@ -24,11 +24,13 @@ from hockeystick.cli.options import AccountingOptions, OutputOptions, PlanOption
 from hockeystick.cli.output import answers_object, plan_text, print_answers, print_json, stdout
 from hockeystick.cli.plans import described
 from hockeystick.errors import InvalidParameter
-from hockeystick.montecarlo.verifier import DrawPlan
 from hockeystick.plan import Plan
 from hockeystick.report.figure import check_figure_file, save_figure
 from hockeystick.report.noise_figure import Mark, noise_around, noise_curve, noise_figure
 from hockeystick.report.text import Update, count_text, progress, upper_text
+
+if TYPE_CHECKING:
+    from hockeystick.montecarlo.verifier import DrawPlan
 
 __all__ = ["Question", "Spot", "draw_plot", "show_draw_plans"]
 

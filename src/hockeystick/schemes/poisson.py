@@ -255,13 +255,20 @@ class Poisson(Sampling):
         if self.displaces:
             return Missing(DISPLACED)
         from hockeystick.schemes.min_sep.participation import MinSepLaw, min_sep_law
+        from hockeystick.schemes.simulation.block_tuples import BlockTupleSource
         from hockeystick.schemes.simulation.participation_run import simulator
+        from hockeystick.schemes.simulation.replicas import ReplicaSource
+        from hockeystick.schemes.simulation.run import TupleSource
 
         def law() -> MinSepLaw:
             return min_sep_law(run.steps, rate=self.rate, separation=1, warm_start=False)
 
-        renewal = Renewal(self.rate, 1, False)
-        return simulator(run, lambda held: law(), gap=1, process=lambda held: renewal)
+        def tuples() -> TupleSource:
+            if run.strategy.bands == 1:
+                return ReplicaSource(run.strategy, Renewal(self.rate, 1, False))
+            return BlockTupleSource(run.strategy, 1, self.rate)
+
+        return simulator(run, lambda held: law(), gap=1, tuples=lambda held: tuples())
 
     def better_batches(self, run: Run) -> str:
         """Groups, one for each band: participations far enough apart for the amplification."""

@@ -61,7 +61,9 @@ class PhysicalBatchSampler(Sampler[list[int]]):
             size = fixed if fixed and batch.size else batch.size
             most = max(size, 1) if self._most is None else self._most * self._ranks
             count = max(-(-size // most), 1)
-            parts = np.array_split(batch, count * self._ranks)[self._rank :: self._ranks]
+            parts = [batch]
+            if count * self._ranks > 1:
+                parts = np.array_split(batch, count * self._ranks)[self._rank :: self._ranks]
             for i, part in enumerate(parts):
                 longest = -(-size // (count * self._ranks)) if fixed else 0
                 indices = torch.from_numpy(self._padded(part, batch, longest))

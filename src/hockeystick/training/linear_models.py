@@ -152,6 +152,8 @@ TINY = float(np.finfo(np.float64).tiny)
 # Sums of squares between this and its inverse have lost nothing to the ends of floating point: a
 # row has at most 2^62 numbers, and those whose squares vanish are less than 2^-511 each.
 SAFE = 2.0**-400
+# Rows in single precision that are converted together: 64 of a thousand numbers are half a MB.
+ROWS_AT_ONCE = 64
 
 
 class OuterProducts:
@@ -161,7 +163,8 @@ class OuterProducts:
     the derivatives of its loss in the scores and v its inputs. Its length is |u| |v|, and a
     weighted sum is one product of matrices: O(batch · (outputs + inputs)) memory where rows would
     take O(batch · outputs · inputs). What `PrivateRun.step` computes from it is what it would
-    compute from the rows, up to rounding. With `arithmetic="exact"` the rows are made.
+    compute from the rows, up to rounding. With `arithmetic="exact"` the rows are made. Inputs in
+    single precision are kept so, and lengths and sums computed in double precision.
 
     Parameters
     ----------
@@ -195,7 +198,15 @@ class OuterProducts:
             lengths = f"{len(self.outputs)} and {len(self.inputs)} rows"
             raise InvalidParameter("gradients", allowed, lengths)
         self.outputs = self.outputs.astype(np.float64, copy=False)
-        self.inputs = self.inputs.astype(np.float64, copy=False)
+        if self.inputs.dtype != np.float32:
+            self.inputs = self.inputs.astype(np.float64, copy=False)
+        self._lengths: FloatArray | None = None
+
+    def measured(self) -> OuterProducts:
+        """The same factors for one step, in which they do not change: lengths are computed once."""
+        found = OuterProducts(self.outputs, self.inputs)
+        found._lengths = found.lengths()
+        return found
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -210,7 +221,15 @@ class OuterProducts:
 
     def __rmatmul__(self, weights: FloatArray) -> FloatArray:
         """The weighted sum of the rows, in double precision."""
-        total: FloatArray = (weights[:, None] * self.outputs).T @ self.inputs
+        weighted = weights[:, None] * self.outputs
+        if self.inputs.dtype == np.float64:
+            whole: FloatArray = weighted.T @ self.inputs
+            return whole.ravel()
+        # A few rows at a time stay in the cache while they are converted.
+        total: FloatArray = np.zeros((self.outputs.shape[1], self.inputs.shape[1]))
+        for start in range(0, len(weighted), ROWS_AT_ONCE):
+            some = slice(start, start + ROWS_AT_ONCE)
+            total += weighted[some].T @ self.inputs[some].astype(np.float64)
         return total.ravel()
 
     def rows(self) -> FloatArray:
@@ -220,18 +239,23 @@ class OuterProducts:
 
     def lengths(self) -> FloatArray:
         """|u_i| |v_i|, also where squares would overflow or vanish."""
+        if self._lengths is not None:
+            return self._lengths
         with np.errstate(over="ignore"):
             return lengths_of_rows(self.outputs) * lengths_of_rows(self.inputs)
 
 
 def lengths_of_rows(rows: FloatArray) -> FloatArray:
-    """The Euclidean length of each row, also where squares would overflow or vanish."""
+    """The Euclidean length of each row, also where squares would overflow or vanish.
+
+    In double precision, without a copy of rows in single precision.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
-        squares: FloatArray = np.einsum("ij,ij->i", rows, rows)
+        squares: FloatArray = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
         extreme = ~((squares > SAFE) & (squares < 1.0 / SAFE))
         lengths = np.sqrt(squares)
         if extreme.any():
-            some = rows[extreme]
+            some = rows[extreme].astype(np.float64)
             largest = np.maximum(np.abs(some).max(axis=1, initial=0.0), TINY)
             lengths[extreme] = largest * np.linalg.norm(some / largest[:, None], axis=1)
     return lengths

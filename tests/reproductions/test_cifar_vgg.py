@@ -122,22 +122,22 @@ def test_a_missing_file(folder):
 @pytest.mark.slow
 def test_small_mode(folder, tmp_path, capsys):
     """Every scheme trains a VGG network, for four steps."""
-    import cifar
+    import cifar_vgg
 
     output = tmp_path / "output"
-    assert cifar.main(["--data", str(folder), "--small", "--output", str(output)]) == 0
-    assert "CIFAR-10, 4 steps with batches of 10 of 40" in capsys.readouterr().out
-    entries = json.loads((output / "cifar.json").read_text())["panels"][0]["entries"]
+    assert cifar_vgg.main(["--data", str(folder), "--small", "--output", str(output)]) == 0
+    assert "CIFAR-10, VGG, 4 steps with batches of 9 of 36" in capsys.readouterr().out
+    entries = json.loads((output / "cifar_vgg.json").read_text())["panels"][0]["entries"]
     assert len(entries) == 4
     assert all(0 <= value <= 1 for entry in entries for value in entry["accuracies"])
 
 
 def test_the_network_and_its_learning_rate():
     """As the docstrings say."""
-    import cifar
+    import cifar_vgg
 
-    assert sum(p.numel() for p in cifar.vgg().parameters()) == 551_466
-    found = [cifar.slower(step) for step in (0, 500, 1_000, 1_500, 1_999)]
+    assert sum(p.numel() for p in cifar_vgg.vgg().parameters()) == 551_466
+    found = [cifar_vgg.slower(step) for step in (0, 500, 1_000, 1_500, 1_999)]
     assert found == pytest.approx([1, 1, 0.525, 0.05, 0.05])
 
 
@@ -146,7 +146,7 @@ def test_the_network_and_its_learning_rate():
 )
 def test_bad_options(words, name):
     """A folder is required, and several seeds."""
-    import cifar
+    import cifar_vgg
 
     with pytest.raises(InvalidParameter, match=name):
-        cifar.main(words)
+        cifar_vgg.main(words)
