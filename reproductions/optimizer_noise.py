@@ -1,12 +1,12 @@
 """Noise that fits the optimizer: momentum, falling learning rates and averaging.
 
-Logistic regression on the reviews of `reviews` at epsilon 8, for single reviews, by five optimizers.
+Logistic regression on the reviews of `reviews`, for single reviews at epsilon 8, five optimizers.
 Independent noise (Poisson) stands beside cyclic Poisson with a BandMF strategy for prefix sums, and
 with one for what this optimizer computes (`strategies.iterates`). Both need the same noise, so that
 what differs is the strategy alone. Errors are squared ones of the iterates, over those of
 independent noise. Takes some minutes.
 
-Usage: python reproductions/optimizer_noise.py [--data DIR] [--small] [--output DIR]
+Run it as: python reproductions/optimizer_noise.py [--data DIR] [--small] [--output DIR]
 """
 
 from __future__ import annotations
