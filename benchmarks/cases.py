@@ -6,12 +6,13 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from settings import BINS, LEVY, PICKS
+from settings import BINS, CLAIMS, LEVY, PICKS
 
 US = "hockeystick"
 DP, PRV, PLD, JAX = "dp-accounting", "prv-accountant", "PLD-accounting", "jax-privacy"
 JAX_DRAWS, ALLOCATION = "jax-privacy draws", "random-allocation"
 DECOMPOSITION = "random-allocation decomposition"
+OPAKE, RISKCAL = "opake", "riskcal"
 OPACUS_RDP, OPACUS_PRV, TRAINING = "opacus RDP", "opacus PRV", "training with opacus"
 
 NOTHING = "none, only the time counts"
@@ -40,20 +41,34 @@ class Case:
 POISSON_CASES = {
     "poisson": Case(
         "Poisson, noise 1, rate 0.01, 10,000 steps, delta 1e-6",
-        (US, DP, PRV, OPACUS_RDP, OPACUS_PRV),
+        (US, DP, PRV, OPACUS_RDP, OPACUS_PRV, OPAKE),
     ),
     "both-bounds": Case("the same, bounds from both sides", (US, DP, PRV)),
     "poisson-fine": Case("the same within 0.03 %"),
-    "calibrate": Case("noise for epsilon 2, delta 1e-5: 2,000 steps at rate 0.01", answer="noise"),
+    "calibrate": Case(
+        "noise for epsilon 2, delta 1e-5: 2,000 steps at rate 0.01",
+        (US, DP, OPACUS_RDP, OPACUS_PRV, OPAKE),
+        answer="noise",
+    ),
+    "advantage": Case(
+        "Poisson, noise 1.2, rate 0.01, 2,000 steps: the advantage of an attacker",
+        (US, RISKCAL),
+        answer="advantage",
+    ),
+    "advantage-noise": Case(
+        "noise for an advantage of 0.1: 2,000 steps at rate 0.01", (US, RISKCAL), answer="noise"
+    ),
     "fifty-phases": Case(
-        "50 noise levels, 1,000 Poisson steps each, delta 1e-6", (US, DP, OPACUS_RDP, OPACUS_PRV)
+        "50 noise levels, 1,000 Poisson steps each, delta 1e-6",
+        (US, DP, OPACUS_RDP, OPACUS_PRV, OPAKE),
     ),
     "small-noise": Case(
-        "Poisson, noise 0.05, rate 0.01, one step, delta 1e-6", (US, DP, OPACUS_RDP, OPACUS_PRV)
+        "Poisson, noise 0.05, rate 0.01, one step, delta 1e-6",
+        (US, DP, OPACUS_RDP, OPACUS_PRV, OPAKE),
     ),
 }
 ALLOCATION_CASES = {
-    "allocation": Case("random allocation, 1 out of 1,000, noise 1, delta 1e-6", (US, PLD)),
+    "allocation": Case("random allocation, 1 out of 1,000, noise 1, delta 1e-6", (US, PLD, OPAKE)),
     "allocation-deltas": Case(
         "1 out of 1,000, noise 1, epsilon 0.1 to 2, and noise 0.3, epsilon 10: the last of six",
         answer="delta, remove",
@@ -61,14 +76,14 @@ ALLOCATION_CASES = {
     **{
         f"{picks}-of-1024": Case(
             f"random allocation, {picks} out of 1,024, noise 1, delta 1e-6",
-            (US, PLD),
+            (US, PLD, OPAKE),
             median_of_warm,
         )
         for picks in PICKS["picks"]
     },
     "five-runs": Case(
         "1 out of 10,000 over 1, 3, 10, 30 and 100 epochs, noise 1, delta 1e-8: the last of five",
-        (US, ALLOCATION, DECOMPOSITION),
+        (US, ALLOCATION, DECOMPOSITION, OPAKE),
         median_of_warm,
     ),
     "renyi-60": Case(
@@ -163,6 +178,41 @@ DRAW_CASES = {
         answer="noise",
     ),
 }
+VERIFIED_CASES = {
+    name: Case(
+        f"a claim of epsilon {c['epsilon']:g}, delta {c['delta']:g} verified at noise 1 % above "
+        "the estimate: b-min-sep, 16 bands, 2,000 steps (1: accepted)",
+        repeats=1,
+        limit_seconds=900,
+        answer="accepted",
+    )
+    for name, c in CLAIMS.items()
+}
+EVERYDAY_CASES = {
+    "compare-quick": Case(
+        "the command `compare --quick`, 60,000 examples, batches of 512, 20 epochs",
+        repeats=1,
+        answer=NOTHING,
+    ),
+    "shell-epsilon": Case(
+        "the case calibrate's run from the shell: a process that prints epsilon at noise 1.2",
+        (US, DP, OPACUS_RDP, OPAKE),
+        repeats=3,
+        answer=NOTHING,
+    ),
+    "shell-calibrate": Case(
+        "a process that prints the noise for epsilon 2",
+        (US, DP, OPACUS_RDP, OPAKE),
+        repeats=3,
+        answer=NOTHING,
+    ),
+    "filter-steps": Case(
+        "steps of a residual filter at epsilon 2, delta 1e-5 over those fixed in advance: "
+        "rate 0.01, noise 1",
+        repeats=1,
+        answer="ratio",
+    ),
+}
 ADAPTIVE_CASES = {
     **{
         name: Case(
@@ -197,7 +247,7 @@ OTHER_CASES = {
     ),
     "import": Case(
         "starting Python and importing the package",
-        (US, DP, PRV, PLD, JAX, ALLOCATION, OPACUS_RDP),
+        (US, DP, PRV, PLD, JAX, ALLOCATION, OPACUS_RDP, OPAKE, RISKCAL),
         repeats=3,
         answer=NOTHING,
     ),
@@ -207,11 +257,16 @@ CASES = {
     **ALLOCATION_CASES,
     **MATRIX_CASES,
     **DRAW_CASES,
+    **VERIFIED_CASES,
     **ADAPTIVE_CASES,
+    **EVERYDAY_CASES,
     **OTHER_CASES,
 }
 # What a reader has to know before comparing an answer with ours.
 CAVEATS = {
+    ("4-of-1024", OPAKE): "of 4 blocks of 256: it has no other form",
+    ("16-of-1024", OPAKE): "of 16 blocks of 64: it has no other form",
+    ("five-runs", OPAKE): "the last of five alone",
     ("five-runs", ALLOCATION): "its add direction is unsound for more than one epoch",
     ("4-of-1024", PLD): "its lower number is not a bound for more than one pick",
     ("16-of-1024", PLD): "its lower number is not a bound for more than one pick",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -42,7 +43,7 @@ class Environments:
         name = participant.requirements[0].replace("==", "-")
         home = self.folder / name
         if name not in self.described:
-            self.described[name] = _made(home, participant.requirements)
+            self.described[name] = _made(home, participant)
         if "error" in self.described[name]:
             raise SetUpFailed(self.described[name]["error"])
         return home / "bin" / "python"
@@ -54,15 +55,15 @@ def last_line(text: str) -> str:
     return lines[-1].strip()[:200] if lines else "no message"
 
 
-def _made(home: Path, requirements: tuple[str, ...]) -> dict:
+def _made(home: Path, participant: Participant) -> dict:
     """What the environment contains, how long it took if it was not there, or the error."""
-    start, seconds = time.perf_counter(), None
+    start, seconds, requirements = time.perf_counter(), None, participant.requirements
     python, ready, wanted = home / "bin" / "python", home / "ready", "\n".join(requirements)
     try:
         if not ready.exists() or ready.read_text() != wanted:
             print(f"setting up {home.name} ...", file=sys.stderr, flush=True)
             ready.unlink(missing_ok=True)
-            _command(sys.executable, "-m", "venv", "--clear", home)
+            _command(_base(participant.python), "-m", "venv", "--clear", home)
             install = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
             _command(*install, *(part.format(root=ROOT) for part in requirements))
             ready.write_text(wanted)
@@ -78,9 +79,28 @@ def _made(home: Path, requirements: tuple[str, ...]) -> dict:
     return {"seconds": seconds, "packages": kept}
 
 
+def _base(version: str) -> str:
+    """An interpreter of that version: this one, one in PATH, or one of pyenv's."""
+    if version in ("", f"{sys.version_info.major}.{sys.version_info.minor}"):
+        return sys.executable
+    pyenv = sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python"))
+    for found in (shutil.which(f"python{version}"), *map(str, pyenv)):
+        # One of PATH may be a shim that only says that another version is chosen.
+        if found and _command_or_nothing(found, "--version").startswith(f"Python {version}."):
+            return found
+    raise OSError(f"there is no Python {version}")
+
+
 def _plain(name: str) -> str:
     """A name of a package in its usual spelling."""
     return name.lower().replace("_", "-")
+
+
+def _command_or_nothing(*parts: object) -> str:
+    try:
+        return _command(*parts)
+    except (subprocess.SubprocessError, OSError):
+        return ""
 
 
 def _command(*parts: object) -> str:

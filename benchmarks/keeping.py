@@ -56,6 +56,7 @@ def renewed(complete: dict, some: dict) -> dict:
         **complete,
         "cases": {**complete["cases"], **some["cases"]},
         "sweeps": {**complete["sweeps"], **some["sweeps"]},
+        "environments": {**complete["environments"], **some.get("environments", {})},
         "again": {**complete.get("again", {}), **dict.fromkeys(names, when)},
     }
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from opacus.accountants.utils import get_noise_multiplier
+
 import settings as s  # beside harness.py
 
 
@@ -14,6 +16,7 @@ class OpacusAnswers:
         self._accountant = accountant
         self.cases = {
             "poisson": partial(self._poisson, **s.POISSON),
+            "calibrate": self._calibrated,
             "fifty-phases": self._fifty_phases,
             "small-noise": partial(self._poisson, **s.SMALL_NOISE),
         }
@@ -31,6 +34,18 @@ class OpacusAnswers:
     def _poisson(self, noise, rate, steps, delta):
         """Plain Poisson sampling."""
         return self._epsilon([(noise, rate, steps)], delta)
+
+    def _calibrated(self):
+        """The least noise for a target, within its default tolerance."""
+        c = s.CALIBRATED
+        found = get_noise_multiplier(
+            target_epsilon=c["epsilon"],
+            target_delta=c["delta"],
+            sample_rate=c["rate"],
+            steps=c["steps"],
+            accountant=self._accountant().mechanism(),
+        )
+        return None, found, [found]
 
     def _fifty_phases(self):
         """Fifty noise levels in turn."""

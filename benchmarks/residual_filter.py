@@ -27,6 +27,7 @@ from hockeystick import filters
 from hockeystick._numerics.law import Side
 from hockeystick.errors import BudgetExceeded, HockeystickError
 from hockeystick.filters.residual.composition import StepClass, delta_of, law_of
+from hockeystick.filters.residual.menus import checked_ranges
 
 RESULTS = Path(__file__).with_name("residual_filter.json")
 DELTA = 1e-5
@@ -41,6 +42,8 @@ START = {1.0: 250, 2.0: 1800}
 # the nearest: that moves their number by about a thousandth.
 MANY = 500
 DECIMALS = {"rate": 6, "noise": 4}
+# Where steps may be clipped: a run ends with the first one that would be clipped to less.
+LEAST_SCALE = 1 / 1.15
 
 Step = tuple[float, float]
 
@@ -63,6 +66,10 @@ class Case(NamedTuple):
         Share of the fixed schedule that is aimed at.
     block
         Steps of one request.
+    clip
+        Whether requests may be clipped.
+    digits
+        Decimals of the noise that is requested.
     """
 
     announced: str
@@ -72,6 +79,8 @@ class Case(NamedTuple):
     epsilon: float
     wanted: float
     block: int = 1
+    clip: bool = False
+    digits: int = DECIMALS["noise"]
 
     @property
     def name(self) -> str:
@@ -82,16 +91,30 @@ class Case(NamedTuple):
 ORDERS = {"strongest first": 1, "weakest first": -1, "shuffled": 0}
 
 
+def in_any_order(
+    announced: str, expected: list[tuple[Any, Any, int]], epsilon: float, wanted: float
+) -> Iterator[Case]:
+    """Evenly spread steps in each of the orders."""
+    for order in ORDERS:
+        yield Case(announced, f"evenly spread, {order}", expected, order, epsilon, wanted)
+
+
 def cases() -> Iterator[Case]:
     """All rows of the table."""
     noise, expected = "rate 0.01, noise in [0.8, 2]", [(0.01, (0.8, 2.0), 1)]
     for epsilon in START:
-        for order in ORDERS:
-            yield Case(noise, f"evenly spread, {order}", expected, order, epsilon, 0.85)
+        yield from in_any_order(noise, expected, epsilon, 0.85)
         yield Case(noise, "drawn independently", expected, "drawn", epsilon, 0.85)
+        for order, digits, words in (
+            ("drawn", 4, "drawn independently, may be clipped"),
+            ("strongest first", 2, "evenly spread, two decimals, may be clipped"),
+        ):
+            yield Case(noise, words, expected, order, epsilon, 0.85, clip=True, digits=digits)
+    values, stepped = "rate 0.01, noise 0.80, 0.81, ..., 2.00", [(0.01, (0.8, 2.0, 0.01), 1)]
+    for epsilon in START:
+        yield from in_any_order(values, stepped, epsilon, 0.85)
     for epsilon in START:
         yield Case(noise, "noise 1.4 only", expected, [(0.01, 1.4)], epsilon, 0.5)
-    rates, announced = "noise 1.5, rate in [0.001, 0.05]", [((0.001, 0.05), 1.5, 1)]
     both = [(0.01, 2.0, 200), (0.05, 1.0, 1)]
     for before in (0, 100, 1000, 3000):
         switch = [(0.01, 2.0)] * before + [(0.05, 1.0)]
@@ -102,29 +125,21 @@ def cases() -> Iterator[Case]:
     yield Case("rate 0.01, noise 1", "that, blocks of 50", one, [(0.01, 1.0)], 2.0, 0.9, 50)
     for order in ORDERS:
         yield Case(noise, f"evenly spread, {order}, blocks of 50", expected, order, 2.0, 0.9, 50)
+    rates, announced = "noise 1.5, rate in [0.001, 0.05]", [((0.001, 0.05), 1.5, 1)]
     wide, expected = "rate 0.01, noise in [0.6, 3]", [(0.01, (0.6, 3.0), 1)]
     for name, there, wanted in ((rates, announced, 0.8), (wide, expected, 0.6)):
         for epsilon in START:
-            for order in ORDERS:
-                yield Case(name, f"evenly spread, {order}", there, order, epsilon, wanted)
+            yield from in_any_order(name, there, epsilon, wanted)
             yield Case(name, "drawn independently", there, "drawn", epsilon, wanted)
 
 
-def ends_of(value: Any) -> tuple[float, float]:
-    """Of a range, or of one number."""
-    return value if isinstance(value, tuple) else (value, value)
-
-
 def between(case: Case, places: np.ndarray) -> list[Step]:
-    """The steps at these places of the range, rounded to decimals."""
-    (rate, noise, _), *_ = case.expected
-    found = []
-    for place in places.tolist():
-        # From the strongest end on: the largest rate, the least noise.
-        ends = (ends_of(rate)[::-1], ends_of(noise))
-        one = [start + (end - start) * place for start, end in ends]
-        found.append((round(one[0], DECIMALS["rate"]), round(one[1], DECIMALS["noise"])))
-    return found
+    """The steps at these places of the range, from the strongest end on, rounded to decimals."""
+    (row,) = checked_ranges(case.expected)
+    rates = [row.rates.at(one, downwards=True) for one in places.tolist()]
+    noises = [row.noises.at(one) for one in places.tolist()]
+    digits = DECIMALS["rate"], case.digits
+    return [(round(q, digits[0]), round(s, digits[1])) for q, s in zip(rates, noises, strict=True)]
 
 
 def delta_of_steps(steps: Sequence[Step], epsilon: float) -> float:
@@ -138,10 +153,13 @@ def delta_of_steps(steps: Sequence[Step], epsilon: float) -> float:
 
 
 def largest(delta_at: Callable[[int], float], start: int) -> int:
-    """The largest number of steps within `DELTA`, by interpolation of log delta from `start` on."""
+    """The largest number of steps within `DELTA`, by interpolation of log delta from `start` on.
+
+    Of many steps it is found to a thousandth, and rather too large.
+    """
     low, high = (0, -math.inf), (0, math.inf)
     number = max(start, 1)
-    while not high[0] or high[0] - low[0] > 1:
+    while not high[0] or high[0] - low[0] > max(low[0] // 1000, 1):
         value = math.log(delta_at(number) / DELTA)
         low, high = ((number, value), high) if value <= 0 else (low, (number, value))
         if not high[0]:
@@ -154,7 +172,7 @@ def largest(delta_at: Callable[[int], float], start: int) -> int:
             share = min(max(-low[1] / (high[1] - low[1]), 0.02), 0.98)
             number = round(low[0] + share * (high[0] - low[0]))
             number = min(max(number, low[0] + 1), high[0] - 1)
-    return low[0]
+    return high[0] - 1
 
 
 def even(case: Case, count: int) -> list[Step]:
@@ -177,11 +195,14 @@ def even_count(expected: tuple[Any, Any, int], epsilon: float, block: int) -> in
     return largest(delta_at, START[epsilon] // block)
 
 
-def sequences(case: Case) -> Iterator[tuple[list[Step], int]]:
-    """Sequences of requests, longer than any filter allows, and how many are allowed if fixed."""
-    block = case.block
+def sequences(case: Case, known: Sequence[int] = ()) -> Iterator[tuple[list[Step], int]]:
+    """Sequences of requests, longer than any filter allows, and how many are allowed if fixed.
+
+    The numbers of an earlier run may be given: they say nothing about the filters.
+    """
+    block, counts = case.block, iter(known)
     if isinstance(case.orders, str) and case.orders != "drawn":
-        count = even_count(case.expected[0], case.epsilon, block)
+        count = next(counts, 0) // block or even_count(case.expected[0], case.epsilon, block)
         yield even(case, count), count
         return
     start = START[case.epsilon] // block
@@ -197,7 +218,7 @@ def sequences(case: Case) -> Iterator[tuple[list[Step], int]]:
         def delta_at(n: int, steps: list[Step] = steps) -> float:
             return delta_of_steps([one for one in steps[:n] for _ in range(block)], case.epsilon)
 
-        start = largest(delta_at, start)
+        start = next(counts, 0) // block or largest(delta_at, start)
         yield steps, start
 
 
@@ -231,31 +252,45 @@ def built(name: str, case: Case) -> tuple[filters.Filter, float]:
     return getattr(filters, name)(**target, expected=told(name, case)), seconds
 
 
-def permitted(budget: filters.Filter, steps: Sequence[Step], block: int) -> int:
-    """Requests until the first refusal."""
-    for count, (rate, noise) in enumerate(steps):
+def permitted(budget: filters.Filter, steps: Sequence[Step], case: Case) -> list[float]:
+    """The clip scales of all requests before the first that is refused, or clipped too much."""
+    scales: list[float] = []
+    for rate, noise in steps:
+        asked = {"rate": rate, "noise_multiplier": noise, "steps": case.block, "clip": case.clip}
         try:
-            budget.request(rate=rate, noise_multiplier=noise, steps=block, clip=False).commit()
+            permit = budget.request(**asked)
         except BudgetExceeded:
-            return count
-    return len(steps)
+            break
+        if permit.clip_scale < LEAST_SCALE:
+            break
+        permit.commit()
+        scales.append(permit.clip_scale)
+    return scales
 
 
-def measured(case: Case) -> dict[str, Any]:
-    """Steps that each filter allows, for each sequence, and the seconds of the design."""
-    found: dict[str, Any] = {"fixed": [], **{name: [] for name in FILTERS}}
-    for steps, count in sequences(case):
+def measured(case: Case, known: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Steps that these filters allow, for each sequence, and the seconds of the design."""
+    found: dict[str, Any] = {**known, "fixed": [], **{name: [] for name in names}}
+    found.pop("clipped", None)
+    for steps, count in sequences(case, known.get("fixed", ())):
         found["fixed"].append(count * case.block)
-        for name in FILTERS:
+        for name in names:
             try:
                 budget, seconds = built(name, case)
             except HockeystickError as error:
                 found[name].append(None)
                 found[f"{name} refuses"] = str(error)
                 continue
-            found[name].append(permitted(budget, steps[:count], case.block) * case.block)
+            # Those that are clipped may be more than if they were fixed without clipping.
+            scales = permitted(budget, steps if case.clip else steps[:count], case)
+            found[name].append(len(scales) * case.block)
             if name == "Residual":
                 found["seconds"] = round(seconds, 1)
+            if name == "Residual" and case.clip:
+                clipped = sorted(one for one in scales if one < 1 - 1e-9)
+                found.setdefault("clipped", []).append(
+                    [len(clipped), round(min(clipped, default=1.0), 3)]
+                )
     return found
 
 
@@ -264,21 +299,25 @@ def read() -> dict[str, dict[str, Any]]:
     return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
 
 
-def measure(only: str) -> None:
-    """Measure what has the text in its name; kept after every row."""
+def measure(only: str, names: Sequence[str] = FILTERS) -> None:
+    """Measure these filters in what has the text in its name; kept after every row.
+
+    Rows that are known are measured again if not all filters are asked for.
+    """
     for case in cases():
-        if only not in case.name or case.name in read():
+        known = read().get(case.name, {})
+        if only not in case.name or (known and names == FILTERS):
             continue
-        result = measured(case)
-        known = {**read(), case.name: result}
-        RESULTS.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+        result = measured(case, known, names)
+        everything = {**read(), case.name: result}
+        RESULTS.write_text(json.dumps(everything, indent=1, sort_keys=True) + "\n")
         print(case.name, result, flush=True)
 
 
 def counted(values: Sequence[int | None]) -> str:
     """The median number of steps."""
     numbers = [one for one in values if one is not None]
-    return f"{statistics.median_low(numbers):,}" if numbers else "not measured"
+    return f"{statistics.median_low(numbers):,}" if numbers else "–"
 
 
 def shares(result: dict[str, Any]) -> list[float]:
@@ -292,7 +331,7 @@ def row(case: Case, result: dict[str, Any]) -> str:
     share = found[0] if found[0] == found[-1] else f"{found[0]} to {found[-1]}"
     verdict = "" if shares(result)[0] >= case.wanted else ", missed"
     cells = [case.announced, case.requested, f"{case.epsilon:g}"]
-    cells += [counted(result[name]) for name in (*FILTERS, "fixed")]
+    cells += [counted(result.get(name, ())) for name in (*FILTERS, "fixed")]
     return "| " + " | ".join([*cells, share, f"{100 * case.wanted:.0f} %{verdict}"]) + " |"
 
 
@@ -310,6 +349,8 @@ def missing() -> list[str]:
 if __name__ == "__main__":
     command, *rest = sys.argv[1:] or ["table"]
     if command == "measure":
-        measure(" ".join(rest))
+        # "only Residual,Renyi" measures these filters alone.
+        names = tuple(rest[1].split(",")) if rest[:1] == ["only"] else FILTERS
+        measure(" ".join(rest[2 if rest[:1] == ["only"] else 0 :]), names)
     else:
         print("\n".join([*table(), *missing()]))

@@ -13,8 +13,12 @@ class Participant:
     file: str
     requirements: tuple[str, ...]
     repeats: int
+    # The only Python that it runs on, if that is not ours.
+    python: str = ""
 
 
+# Its accountant needs NumPy alone, and asks for PyTorch with its CUDA libraries.
+OPAKE = tuple(f"opake-{part}==0.16.1" for part in ("accounting", "base", "dpsgd"))
 # This package as it stands here, beside what an environment of a peer needs.
 ITSELF = "--editable={root}"
 # It imports pandas without declaring it.
@@ -41,11 +45,14 @@ PARTICIPANTS = {
         ),
         Participant("opacus RDP", "opacus_rdp.py", OPACUS, 5),
         Participant("opacus PRV", "opacus_prv.py", OPACUS, 2),
+        Participant("opake", "opake.py", (*OPAKE, "numpy", "--no-deps"), 2, python="3.13"),
+        Participant("riskcal", "riskcal.py", ("riskcal==1.5.1",), 2),
         # Ours and Opacus' own training in turns, in one process.
         Participant("training with opacus", "training_step.py", OPACUS, 1),
         # Other ways of our own.
         Participant("dictionaries", "dictionaries.py", (), 4),
         Participant("method renyi", "method_renyi.py", (), 4),
         Participant("draws", "verification.py", (), 3),
+        Participant("half of our noise", "half_of_noise.py", (), 3),
     )
 }

@@ -66,6 +66,13 @@ VERIFIED = {
     "epsilon": 8.0,
     "delta": 1e-5,
 }
+ADVANTAGE = {"rate": 0.01, "steps": 2_000, "noise": 1.2, "target": 0.1}
+CLAIMS = {
+    f"verify-{delta:g}": {"steps": 2_000, "bands": 16, "batch": 500, "examples": 50_000}
+    | {"epsilon": 2.0, "delta": delta, "slack": 1.01}
+    for delta in (1e-5, 1e-8)
+}
+FILTER_STEPS = {"epsilon": 2.0, "delta": 1e-5, "rate": 0.01, "noise": 1.0}
 # Budgets a little above what the whole schedule needs.
 LEVY = {
     "levy": {"delta": 1e-5, "epsilon": 1.25, "block": 150},
@@ -74,7 +81,7 @@ LEVY = {
 }
 REQUESTS = {"requests": 100_000, "part": 10_000, "rate": 0.01, "noise": 1.0}
 INDIVIDUAL = {"examples": 1_000_000, "rate": 0.01, "noise": 1.0}
-TRAINING = {"repeats": 40}
+TRAINING = {"repeats": 6}
 SWEEPS = {
     "steps": {"noise": 1.0, "rate": 0.01, "delta": 1e-6},
     "block": {"noise": 1.0, "delta": 1e-6},
@@ -87,6 +94,8 @@ SWEEPS = {
         "delta": 1e-5,
         "draws": 10_000,
     },
+    "gram-bins": {"bands": 4, "delta": 1e-5},
+    "noise-parameters": {"steps": 2_000, "bands": 16, "rows": 3},
     "bands": {"steps": 2_000},
     "noise-bands": {"steps": 2_000, "parameters": 1_000_000, "rows": 10},
     "draws": {"steps": 2_000, "bands": 16, "epsilon": 2.0, "noise": 1.0, "rate": 0.01},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from functools import partial
@@ -13,6 +14,16 @@ def whole_process(*command):
     return None, None
 
 
+def printed_json(*command):
+    """What the command prints."""
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def script(code):
+    """A fresh interpreter that runs the code."""
+    return partial(whole_process, sys.executable, "-c", code)
+
+
 def importing(package):
     """A fresh interpreter that imports the package."""
-    return partial(whole_process, sys.executable, "-c", f"import {package}")
+    return script(f"import {package}")

@@ -12,6 +12,7 @@ from cases import (
     JAX_DRAWS,
     OPACUS_PRV,
     OPACUS_RDP,
+    OPAKE,
     PLD,
     PRV,
     US,
@@ -34,7 +35,7 @@ class Sweep:
     answer: str = "epsilon"
 
 
-POISSON = (US, DP, PRV, OPACUS_RDP, OPACUS_PRV)
+POISSON = (US, DP, PRV, OPACUS_RDP, OPACUS_PRV, OPAKE)
 SWEEPS = {
     "steps": Sweep(
         "Poisson: epsilon after more steps",
@@ -52,7 +53,7 @@ SWEEPS = {
         "random allocation: 1 out of more steps",
         "steps in a block",
         (100, 1_000, 10_000, 100_000, 1_000_000),
-        (US, PLD, ALLOCATION, DECOMPOSITION),
+        (US, PLD, ALLOCATION, DECOMPOSITION, OPAKE),
     ),
     "bins": Sweep(
         "balls-in-bins, 4 bands, 10 epochs",
@@ -60,6 +61,19 @@ SWEEPS = {
         (30, 100, 300, 1_000),
         (US, "method renyi", "draws", JAX_DRAWS),
         "epsilon, or delta from 10,000 draws",
+    ),
+    "gram-bins": Sweep(
+        "balls-in-bins, 4 bands, one epoch, noise near 0.5 to 1, delta 1e-5",
+        "bins",
+        (100, 1_000, 10_000, 100_000, 1_000_000),
+        (US,),
+    ),
+    "noise-parameters": Sweep(
+        "3 rows of noise, 16 bands",
+        "parameters",
+        (1_000_000, 3_000_000, 10_000_000, 30_000_000, 100_000_000),
+        (US, "half of our noise", JAX),
+        "memory over bands x parameters",
     ),
     "bands": Sweep(
         "best banded strategy, 2,000 steps", "bands", (2, 8, 32, 128, 512), (US, JAX), "MSE"

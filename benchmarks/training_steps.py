@@ -2,9 +2,10 @@
 
 `parts` is what a plan adds to a step: a batch of indices, and a row of noise that is added to sums
 and scaled. `step` is a whole step. Opacus runs plain DP-SGD, Opake has our bands.
-Ours and Opacus' take turns in the same process, then comes Opake, in CPU time on one core; for
-each the median of the small network and of the parts of 10^6 parameters, and the least of others,
-whose steps differ by factors of two and three among themselves. In a process group, in which Opake
+Ours and Opacus' take turns in the same process, then comes Opake, in CPU time on one core. With
+four or more bands our noise is computed for eight steps at a time, so that the mean of eight steps
+is one measurement; for each the median of the small network and of the parts of 10^6 parameters,
+and the least of others, whose steps differ by factors of two and three among themselves. In a process group, in which Opake
 does not take part, the rank that needs more counts, and its waiting is no CPU time. Needs the extra
 `torch`.
 Usage: python training_steps.py [parts | step] [PARAMETERS] [BANDS]; keeps what was measured in
@@ -34,6 +35,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 import hockeystick as hs
+from hockeystick.strategies.recurrence import TOGETHER
 from hockeystick.torch.sums import with_noise
 from training_table import KEPT, KINDS, SMALL, Case, kept, row
 
@@ -210,7 +212,11 @@ def opake_steps(case: Case) -> Iterator[None]:
 
 def compared(who: dict[str, Callable[..., Iterator[None]]], case: Case) -> dict[str, float]:
     """CPU seconds of one step of each, in turns, once memories are full."""
-    warm, repeats = abs(case.bands) + 2, {SMALL: 96, 10**6: 24, 10**8: 3}[case.size]
+    together = TOGETHER if case.bands > 3 else 1
+    warm = abs(case.bands) + 2
+    repeats = max({SMALL: 96, 10**6: 48, 10**8: 3}[case.size], 2 * together)
+    # From the beginning of what is computed together.
+    warm += -warm % together
     case = case._replace(steps=warm + repeats + 1)
     running = {name: make(case) for name, make in who.items()}
     times: dict[str, list[float]] = {name: [] for name in running}
@@ -224,7 +230,15 @@ def compared(who: dict[str, Callable[..., Iterator[None]]], case: Case) -> dict[
     # Of a small network, or of batches and noise alone, which take milliseconds, the median.
     steady = case.size == SMALL or (case.size < 10**8 and our_parts in who.values())
     pick = statistics.median if steady or opake_parts in who.values() else min
-    return {name: pick(some) for name, some in times.items()}
+    return {
+        name: pick([statistics.fmean(some) for some in batched(each, together)])
+        for name, each in times.items()
+    }
+
+
+def batched(values: list[float], count: int) -> Iterator[list[float]]:
+    """Neighbours, so many at a time."""
+    return (values[i : i + count] for i in range(0, len(values), count))
 
 
 def measured(kind: str, case: Case) -> dict[str, float]:

@@ -27,7 +27,7 @@ def promised(promise: Promise) -> str:
 
 def too_small(answer: dict, ours: dict | None, kind: str) -> bool:
     """An upper bound of epsilon below our proven lower bound."""
-    if kind != "epsilon" or ours is None or "error" in answer or "error" in ours:
+    if kind not in ("epsilon", "advantage") or ours is None or "error" in answer or "error" in ours:
         return False
     known = ours["lower"] is not None and answer["upper"] is not None
     return known and answer["upper"] < ours["lower"]

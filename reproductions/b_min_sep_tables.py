@@ -25,6 +25,7 @@ class Entry:
     epsilon: float
     printed: float | None
     choice: Choice
+    delta: float | None = None
 
     @property
     def difference(self) -> float | None:
@@ -34,13 +35,17 @@ class Entry:
     def content(self) -> dict[str, Any]:
         """For JSON, without what does not apply."""
         found = asdict(self.choice)
-        named = {"row": self.row, "epsilon": self.epsilon, "printed": self.printed, **found}
+        named = {"row": self.row, "delta": self.delta, "epsilon": self.epsilon}
+        named |= {"printed": self.printed, **found}
         return {name: value for name, value in named.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of mean squared errors; the picture shows them relative to the row `baseline`."""
+    """A table of mean squared errors; the picture shows them relative to the row `baseline`.
+
+    It has a diagram for each delta that entries name.
+    """
 
     name: str
     title: str
@@ -52,14 +57,15 @@ class Table:
         """One line for each entry."""
         width = max(len(entry.row) for entry in self.entries) + 2
         print(self.title)
-        head = f"{'epsilon':>8}{'printed':>11}{'computed':>11}{'difference':>12}"
+        head = f"{'delta':>8}{'epsilon':>8}{'printed':>11}{'computed':>11}{'difference':>12}"
         print(f"{'row':<{width}}{head}{'strategy':>10}{'bands':>6}{'time':>9}")
         for entry in self.entries:
             one = entry.choice
+            delta = "" if entry.delta is None else f"{entry.delta:g}"
             printed = "" if entry.printed is None else f"{entry.printed:.2f}"
             apart = "" if entry.difference is None else f"{entry.difference:+.2%}"
             print(
-                f"{entry.row:<{width}}{entry.epsilon:>8g}{printed:>11}{one.mse:>11.2f}{apart:>12}"
+                f"{entry.row:<{width}}{delta:>8}{entry.epsilon:>8g}{printed:>11}{one.mse:>11.2f}{apart:>12}"
                 f"{one.strategy:>10}{one.bands:>6}{one.seconds:>8.1f}s"
             )
 
@@ -74,16 +80,20 @@ class Table:
         write_picture(directory, self.name, content, self._figure)
 
     def _figure(self) -> Figure:
-        figure = new_figure(width=7.6, height=5.2)
-        axes = figure.subplots()
-        self._drawing().draw(axes)
-        axes.legend(**LEGEND)
+        deltas = sorted({entry.delta or 0.0 for entry in self.entries}, reverse=True)
+        figure = new_figure(width=7.6 * len(deltas), height=5.2)
+        for axes, delta in zip(
+            figure.subplots(1, len(deltas), squeeze=False).flat, deltas, strict=True
+        ):
+            self._drawing(delta).draw(axes)
+            axes.legend(**LEGEND)
         return figure
 
-    def _drawing(self) -> Drawing:
+    def _drawing(self, delta: float) -> Drawing:
         rows: dict[str, dict[float, Choice]] = {}
         for entry in self.entries:
-            rows.setdefault(entry.row, {})[entry.epsilon] = entry.choice
+            if (entry.delta or 0.0) == delta:
+                rows.setdefault(entry.row, {})[entry.epsilon] = entry.choice
         unit = rows[self.baseline]
         curves = [
             Curve(
@@ -95,4 +105,5 @@ class Table:
             for row, known in rows.items()
         ]
         y_label = f"MSE / MSE of {self.baseline}"
-        return Drawing(self.name, self.title, "ε", y_label, self.setting, curves)
+        title = f"{self.title}, δ = {delta:g}" if delta else self.title
+        return Drawing(self.name, title, "ε", y_label, self.setting, curves)

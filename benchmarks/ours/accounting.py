@@ -10,6 +10,7 @@ import settings as s  # beside harness.py
 from ours.plans import allocation_run, bounds, poisson_run
 from starting import importing, whole_process
 
+RUN = "--sampling poisson --rate 0.01 --steps 2000 --delta 1e-5"
 COMMAND = (
     "epsilon --sampling random-allocation --picks 1 --out-of 1000 --steps 10000 "
     "--noise-multiplier 1 --delta 1e-6 --method all --json"
@@ -89,6 +90,26 @@ def compared_orders():
     return None, divergences[-1], divergences
 
 
+def advantage():
+    """Of an attacker, with its lower bound."""
+    c = s.ADVANTAGE
+    guarantee = poisson_run(c["noise"], c["rate"], c["steps"])
+    return guarantee.answer(epsilon=0.0).lower, guarantee.advantage()
+
+
+def advantage_noise():
+    """The least noise for an advantage."""
+    c = s.ADVANTAGE
+    plan = hs.Plan(sampling=hs.Poisson(rate=c["rate"]), steps=c["steps"])
+    found = hs.calibrate(plan, advantage=c["target"]).noise_multiplier
+    return None, found, [found]
+
+
+def command(words):
+    """One command, from its start to its end."""
+    return partial(whole_process, sys.executable, "-m", "hockeystick", *words.split())
+
+
 def all_methods():
     """The command with every analysis, from its start to its end."""
     return whole_process(sys.executable, "-m", "hockeystick", *COMMAND.split())
@@ -127,6 +148,13 @@ CASES = {
     "renyi-40": compared_orders,
     "renyi-1000": partial(many_orders, s.MANY_ORDERS),
     "all-methods": all_methods,
+    "advantage": advantage,
+    "advantage-noise": advantage_noise,
+    "shell-epsilon": command(f"epsilon {RUN} --noise-multiplier 1.2"),
+    "shell-calibrate": command(f"calibrate {RUN} --epsilon 2"),
+    "compare-quick": command(
+        "compare --examples 60000 --batch-size 512 --epochs 20 --epsilon 3 --delta 1e-5 --quick"
+    ),
     "import": importing("hockeystick"),
 }
 SWEEPS = {"steps": steps, "block": block, "delta": delta}

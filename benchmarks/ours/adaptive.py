@@ -12,6 +12,7 @@ import numpy as np
 
 import hockeystick as hs
 import settings as s  # beside harness.py
+from starting import printed_json
 
 sys.path.append(str(Path(__file__).parents[2] / "reproductions"))
 from fdp_filter_showcase import best_renyi_epsilon, showcase_schedule
@@ -116,7 +117,19 @@ def ledger(requests=300):
         return None, requests / (time.perf_counter() - start)
 
 
+def filter_steps():
+    """Steps of the residual filter over those of a run fixed in advance; then both."""
+    c = s.FILTER_STEPS
+    words = ["filters", "--epsilon", c["epsilon"], "--delta", c["delta"], "--json"]
+    words += ["--expected", f"{c['rate']},{c['noise']},1"]
+    found = printed_json(sys.executable, "-m", "hockeystick", *map(str, words))
+    steps = {row["filter"]: row["steps"] for row in found["filters"]}
+    ours, fixed = steps["Residual"], steps["fixed in advance"]
+    return None, ours / fixed, [ours, fixed]
+
+
 CASES = {
+    "filter-steps": filter_steps,
     **{name: partial(levy, setting) for name, setting in s.LEVY.items()},
     "renyi-requests": renyi_requests,
     "levy-requests": levy_requests,

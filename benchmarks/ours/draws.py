@@ -33,6 +33,17 @@ def verified_noise():
     return None, found.noise_multiplier
 
 
+def verified(c):
+    """A claim a little above the estimate of the noise; the estimate is part of the time."""
+    scheme = hs.MinSep.for_batch_size(c["batch"], examples=c["examples"], separation=c["bands"])
+    strategy = hs.strategies.bsr(c["steps"], bands=c["bands"])
+    plan = hs.Plan(sampling=scheme, steps=c["steps"], strategy=strategy)
+    claim = {"epsilon": c["epsilon"], "delta": c["delta"]}
+    noise = c["slack"] * hs.estimate_noise(plan, **claim, seed=0).noise_multiplier
+    guarantee = hs.verify(plan, noise_multiplier=noise, **claim, seed=1)
+    return None, float(guarantee.kind == "verified"), [noise]
+
+
 def draws(number):
     """More and more draws."""
     c = s.SWEEPS["draws"]
@@ -42,6 +53,7 @@ def draws(number):
 CASES = {
     "b-min-sep-draws": partial(min_sep, s.DRAWS["draws"]),
     "balls-in-bins-draws": balls_in_bins,
+    **{name: partial(verified, c) for name, c in s.CLAIMS.items()},
     "many-draws": partial(min_sep, s.DRAWS["many"]),
     "verified-noise": verified_noise,
 }

@@ -106,4 +106,28 @@ CASES = {
     "gram-1000-bins": partial(epsilon_by, "gram", s.THOUSAND_BINS),
     "gram-noise": gram_noise,
 }
-SWEEPS = {"bins": bins, "bands": bands, "noise-bands": noise_bands}
+
+
+def gram_bins(number):
+    """One epoch of more and more bins: both proven bounds, at a noise that falls with them."""
+    c = s.SWEEPS["gram-bins"]
+    strategy = hs.strategies.bsr(number, bands=c["bands"])
+    plan = hs.Plan(sampling=hs.BallsInBins(bins=number), steps=number, strategy=strategy)
+    noise = 1.0 if number <= 10_000 else 0.6 if number <= 100_000 else 0.5
+    answer = hs.account(plan, noise_multiplier=noise, method="gram").answer(delta=c["delta"])
+    return answer.lower, answer.value
+
+
+def noise_parameters(number, share=1):
+    """A few rows for more and more parameters, or for a share of them: memory and time."""
+    c = s.SWEEPS["noise-parameters"]
+    return noise_rows(number // share, c["bands"], c["rows"])
+
+
+SWEEPS = {
+    "gram-bins": gram_bins,
+    "noise-parameters": noise_parameters,
+    "bins": bins,
+    "bands": bands,
+    "noise-bands": noise_bands,
+}

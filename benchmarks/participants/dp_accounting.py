@@ -12,7 +12,7 @@ import dp_accounting
 from dp_accounting.pld import PLDAccountant, privacy_loss_distribution
 
 import settings as s  # beside harness.py
-from starting import importing
+from starting import importing, script
 
 
 def _compose(accountant, noise, rate, steps):
@@ -51,7 +51,39 @@ def both_bounds():
     return tuple(answers)
 
 
+def _event(noise):
+    step = dp_accounting.PoissonSampledDpEvent(
+        s.CALIBRATED["rate"], dp_accounting.GaussianDpEvent(noise)
+    )
+    return dp_accounting.SelfComposedDpEvent(step, s.CALIBRATED["steps"])
+
+
+def calibrated():
+    """The least noise for a target, within its default tolerance."""
+    c = s.CALIBRATED
+    bracket = dp_accounting.ExplicitBracketInterval(0.5, 5.0)
+    found = dp_accounting.calibrate_dp_mechanism(
+        PLDAccountant, _event, c["epsilon"], c["delta"], bracket
+    )
+    return None, found, [found]
+
+
+SHELL = """
+import dp_accounting as d
+from dp_accounting.pld import PLDAccountant
+def event(noise):
+    step = d.PoissonSampledDpEvent(0.01, d.GaussianDpEvent(noise))
+    return d.SelfComposedDpEvent(step, 2000)
+"""
+EPSILON = "print(PLDAccountant().compose(event(1.2)).get_epsilon(1e-5))"
+NOISE = (
+    "print(d.calibrate_dp_mechanism(PLDAccountant, event, 2.0, 1e-5, "
+    "d.ExplicitBracketInterval(0.5, 5.0)))"
+)
 CASES = {
+    "calibrate": calibrated,
+    "shell-epsilon": script(SHELL + EPSILON),
+    "shell-calibrate": script(SHELL + NOISE),
     "poisson": partial(_single, **s.POISSON),
     "both-bounds": both_bounds,
     "fifty-phases": fifty_phases,

@@ -63,9 +63,19 @@ def noise_bands(bands):
     return noise_rows(c["parameters"], bands, c["rows"])
 
 
+def noise_parameters(parameters):
+    """A few rows for more and more parameters."""
+    c = s.SWEEPS["noise-parameters"]
+    return noise_rows(parameters, c["bands"], c["rows"])
+
+
 CASES = {
     **{f"bands-{n}": partial(banded, s.BANDED["steps"], n) for n in s.BANDED["bands"]},
     "noise-stream": partial(noise_rows, s.NOISE["parameters"], s.NOISE["bands"], s.NOISE["rows"]),
     "import": importing("jax_privacy"),
 }
-SWEEPS = {"bands": partial(banded, s.SWEEPS["bands"]["steps"]), "noise-bands": noise_bands}
+SWEEPS = {
+    "bands": partial(banded, s.SWEEPS["bands"]["steps"]),
+    "noise-bands": noise_bands,
+    "noise-parameters": noise_parameters,
+}

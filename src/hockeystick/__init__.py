@@ -23,6 +23,7 @@ from hockeystick.schemes import (
     BallsInBins,
     ConjecturedUserMinSep,
     CyclicPoisson,
+    FormedBatches,
     FullBatch,
     MinSep,
     Poisson,
@@ -36,6 +37,7 @@ from hockeystick.sequence import Sequence
 if TYPE_CHECKING:
     from hockeystick import audit, datasets, fdp, filters, interop, ledger, training, tuning
     from hockeystick.accounting.compare import Compared, compare, steps_for
+    from hockeystick.analyses.conditional.method import conditional
     from hockeystick.montecarlo.estimate import (
         Estimate,
         estimate_delta,
@@ -56,6 +58,7 @@ _ON_DEMAND = {
     "Execution": "montecarlo.settings",
     "MonteCarlo": "montecarlo.settings",
     "compare": "accounting.compare",
+    "conditional": "analyses.conditional.method",
     "draws_to_verify": "montecarlo.verify",
     "estimate_delta": "montecarlo.estimate",
     "estimate_noise": "montecarlo.noise_estimate",
@@ -89,6 +92,7 @@ __all__ = [
     "Estimate",
     "EstimatedNoise",
     "Execution",
+    "FormedBatches",
     "FullBatch",
     "Guarantee",
     "MinSep",
@@ -108,6 +112,7 @@ __all__ = [
     "bound_contributions",
     "calibrate",
     "compare",
+    "conditional",
     "datasets",
     "draws_to_verify",
     "errors",

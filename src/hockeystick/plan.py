@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hockeystick._validate import choice, with_known_names
+from hockeystick._validate import choice, positive_integer, with_known_names
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.guarantee import ADJACENCY
 from hockeystick.profile import Profile
@@ -75,6 +75,8 @@ class Plan(Accountable):
     adjacency
         "add-remove" (an example is there, or contributes nothing), or "replace-one": it is this
         one or another one, and both take part in the same steps.
+    examples
+        How many there are, at most: capped batches are accounted for a known number.
 
     Examples
     --------
@@ -82,8 +84,6 @@ class Plan(Accountable):
     >>> plan = hs.Plan(sampling=hs.Poisson(rate=0.5), steps=3)
     >>> plan.describe()["sampling"]
     {'scheme': 'poisson', 'rate': 0.5}
-    >>> [batch.size <= 10 for batch in plan.batches(examples=10, rng=1)]
-    [True, True, True]
     """
 
     sampling: Sampling
@@ -91,6 +91,7 @@ class Plan(Accountable):
     strategy: Strategy = None  # type: ignore[assignment]  # the identity takes its place
     mechanism: Profile | None = None
     adjacency: str = "add-remove"
+    examples: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.sampling, Sampling):
@@ -101,6 +102,8 @@ class Plan(Accountable):
         object.__setattr__(self, "steps", self.sampling.check_steps(self.steps))
         self._settle_strategy()
         choice("adjacency", self.adjacency, ADJACENCIES)
+        if self.examples is not None:
+            object.__setattr__(self, "examples", positive_integer("examples", self.examples))
         if self.mechanism is not None:
             if not isinstance(self.mechanism, Profile):
                 raise InvalidParameter("mechanism", "a Profile or None", self.mechanism)
@@ -149,6 +152,9 @@ class Plan(Accountable):
         Iterator[Indices]
             Sorted arrays of distinct indices.
         """
+        if self.sampling.displaces and self.examples not in (None, examples):
+            allowed = f"{self.examples}, for which the plan is accounted"
+            raise InvalidParameter("examples", allowed, examples)
         return self.sampling.batches(examples=examples, steps=self.steps, rng=rng)
 
     def noise(
@@ -205,9 +211,8 @@ class Plan(Accountable):
     def prefix(self, steps: int) -> Plan:
         """The plan of the first steps: for a model that is released after them.
 
-        Account it for a checkpoint whose number of steps was fixed before the run. What it
-        releases is what the first rows of the run release: the leading block of C correlates their
-        noise, and the scheme draws their batches (docs/stopping.md#checkpoints).
+        Account it for a checkpoint whose number of steps was fixed before the run: it releases what
+        the first rows of the run release (docs/stopping.md#checkpoints).
 
         Parameters
         ----------
@@ -245,8 +250,8 @@ class Plan(Accountable):
     def exact(self) -> Plan:
         """The plan that exact arithmetic runs: entries of C are multiples of 2^-20.
 
-        Account and calibrate this one for a run with `arithmetic="exact"`. Without correlated noise
-        it is the plan itself, and also where the inverse of C has few bands.
+        For runs with `arithmetic="exact"`. Without correlated noise it is the plan itself, also
+        where the inverse of C has few bands.
 
         Returns
         -------
@@ -272,14 +277,15 @@ class Plan(Accountable):
     def describe(self) -> dict[str, Any]:
         """The plan as plain values, for JSON."""
         mechanism = "gaussian" if self.mechanism is None else repr(self.mechanism)
-        described: dict[str, Any] = {
+        other = self.adjacency if self.adjacency != ADJACENCIES[0] else None
+        unusual = {"examples": self.examples, "adjacency": other}
+        return {
             "sampling": self.sampling.describe(),
             "steps": self.steps,
             "strategy": self.strategy.describe(),
             "mechanism": mechanism,
+            **{name: value for name, value in unusual.items() if value is not None},
         }
-        other = self.adjacency != ADJACENCIES[0]
-        return {**described, "adjacency": self.adjacency} if other else described
 
 
 def require_plan(plan: Any) -> None:

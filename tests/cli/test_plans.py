@@ -36,6 +36,10 @@ EXAMPLES: dict[str, tuple[dict[str, Any], Sampling]] = {
         {"rate": 0.1, "separation": 4, "examples_per_user": 2, "max_participations": 3},
         hs.ConjecturedUserMinSep(rate=0.1, separation=4, examples_per_user=2, max_participations=3),
     ),
+    "formed-batches": (
+        {"batch_size": 5.0, "examples": 20, "separation": 4, "max_participations": 3},
+        hs.FormedBatches(batch_size=5, separation=4, max_participations=3),
+    ),
     "shuffle": ({"batch_size": 5.0, "examples": 20}, hs.Shuffle(batch_size=5)),
 }
 SIZED: dict[str, tuple[dict[str, Any], Sampling]] = {
@@ -55,6 +59,10 @@ SIZED: dict[str, tuple[dict[str, Any], Sampling]] = {
     "conjectured-user-min-sep": (
         {"batch_size": 20.0, "separation": 4},
         hs.ConjecturedUserMinSep(rate=0.5, separation=4, examples_per_user=1),
+    ),
+    "formed-batches": (
+        {"batch_size": 20.0, "separation": 4},
+        hs.FormedBatches(batch_size=20, separation=4),
     ),
     "shuffle": ({"batch_size": 10.0}, hs.Shuffle(batch_size=10)),
 }

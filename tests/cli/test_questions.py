@@ -90,9 +90,9 @@ def test_direction_changes_the_answer_and_is_stated(command: Command) -> None:
 @pytest.mark.parametrize(
     ("words", "function"),
     [
-        (["epsilon", *NOISE, "--delta", "1e-5"], "known_noise.account"),
-        (["delta", *NOISE, "--epsilon", "1"], "known_noise.account"),
-        (["calibrate", "--epsilon", "1", "--delta", "1e-5"], "calibrate.find_noise"),
+        (["epsilon", *NOISE, "--delta", "1e-5"], "noise.account"),
+        (["delta", *NOISE, "--epsilon", "1"], "noise.account"),
+        (["calibrate", "--epsilon", "1", "--delta", "1e-5"], "noise.find_noise"),
     ],
     ids=["epsilon", "delta", "calibrate"],
 )

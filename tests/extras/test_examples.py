@@ -14,7 +14,7 @@ import hockeystick as hs
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # In one process, and each of the others in processes of its own.
-ALONE = ("digits", "lora", "tabular", "jax_digits", "verified_noise", "filtered_run")
+ALONE = ("story", "digits", "lora", "tabular", "jax_digits", "verified_noise", "filtered_run")
 STARTED = {
     "two_processes": ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"],
     "shared_ledger": [],

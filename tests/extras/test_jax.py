@@ -350,3 +350,54 @@ def test_noise_is_never_used_twice():
             rows += [np.asarray(added["a"]), np.asarray(added["b"])]
     correlation = np.corrcoef(np.array(rows)) - np.eye(len(rows))
     assert np.abs(correlation).max() < 0.8
+
+
+def small_run(plan, *, canaries=None):
+    """A linear model on a few examples."""
+    x = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
+    run = hs.jax.JaxRun(
+        plan,
+        lambda params, example: jnp.sum(params["w"] * example) ** 2,
+        {"w": jnp.ones(3)},
+        examples=40,
+        noise_multiplier=1.0,
+        max_grad_norm=0.5,
+        rng=3,
+        canaries=canaries,
+    )
+    sizes, params = set(), {"w": jnp.ones(3)}
+    for batch in run.batches():
+        sizes.add(len(batch.indices))
+        found = run.gradient(params, x[batch.indices])
+        assert found["w"].shape == (3,)
+    return run, sizes
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        hs.Plan(sampling=hs.Poisson(rate=0.1), steps=50),
+        hs.Plan(
+            sampling=hs.MinSep(rate=0.1, separation=4),
+            steps=50,
+            strategy=hs.strategies.bsr(50, bands=4),
+        ),
+    ],
+    ids=["poisson", "min-sep"],
+)
+def test_runs_with_canaries_are_audited(plan):
+    """A correct run is consistent with its plan, and not with less noise."""
+    report = small_run(plan, canaries=200)[0].audit()
+    assert report.consistent, str(report)
+    wrong = hs.audit.check(
+        plan, noise_multiplier=1.15, projections=report.projections, members=report.members
+    )
+    assert not wrong.consistent
+    with pytest.raises(hs.errors.PlanMismatch, match="no canaries"):
+        small_run(plan)[0].audit()
+
+
+def test_capped_batches_compile_once():
+    """Every batch has the shape of the cap."""
+    plan = hs.Plan(sampling=hs.Poisson(rate=0.1, max_batch_size=8), steps=20, examples=40)
+    assert small_run(plan)[1] == {8}

@@ -131,7 +131,7 @@ def test_exchanges_are_dominated(wanted: tuple[float, float], steps: int) -> Non
     menus = Menus(slack=1e-8)
     states[0].counts[StepClass(0.01, 0.9)] = 40 if wanted[0] < 0.02 else 60
     before = dict(states[0].counts)
-    changes = menus.for_steps(states, StepClass(*wanted), steps)
+    changes = menus.for_steps(states, StepClass(*wanted), steps, clip=False)
     assert changes is not None
     assert changes.got[0]
     after = dict(before)
@@ -251,11 +251,50 @@ def test_a_range_is_served() -> None:
         assert permitted(g, [(1.0, noise)] * int(alone)) >= 0.5 * alone
 
 
+def test_exceptions_are_clipped() -> None:
+    """A step that was expected, and a little stronger than what is left, is clipped by as little.
+
+    Others are exchanged for it if it may not be clipped, was not expected, or comes all the time.
+    """
+    menu = [(0.01, 0.9, 1), *((0.01, 0.92 + 0.02 * k, 16) for k in range(4))]
+    f = residual(design=filters.MenuDesign(menus=[menu], exchanges=90, slack=1e-9))
+    assert f.request(rate=0.01, noise_multiplier=0.9).clip_scale == 1.0
+    permit = f.request(rate=0.01, noise_multiplier=0.9)
+    assert 0.978 < permit.clip_scale <= 0.9 / 0.92
+    assert f.menus[0][0.01, 0.92] == 15
+    assert f.request(rate=0.01, noise_multiplier=0.9, clip=False).clip_scale == 1.0
+    assert f.request(rate=0.01, noise_multiplier=0.89).clip_scale == 1.0
+    again = [f.request(rate=0.01, noise_multiplier=0.895).clip_scale for _ in range(4)]
+    assert max(again[:3]) < 1.0 == again[3]
+
+
+def test_rounded_requests_are_announced() -> None:
+    """A range with a step: every value has its own class, and any order of them is served.
+
+    Without the step the strongest values find nothing, and the refusal says what to announce.
+    """
+    made = {"epsilon": 1.0, "delta": 1e-5}
+    f = filters.Residual(**made, expected=[(1.0, (40.0, 80.0, 2.0), 1)])
+    values = [40.0 + 2 * k for k in range(21)]
+    assert {noise for _, noise in f.menus[0]} <= set(values)
+    steps = f.design.steps
+    requests = [(1.0, values[int((k + 0.5) / steps * 21)]) for k in range(steps)]
+    for order in (requests, requests[::-1]):
+        g = filters.Residual(**made, design=f.design)
+        assert permitted(g, order) == steps
+    plain = filters.MenuDesign(menus=[[(1.0, noise + 0.01, 2) for noise in values]])
+    with pytest.raises(BudgetExceeded, match=r"announce \(low, high, step\)"):
+        filters.Residual(**made, design=plain).request(noise_multiplier=40.0, clip=False)
+
+
 @pytest.mark.parametrize(
     "expected",
     [
+        [(0.01, (1.0, 2.0, 0.0), 1)],
+        [(0.01, (1.0, 2.0, 1e-6), 1)],
+        [(0.01, (1.0, 2.0, math.nan), 1)],
         [(0.01, (2.0, 1.0), 1)],
-        [(0.01, (1.0, 2.0, 3.0), 1)],
+        [(0.01, (1.0, 2.0, 3.0, 4.0), 1)],
         [(0.01, (1.0, math.nan), 1)],
         [((0.0, 0.1), 1.0, 1)],
         [(0.01, 1.0)],

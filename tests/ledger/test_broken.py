@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from hockeystick.errors import InvalidParameter
-from hockeystick.ledger import LedgerError, adopt, audit, engines, open_store, read_ledger
+from hockeystick.ledger import LedgerError, adopt, audit, connections, open_store, read_ledger
 from ledger.test_opening import opened
 from ledger.workers import CHARGE, Place, decide, engine_of
 
@@ -87,7 +87,7 @@ def test_a_ledger_that_was_deleted(directory, name):
 
 def test_a_busy_file(tmp_path, monkeypatch):
     """Somebody who never ends a transaction is reported."""
-    monkeypatch.setattr(engines, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(connections, "PATIENCE_SECONDS", 0.05)
     path = tmp_path / "ledger.db"
     store = opened(path)
     with sqlite3.connect(path, isolation_level=None) as other:
@@ -120,7 +120,7 @@ def test_lost_connections(postgres_url, name, monkeypatch):
         store.reserve(decide)
     assert store.reserve(decide).number == 2
     end_connections()
-    monkeypatch.setattr(engines, "IDLE_SECONDS", 0)
+    monkeypatch.setattr(connections, "IDLE_SECONDS", 0)
     assert store.reserve(decide).number == 3
     assert store.spent() == 3 * CHARGE
 

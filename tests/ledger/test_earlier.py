@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from hockeystick.errors import BudgetExceeded
-from hockeystick.ledger import LedgerError, adopt, audit, engines, read_ledger
+from hockeystick.ledger import LedgerError, adopt, audit, connections, read_ledger
 from ledger.earlier import COLUMNS, TABLES, TIME, open_earlier
 from ledger.test_opening import DESCRIPTION, opened
 from ledger.workers import processes
@@ -79,7 +79,7 @@ def test_reading_changes_nothing(path, state, request):
 
 def test_an_older_program_that_still_runs(path, monkeypatch):
     """The journal cannot be changed under it: refused, whatever mount it uses."""
-    monkeypatch.setattr(engines, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(connections, "PATIENCE_SECONDS", 0.1)
     other = open_earlier(path, DESCRIPTION)
     with pytest.raises(LedgerError, match="locked"):
         opened(path)
@@ -133,7 +133,7 @@ def test_an_older_program_switches_the_journal_back(path):
 @pytest.mark.parametrize("use", ["spent", "reserve"])
 def test_a_store_that_is_not_closed_does_not_keep_the_log(path, monkeypatch, use):
     """The same process can open the ledger again at once."""
-    monkeypatch.setattr(engines, "PATIENCE_SECONDS", 1)
+    monkeypatch.setattr(connections, "PATIENCE_SECONDS", 1)
     store = opened(path)
     with sqlite3.connect(path) as other:
         other.execute("PRAGMA journal_mode = WAL")

@@ -67,15 +67,29 @@ def test_the_same_seed_selects_the_same_noise(verified):
 
 
 def test_too_few_draws_fall_back_to_the_proven_noise():
-    """The guarantee is still a valid one."""
-    found = calibrated(draws=1, seed=8)
-    allowed = Claim(PLAN, EPSILON, DELTA, ("remove", "add")).allowed
-    proven = hs.account(PLAN, noise_multiplier=found.noise_multiplier)
+    """The guarantee is still a valid one; where no tuples are drawn it is that of an analysis."""
+    plan = hs.Plan(sampling=hs.RandomAllocation(picks=1, out_of=10), steps=40)
+    method = hs.MonteCarlo(draws=1, seed=8)
+    found = hs.calibrate(plan, epsilon=EPSILON, delta=DELTA, method=method)
+    allowed = Claim(plan, EPSILON, DELTA, ("remove", "add")).allowed
+    proven = hs.account(plan, noise_multiplier=found.noise_multiplier)
     assert 0.8 * allowed < proven.delta(EPSILON) <= allowed
     details = found.guarantee.answer(epsilon=EPSILON).details
     assert not details["accepted"]
     assert details["fallback"] == found.noise_multiplier
     assert found.guarantee.delta(EPSILON) <= DELTA * (1 + 1e-12)
+
+
+def test_the_bound_of_tuples_is_a_fallback():
+    """Proven, and less noise than that of public groups; draws of the run agree with it."""
+    found = calibrated(draws=1, seed=8)
+    details = found.guarantee.answer(epsilon=EPSILON).details
+    assert not details["accepted"]
+    proven = hs.calibrate(PLAN, epsilon=EPSILON, delta=DELTA, accuracy=0.01).noise_multiplier
+    assert found.noise_multiplier == details["fallback"] < proven
+    options = {"epsilons": [EPSILON], "draws": 200_000, "seed": 98}
+    at = hs.estimate_profile(PLAN, noise_multiplier=found.noise_multiplier, **options)
+    assert max(one[0].value for one in at.values()) < DELTA
 
 
 @pytest.mark.parametrize("options", [{"epsilon": 1.0}, {"failure_probability": 0.1}])

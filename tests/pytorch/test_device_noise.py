@@ -14,7 +14,7 @@ from hockeystick._numerics.chacha import LANES, WORDS, cipher_head, random_words
 from hockeystick.errors import InvalidParameter, PrecisionError
 from hockeystick.randomness import Key
 from hockeystick.strategies import normals
-from hockeystick.torch import device_noise, device_words, noise_stream
+from hockeystick.torch import device_noise, noise_stream
 from hockeystick.torch.device_noise import DeviceNoiseStream
 from in_one_test import in_one_test
 from pytorch import group_program as program
@@ -56,7 +56,7 @@ def test_words_are_those_of_the_cipher(place, row, rounds):
     wanted = np.empty((WORDS, LANES), np.uint32)
     random_words(wanted, HEAD, place, row, rounds)
     blocks = torch.arange(place * LANES, (place + 1) * LANES)
-    found = device_words.device_words(HEAD, blocks, row, rounds=rounds)
+    found = device_noise.device_words(HEAD, blocks, row, rounds=rounds)
     np.testing.assert_array_equal(found.numpy().view(np.uint32), wanted)
 
 
@@ -64,7 +64,7 @@ def drawn_twice(count, dtype, *, start=0, row=3, rounds=8):
     """Numbers by PyTorch, and those of the compiled kernels."""
     kernel = np.empty(count, dtype)
     normals.fill_normal(kernel, start, HEAD, step=row, rounds=rounds)
-    found = device_words.device_normals(
+    found = device_noise.device_normals(
         HEAD,
         start,
         count,
@@ -104,7 +104,7 @@ def test_the_far_tail_of_double_precision(monkeypatch):
     further = np.empty((WORDS, LANES), np.uint32)
     random_words(further, HEAD, 0, 3 | normals.FURTHER, 8)
     normals._refine(wanted, words.reshape(normals.TILE), further)
-    cipher = device_words.device_words
+    cipher = device_noise.device_words
 
     def small(head, blocks, row, *, rounds):
         found = cipher(head, blocks, row, rounds=rounds)
@@ -112,7 +112,7 @@ def test_the_far_tail_of_double_precision(monkeypatch):
             found.view(4, 4, -1)[1] = 0
         return found
 
-    monkeypatch.setattr(device_words, "device_words", small)
+    monkeypatch.setattr(device_noise, "device_words", small)
     found, _ = drawn_twice(512, np.float64)
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-13)
 
@@ -127,13 +127,15 @@ def test_the_law():
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
 @pytest.mark.parametrize(("dtype", "error"), [("float32", 1e-5), ("float64", 1e-13)])
 def test_streams_are_those_of_the_cpu(strategy, dtype, error, monkeypatch):
-    """Every recurrence, in stretches too; and the memory is the same."""
+    """Every recurrence, in stretches too; and the memory is the same when no rows wait in it."""
     monkeypatch.setattr(device_noise, "LONGEST", 1024)
     wanted = strategy.noise(1500, scale=1.5, dtype=dtype, rng=7)
     found = device_stream(strategy, dtype=dtype)
     for mine, theirs in zip(found, wanted, strict=True):
         np.testing.assert_allclose(mine.numpy(), theirs, rtol=0, atol=error)
-        np.testing.assert_allclose(found.memory.numpy(), wanted.memory, rtol=0, atol=error)
+        if not wanted.head()["ahead"]:
+            np.testing.assert_allclose(found.memory.numpy(), wanted.memory, rtol=0, atol=error)
+    assert not wanted.head()["ahead"]
 
 
 @pytest.mark.parametrize("strategy", [STRATEGIES[0], STRATEGIES[2]], ids=repr)
@@ -157,10 +159,20 @@ def test_parts_of_the_vector(noise_memory):
             assert torch.equal(mine, row[held])
 
 
-@pytest.mark.parametrize("noise_memory", ["rows", "replay"])
-def test_states_go_from_device_to_device(noise_memory):
-    """A stream on the CPU continues one that PyTorch drew, and the other way round."""
-    strategy = strategies.bisr(STEPS, 3)
+@pytest.mark.parametrize(
+    ("strategy", "noise_memory"),
+    [
+        (strategies.bisr(STEPS, 3), "rows"),
+        (strategies.bisr(STEPS, 3), "replay"),
+        (strategies.bsr(STEPS, 5), "rows"),
+    ],
+    ids=repr,
+)
+def test_states_go_from_device_to_device(strategy, noise_memory):
+    """A stream on the CPU continues one that PyTorch drew, and the other way round.
+
+    With five bands a row waits in the memory of the CPU's stream.
+    """
     makers = (
         lambda seed: device_stream(strategy, rng=seed, noise_memory=noise_memory),
         lambda seed: strategy.noise(1500, scale=1.5, rng=seed, noise_memory=noise_memory),
@@ -229,7 +241,7 @@ def test_nothing_large_is_copied(noise_memory, monkeypatch):
 def test_the_cipher_runs_anywhere():
     """On a device without data, where anything that stays on the host is an error."""
     blocks = torch.arange(8, device="meta")
-    assert device_words.device_words(HEAD, blocks, 3, rounds=8).device.type == "meta"
+    assert device_noise.device_words(HEAD, blocks, 3, rounds=8).device.type == "meta"
     terms = STRATEGIES[3].recurrence.at(2, 1.0)
     row, memory = torch.zeros(5, device="meta"), torch.zeros(2, 5, device="meta")
     assert device_noise._advanced(row, memory, terms).device.type == "meta"
@@ -238,7 +250,7 @@ def test_the_cipher_runs_anywhere():
 def test_numbers_begin_on_their_device():
     """Up to the search for the far tail, which needs data; on the host it would not end so."""
     with pytest.raises(NotImplementedError):
-        device_words.device_normals(
+        device_noise.device_normals(
             HEAD, 0, 10, row=0, rounds=8, dtype=torch.float32, device=torch.device("meta")
         )
 

@@ -61,6 +61,10 @@ SAMPLINGS: dict[str, Callable[[Rng], tuple[hs.schemes.Sampling, int]]] = {
         hs.ConjecturedUserMinSep(**_users(rng)),
         int(rng.integers(5, 17)),
     ),
+    "formed-batches": lambda rng: (
+        hs.FormedBatches(batch_size=int(rng.integers(1, 20)), separation=int(rng.integers(1, 6))),
+        int(rng.integers(5, 17)),
+    ),
 }
 """A scheme and a number of steps, by the name of the scheme."""
 

@@ -52,6 +52,7 @@ SCHEMES: dict[str, st.SearchStrategy[Any]] = {
     "min-sep": _min_sep(),
     "user-min-sep": _users(hs.UserMinSep),
     "conjectured-user-min-sep": _users(hs.ConjecturedUserMinSep),
+    "formed-batches": st.builds(hs.FormedBatches, batch_size=counts(500), separation=counts(100)),
 }
 
 

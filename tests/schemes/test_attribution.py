@@ -123,3 +123,10 @@ def test_examples_of_nobody_are_found():
         Attribution.from_pairs(examples=[0, 1], users=["ada", "bob"])
     with pytest.raises(InvalidParameter, match=r"examples must be one or more"):
         Attribution.from_pairs(examples=np.array([], dtype=int), users=np.array([], dtype=int))
+
+
+def test_edges_are_there_once() -> None:
+    """A graph that is made by hand and names a user twice is refused; it would hide neighbours."""
+    for starts, members in [([0, 2], [0, 0]), ([0, 2], [1, 0]), ([0, 1, 1], [0])]:
+        with pytest.raises(InvalidParameter):
+            Attribution(starts=np.array(starts), members=np.array(members), users=2)

@@ -41,6 +41,7 @@ SCHEME_RUNS: list[Sampling] = [
     hs.UserMinSep(rate=0.2, separation=3, examples_per_user=2, shared_examples=True),
     hs.ConjecturedUserMinSep(rate=0.2, separation=3, examples_per_user=2, warm_up=4),
     hs.ConjecturedUserMinSep(rate=0.2, separation=3, examples_per_user=2, shared_examples=True),
+    hs.FormedBatches(batch_size=5, separation=3),
     hs.Shuffle(batch_size=5),
 ]
 STEPS = 12

@@ -22,6 +22,7 @@ from hockeystick.schemes import (
     BallsInBins,
     ConjecturedUserMinSep,
     CyclicPoisson,
+    FormedBatches,
     FullBatch,
     MinSep,
     Poisson,
@@ -61,6 +62,12 @@ DRAWABLE: dict[str, st.SearchStrategy[Sampling]] = {
     ),
     "user-min-sep": st.builds(UserMinSep, **USERS),
     "conjectured-user-min-sep": st.builds(ConjecturedUserMinSep, **USERS),
+    "formed-batches": st.builds(
+        FormedBatches,
+        batch_size=st.integers(1, 20),
+        separation=st.integers(1, 12),
+        max_participations=CAPS,
+    ),
 }
 ANY = DRAWABLE | {"shuffle": st.builds(Shuffle, batch_size=st.integers(1, 1000))}
 RANDOM: list[Sampling] = [
@@ -79,6 +86,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "min-sep": {"separation": 4},
     "user-min-sep": {"separation": 4},
     "conjectured-user-min-sep": {"separation": 4},
+    "formed-batches": {"separation": 4},
 }
 
 some_scheme = st.one_of(*ANY.values())

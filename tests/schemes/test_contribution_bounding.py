@@ -30,6 +30,24 @@ def graph_of(owners: list[set[int]]) -> Attribution:
     )
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_duplicates_fill_up(seed: int) -> None:
+    """Nobody above the bound; everybody who shares no example has it; no example fits once more."""
+    rng = np.random.default_rng(seed)
+    owners = [set(rng.choice(6, size=rng.integers(1, 4), replace=False).tolist()) for _ in range(9)]
+    owners.append({int(rng.integers(6))})
+    result = bound_contributions(graph_of(owners), examples_per_user=4, duplicates=True, rng=seed)
+    once = bound_contributions(graph_of(owners), examples_per_user=4, rng=seed)
+    held = np.zeros(6, dtype=int)
+    for example in result.kept:
+        held[list(owners[example])] += 1
+    assert held.tolist() == result.attribution.examples_per_user.tolist()
+    assert held.max() == 4
+    assert not any(all(held[user] < 4 for user in users) for users in owners)
+    assert set(result.kept) >= set(once.kept)
+    assert result.attribution.examples == result.kept.size >= once.kept.size
+
+
 @patient
 @given(owner_sets, st.integers(1, 4), seeds)
 def test_examples_are_kept_greedily_in_random_order(

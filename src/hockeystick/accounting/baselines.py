@@ -169,6 +169,8 @@ def _correlated_noise(plan: Plan) -> str | None:
     """The objection of baselines that compose independent steps."""
     if plan.adjacency != "add-remove":
         return "it is for adjacency=add-remove"
+    if plan.sampling.displaces:
+        return "it is for batches without a cap"
     return "it is for independent noise" if plan.correlated else None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from hockeystick._numerics.search import minimize_on_interval
 from hockeystick.analyses.method import Method, Request
@@ -18,8 +18,11 @@ __all__ = ["METHOD", "ChainedBound"]
 
 # How finely a loss, or the logit of a share of delta, is divided between the two members of the
 # chain: any division is valid, and near the best one the bound is flat.
-# Numbers of analyses that are not exact take longer, and are divided less finely.
-TOLERANCE, COARSE_TOLERANCE = 0.05, 1.0
+TOLERANCE = 0.05
+# Numbers of analyses that are not exact take longer, and few divisions are tried. With k =
+# -d epsilon / d log delta of the two members the best logit is log(k / k' (1 + k')), mostly
+# between 0 and 1; losses are divided in proportion to the members' own, and a little aside.
+FEW_LOGITS, ASIDE = (0.5,), (-0.04, 0.0, 0.04)
 # Shares of delta between e^-6 and 1 - e^-6 are searched.
 LARGEST_LOGIT = 6.0
 # Deltas below this are not asked for.
@@ -39,6 +42,7 @@ class ChainedBound(Bound):
     """
 
     analyses: tuple[Analysis, ...]
+    deciding: dict[Direction, tuple[Analysis, ...]] = field(default_factory=dict)
 
     def epsilon(
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
@@ -53,10 +57,13 @@ class ChainedBound(Bound):
                 return math.inf
             return first + self._of("add", accuracy, delta=rest)
 
-        end, tolerance = LARGEST_LOGIT, self._tolerance
-        best = minimize_on_interval(total, -end, end, tolerance=tolerance)
+        if self.analyses[0].tight:
+            end = LARGEST_LOGIT
+            best = total(minimize_on_interval(total, -end, end, tolerance=TOLERANCE))
+        else:
+            best = min(total(logit) for logit in FEW_LOGITS)
         query = Query(delta, None, BOTH, accuracy)
-        return UpperBound(total(best), find_lower=lambda: evaluate(query, self.analyses).lower)
+        return UpperBound(best, find_lower=lambda: evaluate(query, self.analyses).lower)
 
     def delta(
         self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
@@ -67,24 +74,29 @@ class ChainedBound(Bound):
             removed = self._of("remove", accuracy, epsilon=first)
             return removed + math.exp(first) * self._of("add", accuracy, epsilon=epsilon - first)
 
-        best = 0.0
-        if epsilon > 0:
-            tolerance = self._tolerance * min(epsilon, 1.0) / 4
-            best = minimize_on_interval(total, 0.0, epsilon, tolerance=tolerance)
+        if epsilon == 0:
+            best = total(0.0)
+        elif self.analyses[0].tight:
+            tolerance = TOLERANCE * min(epsilon, 1.0) / 4
+            best = total(minimize_on_interval(total, 0.0, epsilon, tolerance=tolerance))
+        else:
+            share = self._share_of_removing(accuracy)
+            shares = {min(max(share + aside, 0.0), 1.0) for aside in ASIDE}
+            best = min(total(one * epsilon) for one in shares)
         query = Query(None, epsilon, BOTH, accuracy)
-        return UpperBound(
-            min(1.0, total(best)), find_lower=lambda: evaluate(query, self.analyses).lower
-        )
+        return UpperBound(min(1.0, best), find_lower=lambda: evaluate(query, self.analyses).lower)
+
+    def _share_of_removing(self, accuracy: float) -> float:
+        """Of both losses at a usual delta."""
+        removed, added = (self._of(direction, accuracy, delta=TYPICAL_DELTA) for direction in BOTH)
+        whole = removed + added
+        return removed / whole if 0 < whole < math.inf else 0.5
 
     def as_profile(self) -> Profile:
         """The chain of the profile of the analysis that is best at a usual delta."""
         query = Query(TYPICAL_DELTA, None, BOTH, 0.01)
         profile = evaluate(query, self.analyses).analysis.bound.as_profile()
         return profile.chain(profile.reverse())
-
-    @property
-    def _tolerance(self) -> float:
-        return TOLERANCE if self.analyses[0].tight else COARSE_TOLERANCE
 
     def _of(
         self,
@@ -94,9 +106,11 @@ class ChainedBound(Bound):
         delta: float | None = None,
         epsilon: float | None = None,
     ) -> float:
-        """The best number for one direction."""
+        """The best number for one direction; after the first one, of the analysis that gave it."""
         query = Query(delta, epsilon, (direction,), accuracy)
-        return evaluate(query, self.analyses).best.value
+        found = evaluate(query, self.deciding.get(direction, self.analyses))
+        self.deciding.setdefault(direction, (found.analysis,))
+        return found.best.value
 
 
 def _analyses(request: Request) -> tuple[Analysis, ...]:

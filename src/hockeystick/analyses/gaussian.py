@@ -23,15 +23,17 @@ def _analyse(request: Request) -> Analysis:
     and largest number of participations: sqrt(participations) for independent noise. A user has up
     to `most_copies` examples in a batch, whose gradients at worst all point the same way: as many
     times that. A gradient that replaces another one is at most two clip norms away from it: twice
-    that, since who takes part when does not depend on what is in an example. Exact if the
-    participations are fixed and are that pattern.
+    that, since who takes part when does not depend on what is in an example. The same where an
+    example displaces another one (a cap on batches). Exact if the participations are fixed and are
+    that pattern.
     """
     assert request.noise_multiplier is not None
     scheme = request.plan.sampling
     sensitivity = request.plan.strategy.sensitivity(
         separation=scheme.least_gap, participations=scheme.most_participations(request.plan.steps)
     )
-    gradients = 1 if request.plan.adjacency == "add-remove" else 2
+    replaced = scheme.displaces or request.plan.adjacency != "add-remove"
+    gradients = 2 if replaced else 1
     largest = gradients * sensitivity * scheme.most_copies
     profile = gaussian_step(request.noise_multiplier, largest)
     steps = range(sensitivity.pattern[0], sensitivity.pattern[-1] + 1, scheme.least_gap)

@@ -87,6 +87,11 @@ def check(
         raise UnsupportedPlan(
             f"Audits are for Gaussian noise, examples as the unit and at most {MOST_STEPS:,} steps."
         )
+    if plan.sampling.displaces:
+        raise UnsupportedPlan(
+            "Audits are for batches without a cap: canaries that displace others are not "
+            "independent of each other."
+        )
     # A canary that is there or not, also where the plan is about replaced ones.
     plan = replace(plan, adjacency="add-remove")
     rows = np.asarray(projections, dtype=np.float64)

@@ -16,17 +16,20 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hockeystick import _validate as check
+from hockeystick._numerics.divergence import tradeoff_from_law
 from hockeystick._numerics.law import Resolution, Side
 from hockeystick._numerics.search import minimize_on_interval
 from hockeystick.errors import InvalidParameter
 from hockeystick.profile import Profile
+from hockeystick.profile.curves import FINE, TRADEOFF_ROUNDING
 from hockeystick.profile.resolution import BOTH, DELTA_NATS, Direction, oriented
 
-__all__ = ["AttackRisk"]
+__all__ = ["AttackRisk", "RiskBounds"]
 
 # The best order is found to this accuracy in its logarithm; the bound is flat there, so the loss is
 # of the order of its square.
@@ -37,12 +40,34 @@ COARSE = Resolution(0.03, 1e-20, DELTA_NATS)
 LARGEST_LOG_ORDER = 30.0
 
 
+# The false positive rate and the prior of `risks`.
+USUAL_RATE, USUAL_PRIOR = 0.001, 0.5
+
+
+class RiskBounds(NamedTuple):
+    """Between these the risk of the best attack lies; None where no such side is known.
+
+    Attributes
+    ----------
+    lower, upper
+        Of an advantage and a true positive rate the upper one is the guarantee, of a Bayes risk
+        the lower one.
+    """
+
+    lower: float | None
+    upper: float | None
+
+
 class AttackRisk(ABC):
     """The risks of whatever has a `delta(epsilon)`."""
 
     @abstractmethod
     def delta(self, epsilon: float) -> float:
         """An upper bound on delta at an epsilon of at least 0."""
+
+    @abstractmethod
+    def answer(self, *, delta: float | None = None, epsilon: float | None = None) -> Any:
+        """The same number with its lower bound."""
 
     @property
     @abstractmethod
@@ -123,6 +148,54 @@ class AttackRisk(ABC):
         self._require_both()
         smaller = min(prior, 1 - prior)
         return smaller * (1 - self.delta(math.log((1 - smaller) / smaller)))
+
+    def risks(
+        self, *, false_positive_rate: float = USUAL_RATE, prior: float = USUAL_PRIOR
+    ) -> dict[str, RiskBounds]:
+        """All three from both sides: by what the best attack cannot exceed, and what it reaches.
+
+        Parameters
+        ----------
+        false_positive_rate
+            In (0, 1), of the true positive rate.
+        prior
+            In (0, 1), of the Bayes risk.
+
+        Returns
+        -------
+        dict of RiskBounds
+            "advantage", "true_positive_rate" and "bayes_risk".
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> plan = hs.Plan(sampling=hs.Poisson(rate=0.01), steps=1_000)
+        >>> found = hs.account(plan, noise_multiplier=1.0).risks()["advantage"]
+        >>> 0.16 < found.lower <= found.upper < 0.162
+        True
+        """
+        chance = min(check.small_probability("prior", prior), 1 - prior)
+        reached = self.answer(epsilon=math.log((1 - chance) / chance)).lower
+        rate = self.true_positive_rate(false_positive_rate)
+        return {
+            "advantage": RiskBounds(self.answer(epsilon=0.0).lower, self.advantage()),
+            "true_positive_rate": RiskBounds(self._attained_rate(false_positive_rate), rate),
+            "bayes_risk": RiskBounds(
+                self.bayes_risk(prior), None if reached is None else chance * (1 - reached)
+            ),
+        }
+
+    def _attained_rate(self, rate: float) -> float | None:
+        """That of the most powerful test, from below; None where the run's pair is not known."""
+        profile = self.exact_profile
+        if profile is None:
+            return None
+        levels = np.array([rate])
+        powers = [
+            1 - tradeoff_from_law(oriented(profile.expression.law(Side.LOWER, FINE), one), levels)
+            for one in BOTH
+        ]
+        return max(0.0, *(float(power[0]) for power in powers)) * (1 - TRADEOFF_ROUNDING)
 
     def _require_both(self) -> None:
         if set(self.directions) != set(BOTH):

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from hockeystick.accounting.account import methods
 from hockeystick.accounting.baselines import BASELINES, Baseline
 from hockeystick.analyses import METHODS
+from hockeystick.bounds.risk import RiskBounds
 from hockeystick.errors import CalibrationError, HockeystickError, PrecisionError
 from hockeystick.guarantee import KINDS, Answer, Guarantee, Kind, directions_for
 from hockeystick.plan import Plan
@@ -184,3 +185,4 @@ class Answers:
     rows: list[Row]
     plot: Path | None
     baselines: list[BaselineAnswer] = field(default_factory=list)
+    risks: Mapping[str, RiskBounds] | None = None

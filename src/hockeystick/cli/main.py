@@ -1,14 +1,16 @@
 """The commands, put together, and the entry point: exit status and error lines.
 
-A new one is a function whose options Typer reads from its signature, and one line: `register(...)`.
+A new one is a function whose options Typer reads from its signature, and a line in `COMMANDS`; one
+of another package calls `register(...)`. A call imports the file of its own command and no other.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from functools import singledispatch
-from typing import Annotated
+from functools import cache, singledispatch
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
@@ -16,17 +18,6 @@ from hockeystick._foreign import the_way_out
 from hockeystick._text import escaped
 from hockeystick._validate import function_name
 from hockeystick._version import __version__
-from hockeystick.cli.audit import audit, check
-from hockeystick.cli.batches import batches
-from hockeystick.cli.compare import compare
-from hockeystick.cli.filters import filters
-from hockeystick.cli.keygen import keygen
-from hockeystick.cli.ledger import ledger
-from hockeystick.cli.noise import calibrate, delta, epsilon
-from hockeystick.cli.reproduce import reproduce
-from hockeystick.cli.resources import data, docs
-from hockeystick.cli.tradeoff import tradeoff
-from hockeystick.cli.verify import verify
 from hockeystick.errors import (
     HockeystickError,
     InvalidParameter,
@@ -37,7 +28,6 @@ from hockeystick.errors import (
 )
 
 __all__ = [
-    "app",
     "main",
     "register",
     "run",
@@ -48,6 +38,25 @@ SUCCESS, FAILURE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 # The base class of all complaints about the command line. Typer has it from different modules in
 # different versions, but always right above this one.
 USAGE_ERROR: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
+# Every command with its file in this package, in the order in which they are shown.
+COMMANDS = {
+    "epsilon": "noise",
+    "delta": "noise",
+    "calibrate": "noise",
+    "verify": "verify",
+    "check": "audit",
+    "audit": "audit",
+    "compare": "compare",
+    "batches": "batches",
+    "tradeoff": "tradeoff",
+    "filters": "filters",
+    "keygen": "keygen",
+    "data": "resources",
+    "reproduce": "reproduce",
+    "docs": "resources",
+}
+# Groups of commands.
+GROUPS = {"ledger": "ledger"}
 
 
 def run() -> None:
@@ -72,9 +81,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _invoke(arguments: Sequence[str]) -> int:
-    from hockeystick.cli.main import app
-
-    status = app(list(arguments) or ["--help"], prog_name="hockeystick", standalone_mode=False)
+    words = list(arguments) or ["--help"]
+    # One known command alone: what it says and does is the same, and the others stay unread.
+    chosen = _application(words[0]) if words[0] in COMMANDS else _all_commands()
+    status = chosen(words, prog_name="hockeystick", standalone_mode=False)
     return status if isinstance(status, int) else SUCCESS
 
 
@@ -135,9 +145,8 @@ def _as_option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-app = typer.Typer(name="hockeystick", add_completion=False, pretty_exceptions_enable=False)
-# Every name on the command line, and what it stands for: a command, or a group of commands.
-_KNOWN: dict[str, object] = {"ledger": ledger}
+# What `register` was given for each name.
+_FURTHER: dict[str, Callable[..., None]] = {}
 
 
 def register(command: Callable[..., None]) -> Callable[..., None]:
@@ -147,32 +156,46 @@ def register(command: Callable[..., None]) -> Callable[..., None]:
     refused.
     """
     name = function_name("command", command).lower()
-    if name not in _KNOWN:
-        app.command()(command)
-    if _KNOWN.setdefault(name, command) is not command:
-        raise InvalidParameter("command", f"named other than {', '.join(_KNOWN)}", name)
+    known = _loaded(name) if name in {**COMMANDS, **GROUPS} else _FURTHER.get(name)
+    if known is None:
+        _FURTHER[name] = command
+        _all_commands().command()(command)
+    elif known is not command:
+        names = ", ".join((*COMMANDS, *GROUPS, *_FURTHER))
+        raise InvalidParameter("command", f"named other than {names}", name)
     return command
 
 
-# In the order in which they are shown.
-for _command in (
-    epsilon,
-    delta,
-    calibrate,
-    verify,
-    check,
-    audit,
-    compare,
-    batches,
-    tradeoff,
-    filters,
-    keygen,
-    data,
-    reproduce,
-    docs,
-):
-    register(_command)
-app.add_typer(ledger, name="ledger")
+def __getattr__(name: str) -> Any:
+    """`app`, Typer's application with all commands."""
+    if name == "app":
+        return _all_commands()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _loaded(name: str) -> Any:
+    """The function of a command, or the application of a group."""
+    file = {**COMMANDS, **GROUPS}[name]
+    return getattr(import_module(f"hockeystick.cli.{file}"), name)
+
+
+@cache
+def _application(*names: str) -> typer.Typer:
+    """Typer's application with these commands."""
+    made = typer.Typer(name="hockeystick", add_completion=False, pretty_exceptions_enable=False)
+    made.callback()(hockeystick)
+    for name in names:
+        made.command()(_loaded(name))
+    return made
+
+
+@cache
+def _all_commands() -> typer.Typer:
+    """The application with every command and group; `register` adds to it."""
+    made = _application(*COMMANDS)
+    for name in GROUPS:
+        made.add_typer(_loaded(name), name=name)
+    return made
 
 
 def _print_version(wanted: bool) -> None:
@@ -181,7 +204,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def hockeystick(
     version: Annotated[
         bool,

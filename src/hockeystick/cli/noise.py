@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from hockeystick.accounting.account import account
 from hockeystick.accounting.calibrate import calibrate as find_noise
 from hockeystick.accounting.calibrate import draws_to_calibrate
@@ -21,6 +24,7 @@ from hockeystick.cli.options import (
 )
 from hockeystick.cli.plans import described, plan_from
 from hockeystick.cli.question import Question, Spot, show_draw_plans
+from hockeystick.cli.risk import RiskTargets, WantedDelta, WantedEpsilon
 from hockeystick.errors import HockeystickError, InvalidParameter
 from hockeystick.plan import Plan
 from hockeystick.profile import DEFAULT_ACCURACY
@@ -156,16 +160,24 @@ def delta(
 def calibrate(
     run: PlanOptions,
     *,
-    epsilon: Epsilon,
-    delta: Delta,
+    epsilon: WantedEpsilon = None,
+    delta: WantedDelta = None,
+    targets: RiskTargets,
     accounting: AccountingOptions,
     drawing: DrawOptions,
     output: OutputOptions,
     dry_run: DryRun = False,
 ) -> None:
-    """The noise multiplier that a run needs for a wanted (epsilon, delta)."""
+    """The noise multiplier that a run needs for a wanted (epsilon, delta), or a wanted risk."""
     plan = plan_from(run)
     accuracy = accounting.accuracy_or(DEFAULT_ACCURACY)
+    if targets.given():
+        if dry_run or accounting.by_draws:
+            raise InvalidParameter("method", "an analysis where a risk is wanted", "monte-carlo")
+        drawing.refuse()
+        _calibrate_risk(plan, run, targets, accounting, output, epsilon=epsilon, delta=delta)
+        return
+    epsilon, delta = _required("epsilon", epsilon), _required("delta", delta)
     if not accounting.by_draws:
         drawing.refuse()
         if dry_run:
@@ -216,6 +228,52 @@ def calibrate(
         ask=ask,
         spot=lambda best: Spot(best.answer.value, best.reached_epsilon or epsilon, delta),
     ).answer(run, accounting, output)
+
+
+def _required(name: str, value: float | None) -> float:
+    if value is None:
+        raise InvalidParameter(name, "given, or a wanted risk such as --advantage", value)
+    return value
+
+
+def _calibrate_risk(
+    plan: Plan,
+    run: PlanOptions,
+    targets: RiskTargets,
+    accounting: AccountingOptions,
+    output: OutputOptions,
+    **point: float | None,
+) -> None:
+    """The noise for a wanted risk; the (epsilon, delta) that it implies is in the answer."""
+    accuracy = accounting.accuracy_or(DEFAULT_ACCURACY)
+    wanted: dict[str, Any] = {**targets.given(), **point}
+
+    def ask(method: str, update: Update) -> MethodAnswer:
+        update("Looking for the noise ...")
+        found = find_noise(
+            plan,
+            **wanted,
+            method=method,
+            direction=accounting.direction,
+            accuracy=accuracy,
+            budget=accounting.budget,
+        )
+        reached = found.guarantee.answer(epsilon=found.epsilon)
+        implied = {"implied_epsilon": found.epsilon, "implied_delta": found.delta}
+        details = {**reached.details, **implied}
+        return MethodAnswer(
+            reached._replace(value=found.noise_multiplier, lower=None, details=details),
+            found.guarantee,
+            evaluations=found.evaluations,
+        )
+
+    def spot(best: MethodAnswer) -> Spot:
+        facts: Mapping[str, Any] = best.answer.details
+        return Spot(best.answer.value, facts["implied_epsilon"], facts["implied_delta"])
+
+    given = {**targets.given(), "accuracy": accuracy, **accounting.unusual()}
+    question = Question(plan, "noise_multiplier", given=given, ask=ask, spot=spot)
+    question.answer(run, accounting, output)
 
 
 def _of_statements(plan: Plan, noise_multiplier: float, delta: float, accuracy: float) -> str:

@@ -15,6 +15,7 @@ from hockeystick.accounting.candidates import steps_for
 from hockeystick.cli.files import read_attribution
 from hockeystick.cli.gather import spelled_out
 from hockeystick.cli.parameters import NOTHING_SAID, RUN, OptimizerOptions, further_options
+from hockeystick.cli.risk import Risk
 from hockeystick.errors import InvalidParameter
 from hockeystick.montecarlo.settings import Execution, MonteCarlo
 from hockeystick.report.text import Update
@@ -288,6 +289,7 @@ class OutputOptions:
     """Where answers go."""
 
     json: Json = False
+    risk: Risk = False
     plot: Annotated[
         Path | None,
         typer.Option(

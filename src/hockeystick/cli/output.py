@@ -14,6 +14,7 @@ from rich.table import Table
 
 from hockeystick._version import __version__
 from hockeystick.cli.answers import Answers, MethodAnswer, Row, best_of
+from hockeystick.cli.risk import risk_object, risk_text
 from hockeystick.report.text import count_text, lower_text, upper_text
 
 __all__ = ["answers_object", "json_text", "plan_text", "print_answers", "print_json", "stdout"]
@@ -53,6 +54,8 @@ def answers_object(answers: Answers) -> dict[str, Any]:
             }
             for baseline in answers.baselines
         ]
+    if answers.risks is not None:
+        content["risk"] = risk_object(answers.risks)
     if answers.plot is not None:
         content["plot"] = str(answers.plot)
     return content
@@ -116,6 +119,8 @@ def print_answers(answers: Answers) -> None:
         f"adjacency: {guarantee.adjacency}; unit: {guarantee.unit}; "
         f"direction: {answers.question['direction']}"
     )
+    if answers.risks is not None:
+        console.print(risk_text(answers.risks))
     if answers.baselines:
         console.print("\nfor comparison, not guarantees of this run:", style="bold")
         console.print(_baselines(answers), soft_wrap=False)

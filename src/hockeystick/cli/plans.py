@@ -43,7 +43,14 @@ def plan_from(options: PlanOptions) -> Plan:
         strategy=strategy,
         mechanism=mechanism,
         adjacency=options.adjacency,
+        examples=_examples(options) if sampling.displaces else None,
     )
+
+
+def _examples(options: PlanOptions) -> int | None:
+    """How many there are, if that was said."""
+    data: Any = options.data
+    return data.examples if isinstance(data, Attribution) else data
 
 
 def sampling_from(options: PlanOptions) -> Sampling:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich import box
 from rich.table import Table
@@ -24,11 +24,13 @@ from hockeystick.cli.options import AccountingOptions, OutputOptions, PlanOption
 from hockeystick.cli.output import answers_object, plan_text, print_answers, print_json, stdout
 from hockeystick.cli.plans import described
 from hockeystick.errors import InvalidParameter
-from hockeystick.montecarlo.verifier import DrawPlan
 from hockeystick.plan import Plan
 from hockeystick.report.figure import check_figure_file, save_figure
 from hockeystick.report.noise_figure import Mark, noise_around, noise_curve, noise_figure
 from hockeystick.report.text import Update, count_text, progress, upper_text
+
+if TYPE_CHECKING:
+    from hockeystick.montecarlo.verifier import DrawPlan
 
 __all__ = ["Question", "Spot", "draw_plot", "show_draw_plans"]
 
@@ -104,8 +106,9 @@ class Question:
                 draw_plot(
                     output.plot, self.plan, rows=rows, spot=spot, direction=direction, update=update
                 )
+            risks = best_of(rows)[1].guarantee.risks() if output.risk else None
         given: dict[str, float | str] = {**self.given, "direction": accounting.direction}
-        answers = Answers(described_plan, self.quantity, given, rows, output.plot, baselines)
+        answers = Answers(described_plan, self.quantity, given, rows, output.plot, baselines, risks)
         if output.json:
             print_json(answers_object(answers))
         else:

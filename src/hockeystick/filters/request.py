@@ -11,7 +11,7 @@ from hockeystick import _validate as check
 from hockeystick._process import Uncopied
 from hockeystick.errors import HockeystickError, InvalidParameter
 from hockeystick.fdp.schedule import EqualSteps
-from hockeystick.ledger.locations import checked_text
+from hockeystick.ledger.names import checked_text
 from hockeystick.ledger.store import Store
 from hockeystick.profile import Profile
 

@@ -12,8 +12,11 @@ from hockeystick import _validate as check
 from hockeystick.bounds.profiles import ProfileBound, profile_of_deltas
 from hockeystick.errors import InvalidParameter, MissingExtra, UnsupportedPlan
 from hockeystick.guarantee import ADJACENCY, Analysis, Guarantee
+from hockeystick.plan import Plan
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.mechanisms import random_shift
+from hockeystick.schemes import Poisson
+from hockeystick.schemes.pairs import dominating_pair
 from hockeystick.tuning.random_runs import RandomRuns
 
 if TYPE_CHECKING:
@@ -21,6 +24,13 @@ if TYPE_CHECKING:
 
 __all__ = ["from_dp_event"]
 
+# Events for which the pair is an upper bound only.
+NOT_TIGHT = (
+    "RepeatAndSelectDpEvent",
+    "SampledWithoutReplacementDpEvent",
+    "TruncatedSubsampledGaussianDpEvent",
+    "ZCDpEvent",
+)
 # Orders at which zero-concentrated privacy is converted; the best one is near
 # 1 + sqrt(log(1 / delta) / rho).
 ZCDP_ORDERS = 1 + np.geomspace(1e-2, 1e6, 400)
@@ -35,8 +45,8 @@ def from_dp_event(event: DpEvent) -> Guarantee:
     ----------
     event
         Gaussian, Laplace and discrete Laplace noise, randomized response, mixtures of Gaussians,
-        zero-concentrated privacy, single-epoch trees, Poisson sampling, compositions, and
-        repeat-and-select.
+        zero-concentrated privacy, single-epoch trees, Poisson sampling, also with a cap, Gaussian
+        noise on samples without replacement, compositions, and repeat-and-select.
 
     Returns
     -------
@@ -60,7 +70,7 @@ def from_dp_event(event: DpEvent) -> Guarantee:
     if not isinstance(event, _dp_event().DpEvent):
         raise InvalidParameter("event", "a dp_accounting.DpEvent", event)
     profile = _profile(event)
-    tight = not _holds(event, ("ZCDpEvent", "RepeatAndSelectDpEvent"))
+    tight = not _holds(event, NOT_TIGHT)
     analysis = Analysis("profile", "proven", ProfileBound(profile, exact=tight))
     return Guarantee((analysis,), adjacency=ADJACENCY, plans=({"event": repr(event)},))
 
@@ -166,6 +176,49 @@ def _sampled(event: Any) -> Profile:
     return _nothing() if rate == 0 else _profile(event.event).subsample(rate)
 
 
+def _truncated(event: Any) -> Profile:
+    """A batch with a cap; `schemes/poisson.py` has the proof."""
+    rate = check.probability("sampling_probability", event.sampling_probability)
+    if rate == 0 or event.truncated_batch_size == 0 or event.dataset_size == 0:
+        return _nothing()
+    plan = Plan(
+        sampling=Poisson(rate=rate, max_batch_size=event.truncated_batch_size),
+        steps=1,
+        examples=event.dataset_size,
+    )
+    return dominating_pair(plan, check.noise_scale("noise", event.noise_multiplier)).profile
+
+
+def _without_replacement(event: Any) -> Profile:
+    """A fixed number m out of n, with Gaussian noise, for an example that is added or removed.
+
+    With the same m - 1 others, the batch with the example has it in the place of another one: two
+    clip norms apart from the batch without it. Given who else is drawn, and in which order, the
+    step is (1 - r) N(0, I) + r N(g - z, I) against N(0, I) with r = m / n and |g - z| <= 2, n the
+    larger size; the hockey-stick divergence is convex, so who else is drawn may be told.
+    """
+    size = check.positive_integer("sample_size", event.sample_size)
+    most = check.positive_integer("source_dataset_size", event.source_dataset_size)
+    if size > most:
+        raise UnsupportedPlan(
+            "SampledWithoutReplacementDpEvent: more examples are drawn than there are."
+        )
+    return _twice_as_far(event.event).subsample(size / most)
+
+
+def _twice_as_far(event: Any) -> Profile:
+    """Gaussian noise on sums that two data sets may have twice as far apart."""
+    name = type(event).__name__
+    if name == "GaussianDpEvent":
+        return Profile.gaussian(noise_multiplier=event.noise_multiplier / 2)
+    if name == "SelfComposedDpEvent" and event.count:
+        return _twice_as_far(event.event).self_compose(event.count)
+    raise UnsupportedPlan(
+        "SampledWithoutReplacementDpEvent: a bound for batches of a fixed size is proven for "
+        "Gaussian noise only; PoissonSampledDpEvent describes batches that are accounted tightly."
+    )
+
+
 def _repeated(event: Any) -> Profile:
     """`count` times; concentrated privacy adds up before it is converted."""
     inner, count = event.event, event.count
@@ -206,8 +259,10 @@ _PROFILES: dict[str, Callable[[Any], Profile]] = {
     "PoissonSampledDpEvent": _sampled,
     "RandomizedResponseDpEvent": _randomized_response,
     "RepeatAndSelectDpEvent": _selected,
+    "SampledWithoutReplacementDpEvent": _without_replacement,
     "SelfComposedDpEvent": _repeated,
     "SingleEpochTreeAggregationDpEvent": _tree,
+    "TruncatedSubsampledGaussianDpEvent": _truncated,
     "ZCDpEvent": _zcdp,
 }
 _REFUSED = {
@@ -215,8 +270,4 @@ _REFUSED = {
     "UnsupportedDpEvent": "it says itself that it cannot be accounted.",
     "SampledWithReplacementDpEvent": "no bound is proven here for samples with replacement; "
     "PoissonSampledDpEvent describes batches that are accounted tightly.",
-    "SampledWithoutReplacementDpEvent": "batches of a fixed size are about examples that are "
-    "replaced, not added or removed; PoissonSampledDpEvent describes batches that are accounted "
-    "tightly.",
-    "TruncatedSubsampledGaussianDpEvent": "no bound is proven here for batches that are cut off.",
 }

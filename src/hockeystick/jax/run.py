@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from hockeystick import _validate as check
-from hockeystick._process import SingleUse
 from hockeystick.accounting.account import account
 from hockeystick.errors import BudgetExceeded, InvalidParameter, PlanMismatch
 from hockeystick.filters import Filter
 from hockeystick.jax.draws import PaddedBatch, plan_noise, row_bound
+from hockeystick.jax.facts import JaxFacts
 from hockeystick.jax.sums import (
     IntegerLattice,
     check_gamma,
@@ -29,8 +29,9 @@ from hockeystick.jax.sums import (
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource, generators, is_secret
 from hockeystick.schemes import Attribution, Indices
+from hockeystick.training.canaries import RunCanaries
 from hockeystick.training.clip_rules import ClipRule, clip_rule
-from hockeystick.training.filtered import rate_for_filters
+from hockeystick.training.filtered import rate_for_filters, warn_of_no_step
 from hockeystick.training.fingerprints import fingerprint
 from hockeystick.training.gradients import clipping_rule, probe_gradients
 from hockeystick.training.plan_object import require_gaussian
@@ -42,7 +43,7 @@ from hockeystick.training.statements import Statement
 __all__ = ["JaxRun"]
 
 
-class JaxRun(SingleUse):
+class JaxRun(JaxFacts):
     """A private run in JAX: `for batch in run.batches(): gradient = run.gradient(params, data)`.
 
     The loss is a function of the parameters and *one* example; `vmap` gives the gradient of each.
@@ -69,9 +70,12 @@ class JaxRun(SingleUse):
     filter
         A privacy filter; its permit is requested before each batch.
     pad_to
-        Batches are filled up to a multiple of it; by default an eighth of the expected size.
+        Batches are filled up to a multiple of it; by default an eighth of the expected size, and
+        for batches with a cap the cap: then every batch has one shape.
     rng
         One seed for batches and noise; None is secret.
+    canaries
+        As for `hs.training.PrivateRun`: how many canaries `audit` compares with the plan.
     """
 
     what = "The private run"
@@ -89,6 +93,7 @@ class JaxRun(SingleUse):
         filter: Filter | None = None,  # noqa: A002 - the word of the interface
         pad_to: int | None = None,
         rng: RandomSource = None,
+        canaries: int | None = None,
     ) -> None:
         if not isinstance(plan, Plan):
             raise InvalidParameter("plan", "a Plan", plan)
@@ -106,7 +111,7 @@ class JaxRun(SingleUse):
         self._examples = examples.examples if isinstance(examples, Attribution) else examples
         size: Any = plan.sampling.expected_batch_size(examples)  # type: ignore[arg-type]
         self._expected = float(size)
-        self._pad_to = max(round(self._expected / 8), 1)
+        self._pad_to = plan.sampling.fixed_batch_size or max(round(self._expected / 8), 1)
         if pad_to is not None:
             self._pad_to = check.positive_integer("pad_to", pad_to)
         clip = self._parts.max_grad_norm
@@ -120,6 +125,14 @@ class JaxRun(SingleUse):
         self._permits = clipping_rule(filter, examples=self._examples, gamma=self._parts.gamma)
         rate = None if filter is None else rate_for_filters(plan)
         self._now = StepSettings(self._noise_multiplier, clip, rate)
+        self._canaries = RunCanaries.of(
+            canaries,
+            plan,
+            examples=self._examples,
+            noise_multiplier=self._noise_multiplier,
+            max_grad_norm=clip,
+            constant=filter is None,
+        )
         self._begin(params, examples, rng)
 
     def _begin(self, params: Any, examples: int | Attribution, rng: RandomSource) -> None:
@@ -130,7 +143,7 @@ class JaxRun(SingleUse):
         if self._seeded:
             words = of_noise.integers(2**32, size=2, dtype=np.uint32)  # type: ignore[union-attr]
         self._batches = self._plan.batches(
-            examples=examples,
+            examples=examples if self._canaries is None else self._canaries.drawn_from,
             rng=others[0] if others else of_noise,
         )
         noise = plan_noise(
@@ -139,7 +152,8 @@ class JaxRun(SingleUse):
             max_grad_norm=self._parts.max_grad_norm,
             key=jax.random.wrap_key_data(words),
         )
-        self._noise_state = noise.init(params)
+        own = () if self._canaries is None else jnp.zeros(self._canaries.count)
+        self._noise_state = noise.init(params if self._canaries is None else (params, own))
         self._sums = jax.jit(clipped_sums(self._loss, self._parts, self._lattice))
         self._noisy = jax.jit(noisy_means(noise, self._lattice.spacing, self._expected))
         self._rows = jax.jit(jax.vmap(jax.grad(self._loss), in_axes=(None, 0)))
@@ -151,36 +165,6 @@ class JaxRun(SingleUse):
 
     _current: PaddedBatch | None
     _schedule: Schedule
-
-    @property
-    def plan(self) -> Plan:
-        """What is run."""
-        return self._plan
-
-    @property
-    def taken_steps(self) -> int:
-        """How many steps have been taken."""
-        return self._taken
-
-    @property
-    def max_grad_norm(self) -> float:
-        """The clip norm."""
-        return self._parts.max_grad_norm
-
-    @property
-    def noise_multiplier(self) -> float:
-        """Standard deviation of Z over the clip norm."""
-        return self._noise_multiplier
-
-    @property
-    def expected_batch_size(self) -> float:
-        """What sums of gradients are divided by."""
-        return self._expected
-
-    @property
-    def finished(self) -> bool:
-        """Whether no step may follow."""
-        return self._exhausted or self._taken >= self._plan.steps
 
     def batches(self) -> Iterator[PaddedBatch]:
         """The batches that are left; each needs one `gradient` before the next one.
@@ -194,10 +178,12 @@ class JaxRun(SingleUse):
                     _, self._clip = self._permits.permit(self._now, None)
                 except BudgetExceeded:
                     self._exhausted = True
+                    if not self._taken:
+                        warn_of_no_step()
                     return
-                self._current = PaddedBatch.of(
-                    next(self._batches), self._taken, pad_to=self._pad_to
-                )
+                drawn = next(self._batches)
+                drawn = drawn if self._canaries is None else self._canaries.without(drawn)
+                self._current = PaddedBatch.of(drawn, self._taken, pad_to=self._pad_to)
             taken = self._taken
             yield self._current
             if self._taken == taken:
@@ -241,7 +227,13 @@ class JaxRun(SingleUse):
         if self._probe is None and batch.size >= 2:
             self._probe = self._probed(params, data, batch)
         sums = self._sums(params, data, jnp.asarray(batch.counted), self._clip)
+        if self._canaries is not None:
+            own = self._canaries.own(self._lattice.spacing).astype(np.int32)
+            sums = (sums, jnp.asarray(own))
         found, self._noise_state = self._noisy(sums, self._noise_state)
+        if self._canaries is not None:
+            found, released = found
+            self._canaries.recorder.add(np.asarray(released, np.float64) * self._expected)
         self._taken, self._current = self._taken + 1, None
         self._schedule = with_step(self._schedule, self._now, self._clip)
         return found

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hockeystick.errors import LedgerError
 from hockeystick.ledger.auditing import BudgetAudit, OpenEntry, Realised, audit
+from hockeystick.ledger.heads import Head, Ledger
 from hockeystick.ledger.opening import adopt, authenticate, head, open_store
 from hockeystick.ledger.records import BudgetRecord, EntryRecord, read_ledger
-from hockeystick.ledger.seals import Head, Ledger
 from hockeystick.ledger.spending import Spending, spending_of
 from hockeystick.ledger.store import Entry, MemoryStore, Store
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from hockeystick import _validate as check
 from hockeystick.fdp.schedule import MOST_SETTINGS, EqualSteps, merged, recorded_steps
+from hockeystick.ledger.heads import Head, Where, parsed_head
 from hockeystick.ledger.records import BudgetRecord, EntryRecord, read_damaged
-from hockeystick.ledger.seals import Head, Where, parsed_head
 from hockeystick.ledger.spending import epsilon_of_steps
 
 __all__ = ["BudgetAudit", "OpenEntry", "Realised", "audit"]

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from hockeystick.errors import LedgerError
 from hockeystick.ledger import schema
+from hockeystick.ledger.heads import START, Head
 from hockeystick.ledger.locations import Location
 from hockeystick.ledger.schema import (
     ENTRY_VALUES,
@@ -27,8 +28,6 @@ from hockeystick.ledger.schema import (
     ledger,
 )
 from hockeystick.ledger.seals import (
-    START,
-    Head,
     digest_of,
     fingerprint,
     intact,

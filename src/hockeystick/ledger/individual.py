@@ -18,10 +18,10 @@ from hockeystick.errors import LedgerError
 from hockeystick.ledger import schema
 from hockeystick.ledger.chain import CHARGED, INDIVIDUAL, Event, append, check_key
 from hockeystick.ledger.connections import Connections, reading_only
-from hockeystick.ledger.locations import (
-    Location,
+from hockeystick.ledger.heads import Where
+from hockeystick.ledger.locations import Location, existing
+from hockeystick.ledger.names import (
     checked_text,
-    existing,
     refuse_difference,
     refuse_missing,
     refuse_typo,
@@ -29,7 +29,7 @@ from hockeystick.ledger.locations import (
 )
 from hockeystick.ledger.opening import opened
 from hockeystick.ledger.schema import individual
-from hockeystick.ledger.seals import Where, checked, digest_of, with_checksum
+from hockeystick.ledger.seals import checked, digest_of, with_checksum
 from hockeystick.ledger.store import as_text, from_text, now
 from hockeystick.ledger.tables import check_server, format_of, prepare
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from hockeystick._validate import boolean
 from hockeystick.errors import InvalidParameter, LedgerError
-from hockeystick.ledger.locations import checked_text, refuse_missing
-from hockeystick.ledger.seals import checked_key
+from hockeystick.ledger.heads import checked_key
+from hockeystick.ledger.names import checked_text, refuse_missing
 from hockeystick.ledger.store import checked_budget
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from hockeystick.ledger.connections import Connections
     from hockeystick.ledger.database import DatabaseStore
+    from hockeystick.ledger.heads import Head, Where
     from hockeystick.ledger.locations import Location
-    from hockeystick.ledger.seals import Head, Where
 
 __all__ = ["adopt", "authenticate", "head", "open_store", "opened"]
 

@@ -8,14 +8,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from hockeystick.errors import InvalidParameter, LedgerError
-from hockeystick.ledger.locations import refuse_missing
+from hockeystick.ledger.names import refuse_missing
 from hockeystick.ledger.store import from_text
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
+    from hockeystick.ledger.heads import Head, Where
     from hockeystick.ledger.locations import Location
-    from hockeystick.ledger.seals import Head, Where
 
 __all__ = [
     "BudgetRecord",

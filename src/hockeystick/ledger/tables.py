@@ -14,10 +14,11 @@ from hockeystick.ledger import schema
 from hockeystick.ledger.chain import CREATED, Event, append, begin, broken_links, check_key
 from hockeystick.ledger.connections import sqlite_engine
 from hockeystick.ledger.files import APPLICATION
+from hockeystick.ledger.heads import Head
 from hockeystick.ledger.locations import Location
 from hockeystick.ledger.place import Place, moved
 from hockeystick.ledger.schema import FORMAT, TABLES, budgets, entries, ledger, metadata
-from hockeystick.ledger.seals import Head, intact_before, text_digest, with_checksum
+from hockeystick.ledger.seals import intact_before, text_digest, with_checksum
 
 __all__ = [
     "check_server",

@@ -110,8 +110,9 @@ def most_noise(claim: Claim) -> float:
 
 
 def offers_tuples(claim: Claim, noise: float) -> bool:
-    """Whether all runs of a claim have tuples of replicas."""
-    return all(run.prepared().tuples is not None for run in claim.runs(noise))
+    """Whether all runs of a claim have tuples of replicas, of two at least."""
+    sources = [run.prepared().tuples for run in claim.runs(noise)]
+    return all(one is not None and one.replicas(2, noise) is not None for one in sources)
 
 
 def noise_by_tuples(

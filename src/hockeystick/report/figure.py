@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from hockeystick._files import check_target, replacing
-from hockeystick.audit import AuditReport
 from hockeystick.errors import InvalidParameter, MissingExtra
-from hockeystick.fdp import GaussianTradeOff, TradeOff, true_positive_rate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from hockeystick.audit import AuditReport
+    from hockeystick.fdp import GaussianTradeOff, TradeOff
 
 __all__ = [
     "INK",
@@ -175,6 +176,8 @@ def tradeoff_figure(
 
 
 def _polygon(label: str, tradeoff: TradeOff) -> Curve:
+    from hockeystick.fdp import true_positive_rate
+
     return Curve(
         label, tradeoff, lambda rates: true_positive_rate(tradeoff, false_positive_rate=rates)
     )

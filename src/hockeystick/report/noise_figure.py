@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hockeystick.accounting.account import AFFORDABLE, DEFAULT_BUDGET, account
-from hockeystick.accounting.compare import Compared
 from hockeystick.analyses import METHODS
 from hockeystick.errors import HockeystickError, PrecisionError
 from hockeystick.guarantee import Kind
@@ -18,6 +17,8 @@ from hockeystick.report.figure import INK, curve_style, log_axes, new_figure, ti
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from hockeystick.accounting.compare import Compared
 
 __all__ = [
     "COSTLY",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hockeystick.accounting.candidates import OPTIMIZERS
-from hockeystick.accounting.compare import Compared
 from hockeystick.plan import Plan
 from hockeystick.report.text import settings_of
 from hockeystick.schemes import Sampling
 from hockeystick.strategies.iterates import SCHEDULES
+
+if TYPE_CHECKING:
+    from hockeystick.accounting.compare import Compared
 
 __all__ = [
     "OptimizerSetting",

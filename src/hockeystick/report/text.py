@@ -13,14 +13,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from hockeystick.accounting.compare import Compared
 from hockeystick.schemes import Sampling
+
+if TYPE_CHECKING:
+    from hockeystick.accounting.compare import Compared
 
 __all__ = [
     "COLUMNS",

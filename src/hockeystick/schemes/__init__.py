@@ -38,6 +38,7 @@ from hockeystick.schemes.user_min_sep.contribution_bounding import (
     BoundedContributions,
     bound_contributions,
 )
+from hockeystick.schemes.user_min_sep.formed_batches import FormedBatches
 from hockeystick.schemes.user_min_sep.scheme import UserMinSep
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "CyclicPoisson",
     "DominatingPair",
     "Equivalent",
+    "FormedBatches",
     "FullBatch",
     "IndependentSampling",
     "Indices",
@@ -128,6 +130,7 @@ for _scheme in (
     MinSep,
     UserMinSep,
     ConjecturedUserMinSep,
+    FormedBatches,
     Shuffle,
 ):
     register(_scheme)

@@ -91,6 +91,19 @@ class Sampling(ABC):
         return True
 
     @property
+    def displaces(self) -> bool:
+        """Whether an example that takes part may keep another one out of the batch.
+
+        What it adds is then a difference of two gradients.
+        """
+        return False
+
+    @property
+    def fixed_batch_size(self) -> int | None:
+        """A size that no batch exceeds, up to which batches are padded; None if none is set."""
+        return None
+
+    @property
     def participation_known(self) -> bool:
         """Whether the steps that an example joins are not random."""
         return False

@@ -17,14 +17,19 @@ from hockeystick.randomness import Key
 
 __all__ = [
     "SORTED_UP_TO",
+    "TAIL_ROUNDING",
     "Batches",
     "Indices",
     "batch_size_within",
+    "capped_mean",
+    "capped_subset",
+    "chance_of_full",
     "independent_subset",
     "members_by_bin",
     "nearest_divisor",
     "participations_within",
     "same_members_again",
+    "smallest_cap",
 ]
 
 Indices: TypeAlias = npt.NDArray[np.int64]
@@ -33,6 +38,8 @@ Indices: TypeAlias = npt.NDArray[np.int64]
 
 # Up to here examples are sorted by their bins at once: 18 bytes each, a quarter of a second.
 SORTED_UP_TO = 2**22
+# Probabilities of large batches are rounded up by more than their relative error.
+TAIL_ROUNDING = 1e-9
 
 
 class Batches(SingleUse, Iterator[Indices]):
@@ -72,6 +79,17 @@ def independent_subset(size: int, *, rate: float, rng: np.random.Generator) -> I
     if rate == 1:
         return np.arange(size, dtype=np.int64)
     count = rng.binomial(size, rate)
+    chosen = rng.choice(size, count, replace=False, shuffle=False).astype(np.int64, copy=False)
+    chosen.sort()
+    return chosen
+
+
+def capped_subset(size: int, *, rate: float, most: int, rng: np.random.Generator) -> Indices:
+    """`independent_subset`, of which `most` are kept uniformly at random where it is larger.
+
+    Given its size the subset is uniform, before and after, so the smaller size is drawn at once.
+    """
+    count = min(int(rng.binomial(size, rate)) if rate < 1 else size, most)
     chosen = rng.choice(size, count, replace=False, shuffle=False).astype(np.int64, copy=False)
     chosen.sort()
     return chosen
@@ -155,3 +173,29 @@ def batch_size_within(batch_size: float, *, examples: int) -> tuple[float, int]:
     if not number <= examples:
         raise InvalidParameter("batch_size", f"in (0, examples={examples}]", batch_size)
     return number, examples
+
+
+def chance_of_full(others: int, rate: float, cap: int) -> float:
+    """The probability that at least `cap` of the others are drawn, rounded up."""
+    from scipy.stats import binom
+
+    return min(1.0, float(binom.sf(cap - 1, others, rate)) * (1 + TAIL_ROUNDING))
+
+
+def smallest_cap(examples: int, rate: float, *, most: float) -> int:
+    """The smallest cap that is reached with a probability of at most `most`."""
+    low, high = 0, examples + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (
+            (low, middle) if chance_of_full(examples, rate, middle) <= most else (middle, high)
+        )
+    return high
+
+
+def capped_mean(examples: int, rate: float, cap: int) -> float:
+    """E min(K, cap) for K binomial: E[K; K < cap] through k P(k) = n q P'(k - 1) of n - 1 draws."""
+    from scipy.stats import binom
+
+    below = examples * rate * binom.cdf(cap - 2, examples - 1, rate)
+    return float(below + cap * binom.sf(cap - 1, examples, rate))

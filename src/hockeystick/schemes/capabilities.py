@@ -74,6 +74,10 @@ class Run(Protocol):
     def adjacency(self) -> str:
         """The neighbouring relation: "add-remove" or "replace-one"."""
 
+    @property
+    def examples(self) -> int | None:
+        """How many examples there are, where that is fixed in advance."""
+
 
 class SampledRun(Run, Protocol):
     """A run together with its scheme; every `Plan` is one."""

@@ -157,14 +157,20 @@ class CyclicPoisson(Sampling):
     def simulation(self, run: Run) -> Simulator | Missing:
         """With a random phase only."""
         from hockeystick.schemes.simulation.participation_run import simulator
+        from hockeystick.schemes.simulation.phase_tuples import PhaseTupleSource
 
         if not self.random_phase:
             return Missing(
                 "cyclic Poisson sampling is simulated with a random phase only; with public groups "
                 "`profile` is exact"
             )
+        apart = 1 < self.groups >= run.strategy.bands and self.rate < 1
+        source = PhaseTupleSource(run.strategy, self.groups, self.rate) if apart else None
         return simulator(
-            run, lambda held: CyclicLaw(self.rate, self.groups, run.steps), gap=self.groups
+            run,
+            lambda held: CyclicLaw(self.rate, self.groups, run.steps),
+            gap=self.groups,
+            tuples=lambda held: source,
         )
 
     @classmethod

@@ -14,7 +14,9 @@ from hockeystick._numerics.mixed_ratio import rounded_up
 from hockeystick._validate import LARGEST_NOISE, SMALLEST_NOISE
 from hockeystick.errors import InvalidParameter, PrecisionError
 from hockeystick.profile import Profile
+from hockeystick.profile.constructors import SMALLEST_REPLACED
 from hockeystick.profile.expressions.mechanisms import GaussianPair, random_shift
+from hockeystick.profile.expressions.replaced import ReplacedGaussian
 from hockeystick.schemes.capabilities import (
     DominatingPair,
     Missing,
@@ -29,6 +31,7 @@ __all__ = [
     "SHARED_EXAMPLES",
     "composed_rounds",
     "counted_lengths",
+    "displaced_step",
     "dominating_pair",
     "gaussian_step",
     "missing_pair",
@@ -91,6 +94,19 @@ class ReplacedStep:
         """The gradient changes its sign: the proof is in profile/expressions/replaced.py."""
         gaussian_step(self.noise_multiplier, length)  # the same limits of floating point
         return Profile.replaced_gaussian(noise_multiplier=self.noise_multiplier / length, rate=rate)
+
+
+def displaced_step(step: Profile, rate: float, *, adjacency: str) -> Profile:
+    """An example that takes part in the place of another one: two clip norms, either way.
+
+    `step` is the Gaussian pair of a participation; with replaced examples it is twice as wide
+    already. The pair of an example that is replaced, with gradients of twice the clip norm.
+    """
+    mu = step.expression.gaussian_mu() * (2 if adjacency == "add-remove" else 1)
+    # Far smaller rates are rounded up: masses would be differences below floating point.
+    rate = min(1.0, max(rate, SMALLEST_REPLACED * max(1 / mu, 1.0)))
+    pair = GaussianPair(2 * mu) if rate == 1 else ReplacedGaussian(mu, rate)
+    return Profile(pair)
 
 
 def gaussian_step(noise_multiplier: float, length: float) -> Profile:

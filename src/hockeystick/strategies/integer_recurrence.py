@@ -59,6 +59,9 @@ class IntegerRecurrence:
         """Only if C is diagonal: there is nothing to remember then."""
         return self.inverse_diagonal if self.rows == 0 else None
 
+    def solved(self, step: int, steps: int) -> None:
+        """Integers are drawn a row at a time."""
+
     def advance(
         self, row: Integers, memory: Integers, *, scale: float, step: int, first: int = 0
     ) -> None:

@@ -60,7 +60,7 @@ class NoiseRow:
     head, rounds
         Of the cipher.
     extremes
-        The smallest and the largest entry of every stretch.
+        The largest absolute value of every stretch.
     """
 
     row: npt.NDArray[Any]
@@ -89,6 +89,32 @@ class NoiseRow:
             )
             self._measure(mine)
 
+    def take(
+        self, share: list[Stretch], memory: npt.NDArray[Any], solved: FloatArray | None
+    ) -> None:
+        """Copy the stretches out of the ring of output rows in `memory`.
+
+        With rows of C the row and those after it are drawn and solved for before (`solved`).
+        """
+        from hockeystick.strategies.recurrence_kernels import autoregressive_ahead
+
+        for start, where in share:
+            if solved is not None:
+                autoregressive_ahead(
+                    memory,
+                    where.start,
+                    where.stop - where.start,
+                    start,
+                    self.head,
+                    self.rounds,
+                    solved,
+                    self.scale,
+                    self.step,
+                )
+            mine = self.row[where]
+            mine[:] = memory[self.step % len(memory), where]
+            self._measure(mine)
+
     def replay(self, share: list[Stretch], factors: FloatArray) -> None:
         """The stretches of the sum over j of factor_j times row step - j of Z.
 
@@ -112,7 +138,9 @@ class NoiseRow:
 
     def _measure(self, mine: npt.NDArray[Any]) -> None:
         """While it is in the cache."""
-        self.extremes.extend((float(mine.min()), float(mine.max())))
+        from hockeystick.strategies.normals import largest
+
+        self.extremes.append(largest(mine))
 
 
 # Which type a stream computes in, for each type it can return.
@@ -146,7 +174,8 @@ def check_scale(scale: float, dtype: np.dtype[Any], inverse_diagonal: FloatArray
 def check_row(extremes: Iterable[float], dtype: np.dtype[Any], new: float) -> None:
     """`PrecisionError` if rounding to `dtype` loses what is new in the row; `new` is s_t.
 
-    `extremes` has the smallest and the largest entry of each of its parts.
+    `extremes` has the largest absolute value of each of its parts, or the smallest and the largest
+    entry.
 
     Where the inverse of C grows, a row is dominated by what earlier rows contribute, and in the
     end nothing else is left of it, nor is it finite.

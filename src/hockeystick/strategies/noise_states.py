@@ -29,6 +29,7 @@ class NoiseStates(SetOnce, SingleUse):
     scale: float
     _recurrence: Recurrence
     _step: int
+    _ahead: int
     _key: Key
     _seeded: bool
     _intact: bool
@@ -77,6 +78,7 @@ class NoiseStates(SetOnce, SingleUse):
         self._check_intact()
         content = {
             "step": self.step,
+            "ahead": self._ahead,
             "seeded": self.seeded,
             **self._description(),
             "key": np.array(self._key.words, dtype=np.uint64),
@@ -158,7 +160,7 @@ class NoiseStates(SetOnce, SingleUse):
         if scale != self.scale and self._recurrence.rows:
             raise InvalidParameter("scale", f"{self.scale:g} for correlated noise", scale)
         try:
-            step, key, rows = self._read(state, memory, scale)
+            step, ahead, key, rows = self._read(state, memory, scale)
             check_digest(state)
             seeded = bool(state["seeded"])
         except InvalidParameter:
@@ -167,7 +169,7 @@ class NoiseStates(SetOnce, SingleUse):
             raise InvalidParameter("state", "what `state()` returned", type(state)) from error
 
         def change() -> None:
-            self._step, self._key, self._intact = step, key, True
+            self._step, self._ahead, self._key, self._intact = step, ahead, key, True
             self._memory = self._own(rows)
             self._rescale(scale)
             self._seeded = self._seeded or seeded
@@ -176,7 +178,7 @@ class NoiseStates(SetOnce, SingleUse):
 
     def _read(
         self, state: Mapping[str, Any], memory: Any, scale: float
-    ) -> tuple[int, Key, npt.NDArray[Any]]:
+    ) -> tuple[int, int, Key, npt.NDArray[Any]]:
         whole = memory is None
         wanted = {**self._description(), "scale": scale} | (
             {"coordinates": self._edges()} if whole else {}
@@ -188,14 +190,23 @@ class NoiseStates(SetOnce, SingleUse):
         step = operator.index(state["step"])
         if not 0 <= step <= self.steps:
             raise InvalidParameter("state", f"at a step in [0, {self.steps}]", step)
+        # Rows that wait in the memory; states of earlier versions have none.
+        ahead = operator.index(state.get("ahead", 0))
+        if ahead and not (step and 0 <= ahead < self._most_ahead(step - 1)):
+            raise InvalidParameter("state", "with rows of noise that can wait", ahead)
         rows = np.array(state["memory"] if whole else memory, order="C")
         shape, dtype = tuple(self._memory.shape), np.dtype(self._memory_type())
         if not ((rows.shape, rows.dtype) == (shape, dtype) and np.isfinite(rows).all()):
             allowed = f"with memory of shape {shape} and type {dtype}"
             raise InvalidParameter("state", allowed, (rows.shape, rows.dtype))
-        if step and rows.size and not rows[: min(step, len(rows))].any(axis=1).all():
+        if step and rows.size and not rows[: min(step + ahead, len(rows))].any(axis=1).all():
             raise InvalidParameter("state", f"with the noise of {step} steps", "zeros")
-        return step, Key.restored(state["key"], like=self._key), rows
+        return step, ahead, Key.restored(state["key"], like=self._key), rows
+
+    def _most_ahead(self, step: int) -> int:
+        """Rows that can be computed together from a step on."""
+        solved = self._recurrence.solved(step, self.steps)
+        return 1 if solved is None else len(solved)
 
     def _edges(self) -> tuple[int, ...]:
         return tuple(edge for one in self.coordinates for edge in one)

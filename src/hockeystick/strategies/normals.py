@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from hockeystick._numerics.chacha import LANES, WORDS, Words, random_words
 from hockeystick._numerics.law import FloatArray
 
-__all__ = ["TILE", "fill_combination", "fill_normal"]
+__all__ = ["TILE", "fill_combination", "fill_normal", "fill_row", "largest"]
 
 # Words of the blocks that are computed together; as many single or half as many double numbers.
 TILE = LANES * WORDS
@@ -32,7 +32,7 @@ FURTHER = 2**62
 # Below these, words are refined: one of 65,536, and one of 2^32.
 RARE_SINGLE, RARE_DOUBLE = np.uint32(2**16), np.uint64(2**32)
 HALF, ONE, TWO = np.float32(0.5), np.float32(1.0), np.float32(2.0)
-LN2 = np.float32(math.log(2.0))
+MINUS_2_LN2 = np.float32(-2.0 * math.log(2.0))
 # Of a full turn: the value of the lowest bit of an angle.
 TURN = np.float32(2.0 * math.pi / 2.0**32)
 WIDE_TURN = 2.0 * math.pi / 2.0**64
@@ -48,8 +48,8 @@ C4, C6, C8 = np.float32(4.166664568e-2), np.float32(-1.388731625e-3), np.float32
 # 1 / n!, for the series of sin and cos in double precision; what is left out is below 3e-18.
 F3, F4, F5, F6, F7, F8, F9, F10 = (1 / math.factorial(n) for n in range(3, 11))
 F11, F12, F13, F14, F15, F16, F17 = (1 / math.factorial(n) for n in range(11, 18))
-# ln((1 + t) / (1 - t)) / t by its series in t^2; |t| < 0.172, and five terms leave below 5e-9.
-L1, L3, L5, L7, L9 = (np.float32(2.0 / n) for n in (1, 3, 5, 7, 9))
+# -2 ln((1 + t) / (1 - t)) / t by its series in t^2; |t| < 0.172, and five terms leave below 1e-8.
+M1, M3, M5, M7, M9 = (np.float32(-4.0 / n) for n in (1, 3, 5, 7, 9))
 
 
 def fill_normal(row: NDArray[Any], start: int, head: Words, *, step: int, rounds: int) -> None:
@@ -68,7 +68,7 @@ def fill_normal(row: NDArray[Any], start: int, head: Words, *, step: int, rounds
     rounds
         8 or 20.
     """
-    _fill(row, start, head, step, rounds)
+    fill_row(row, start, head, step, rounds)
 
 
 def fill_combination(
@@ -105,20 +105,27 @@ def _single_pairs(cosines: Any, sines: Any, radii: Words, angles: Words) -> Any:
         f = near if k >= NEAR_SINGLE else f
         t = f / (TWO + f)
         w = t * t
-        series = t * (L1 + w * (L3 + w * (L5 + w * (L7 + w * L9))))
-        r = np.sqrt(-TWO * (np.float32(e - np.int32(32)) * LN2 + series))
-        # v is a number of quarter turns and an angle in [-pi/4, pi/4).
-        q = np.uint32(np.uint32(v + np.uint32(2**29)) >> np.uint32(30))
-        x = np.float32(np.int32(np.uint32(v - np.uint32(q << np.uint32(30))))) * TURN
+        series = t * (M1 + w * (M3 + w * (M5 + w * (M7 + w * M9))))
+        r = np.sqrt(np.float32(e - np.int32(32)) * MINUS_2_LN2 + series)
+        # v is a number of quarter turns, the two highest bits of q, and an angle in [-pi/4, pi/4).
+        q = np.uint32(v + np.uint32(2**29))
+        x = np.float32(np.int32(np.uint32(v - np.uint32(q & np.uint32(3 * 2**30))))) * TURN
         w = x * x
         s = x + x * w * (S3 + w * (S5 + w * S7))
         c = ONE - HALF * w + w * w * (C4 + w * (C6 + w * C8))
-        odd = np.uint32(q & np.uint32(1)) == np.uint32(1)
+        odd = np.uint32(q & np.uint32(2**30)) != np.uint32(0)
         a = s if odd else c
         b = c if odd else s
-        cosines[i] = r * (-a if np.uint32(q + np.uint32(1)) & np.uint32(2) else a)
-        sines[i] = r * (-b if q & np.uint32(2) else b)
+        cosines[i] = r * _signed(a, np.uint32(q + np.uint32(2**30)))
+        sines[i] = r * _signed(b, q)
     return least
+
+
+@njit(cache=True, forceinline=True)
+def _signed(x: Any, sign: Any) -> Any:
+    """-x if the highest bit of the word is set."""
+    bits = np.float32(x).view(np.uint32)
+    return np.uint32(bits ^ np.uint32(sign & np.uint32(2**31))).view(np.float32)
 
 
 @njit(cache=True, forceinline=True)
@@ -208,7 +215,8 @@ def _refine(numbers: Any, words: Words, further: Any) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _fill(row: Any, start: int, head: Words, step: int, rounds: int) -> None:
+def fill_row(row: Any, start: int, head: Words, step: int, rounds: int) -> None:
+    """`fill_normal`, for compiled kernels."""
     size = TILE * 4 // row.itemsize
     words, whole = np.empty((2, WORDS, LANES), np.uint32), np.empty(size, row.dtype)
     done = 0
@@ -245,14 +253,21 @@ def _combine(
         for first in range(0, factors.size, 4):
             for lag in range(first, min(first + 4, factors.size)):
                 _draw(some[lag - first], words, head, tile, step - lag, rounds)
-            _add(total, some, factors, first)
-        _write(row[done : done + count], total[offset : offset + count], scale)
+            if first + 4 < factors.size or count < size:
+                _add(total, total, some, factors, first, 1.0)
+            else:
+                _add(row[done : done + size], total, some, factors, first, scale)
+        if count < size:
+            for k in range(count):
+                row[done + k] = scale * total[offset + k]
         done += count
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _add(total: FloatArray, some: Any, factors: FloatArray, first: int) -> None:
-    """Up to four rows at a time: sums stay in registers."""
+def _add(
+    out: Any, total: FloatArray, some: Any, factors: FloatArray, first: int, scale: float
+) -> None:
+    """scale (total + up to four rows), at a time: sums stay in registers."""
     left = factors.size - first
     fa = factors[first]
     fb = factors[first + 1] if left > 1 else 0.0
@@ -260,10 +275,22 @@ def _add(total: FloatArray, some: Any, factors: FloatArray, first: int) -> None:
     fd = factors[first + 3] if left > 3 else 0.0
     a, b, c, d = some[0], some[1], some[2], some[3]
     for k in range(total.size):
-        total[k] = total[k] + fa * a[k] + fb * b[k] + fc * c[k] + fd * d[k]
+        out[k] = scale * (total[k] + fa * a[k] + fb * b[k] + fc * c[k] + fd * d[k])
+
+
+def largest(numbers: NDArray[Any]) -> float:
+    """The largest absolute value in a row of single or double precision; NaN if one is NaN.
+
+    By the bits without their sign, which are in the order of the absolute values, NaN last.
+    """
+    kind, mask = (np.int32, 2**31 - 1) if numbers.itemsize == 4 else (np.int64, 2**63 - 1)
+    found = np.array(_largest_bits(numbers.view(kind), kind(mask)), kind)
+    return float(found.view(numbers.dtype))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _write(row: Any, total: FloatArray, scale: float) -> None:
-    for k in range(row.size):
-        row[k] = scale * total[k]
+def _largest_bits(bits: Any, mask: Any) -> Any:
+    top = mask & 0
+    for k in range(bits.size):
+        top = max(top, bits[k] & mask)
+    return top

@@ -15,10 +15,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from hockeystick._numerics.chacha import Words
 from hockeystick._numerics.law import FloatArray
+from hockeystick.strategies.normals import fill_row
 
 __all__ = [
     "autoregressive",
+    "autoregressive_ahead",
     "buffered",
     "buffered_adjoint",
     "buffered_divide",
@@ -29,6 +32,9 @@ Rows = NDArray[Any]
 # Doubles that are summed at a time: 64 kilobytes of a second-level cache. Long enough for a
 # processor to fetch the rows of the memory ahead, which are far apart.
 BLOCK = 8192
+# Columns of which several rows are computed while they are in a second-level cache: with 63 rows of
+# memory half a megabyte in single precision. A multiple of the tiles of `normals`.
+AHEAD_BLOCK = 2048
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -38,19 +44,56 @@ def autoregressive(
     """y_t = (scale z_t - c_1 y_(t-1) - c_2 y_(t-2) - ...) / c_0; memory is a ring of past y."""
     size = memory.shape[0]
     lags = min(size, step, c.size - 1)
+    if size == 0:
+        for k in range(row.size):
+            row[k] = scale * row[k] / c[0]
+        return
     total = np.empty(BLOCK)
     for start in range(0, row.size, BLOCK):
         block = row[start : start + BLOCK]
         for k in range(block.size):
             total[k] = scale * block[k]
         _add_past(total, memory, -c, lags, step, first + start, block.size)
-        for k in range(block.size):
-            block[k] = total[k] / c[0]
-        if size > 0:
-            # The oldest row is no longer needed in this block.
-            newest = memory[step % size, first + start : first + start + block.size]
+        if c[0] == 1.0:
             for k in range(block.size):
-                newest[k] = block[k]
+                block[k] = total[k]
+        else:
+            for k in range(block.size):
+                block[k] = total[k] / c[0]
+        # The oldest row is no longer needed in this block.
+        newest = memory[step % size, first + start : first + start + block.size]
+        for k in range(block.size):
+            newest[k] = block[k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def autoregressive_ahead(
+    memory: Rows,
+    first: int,
+    count: int,
+    start: int,
+    head: Words,
+    rounds: int,
+    c: FloatArray,
+    scale: float,
+    step: int,
+) -> None:
+    """Rows of y from `step` on, one for each row of c, into the ring of past y; Z is drawn here.
+
+    For `count` columns from `first` on, whose coordinates begin at `start`. The same numbers as
+    those of `autoregressive` row by row, but the memory, which is larger than a cache, is read once
+    for all of them. At most as many rows as the ring has.
+    """
+    fresh = np.empty(AHEAD_BLOCK, memory.dtype)
+    done = 0
+    while done < count:
+        # Up to the next multiple, so that no tile of `normals` is drawn twice.
+        length = min(AHEAD_BLOCK - (start + done) % AHEAD_BLOCK, count - done)
+        block = fresh[:length]
+        for i in range(len(c)):
+            fill_row(block, start + done, head, step + i, rounds)
+            autoregressive(block, memory, first + done, c[i], scale, step + i)
+        done += length
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -69,6 +69,11 @@ class Adapting:
             self._noise.change(scale=now.scale, reason=reason)
             self._batches.change(step=step, rate=now.rate, reason=reason)
 
+    @property
+    def counting(self) -> bool:
+        """Whether a policy moves the clip norm by counts."""
+        return self._policy is not None
+
     def after_step(self, excess: int) -> None:
         """The clip norm of the next step, where a policy moves it by the count of this one."""
         if self._policy is None or self._counts is None:

@@ -17,6 +17,7 @@ from hockeystick.randomness import Key, RandomSource
 from hockeystick.torch.adapting import Adapting
 from hockeystick.torch.batch_sampler import BatchSampler
 from hockeystick.torch.budgets import GroupBudget
+from hockeystick.torch.canaries import CanaryBatches, CanaryNoise
 from hockeystick.torch.checkpoint import RunCheckpoint
 from hockeystick.torch.checks import GroupClaim
 from hockeystick.torch.clipping import Clipping, PerSampleClipping
@@ -36,7 +37,7 @@ from hockeystick.torch.same_data import refuse_other_data
 from hockeystick.torch.sharded_layout import is_sharded
 from hockeystick.training.adaptive_clipping import AdaptiveClipping, NormCount
 from hockeystick.training.clip_rules import ClipParts
-from hockeystick.training.filtered import describe_filter
+from hockeystick.training.filtered import facts_of_filter
 from hockeystick.training.schedules import StepSettings
 from hockeystick.training.sum_lattice import SumLattice
 
@@ -95,22 +96,15 @@ def assembled(
 ) -> TorchRun:
     """The run; everything that can be refused was checked, since the model has hooks from here."""
     key = Key.of(random.noise_source)
-    described = None if inputs.privacy_filter is None else describe_filter(inputs.privacy_filter)
+    described = None if inputs.privacy_filter is None else facts_of_filter(inputs.privacy_filter)
     if layout.group is not None:
         key, settings, described = _shared(
             layout.group, inputs, settings, random, key=key, described=described
         )
     now = _settings_now(settings, inputs.policy, charges)
     lattice = _lattice(settings, now, inputs.parameters)
-    noise = _noise(
-        settings,
-        now,
-        inputs.parameters,
-        layout,
-        key=key,
-        noise_memory=random.noise_memory,
-        resolution=None if lattice is None else lattice.resolution,
-    )
+    resolution = None if lattice is None else lattice.resolution
+    noise = _noise(settings, now, inputs, layout, random, key=key, resolution=resolution)
     clip = CLIPPINGS[settings.clipping](
         inputs.model, layout, parts=inputs.parts, spacing=noise.lattice
     )
@@ -153,6 +147,7 @@ def assembled(
         form=form,
         layout=layout,
         adapting=adapting,
+        canaries=getattr(random.batches, "canaries", None),
     )
 
 
@@ -233,26 +228,27 @@ def _lattice(
 def _noise(
     settings: RunSettings,
     now: StepSettings,
-    parameters: list[torch.Tensor],
+    inputs: RunInputs,
     layout: Layout,
+    random: RandomParts,
     *,
     key: Key,
-    noise_memory: str,
     resolution: int | None,
 ) -> TorchNoiseStream:
-    """The noise of the coordinates that are held here."""
-    return TorchNoiseStream(
-        settings.plan,
-        layout.like(),
-        noise_multiplier=now.gradient_noise,
-        max_grad_norm=settings.max_grad_norm,
-        rng=key,
-        noise_memory=noise_memory,
-        coordinates=layout.ranges,
-        dimension=sum(p.numel() for p in parameters),
-        arithmetic=settings.arithmetic,
-        resolution=resolution,
-    )
+    """The noise of the coordinates that are held here, and of canaries."""
+    options: dict[str, Any] = {
+        "noise_multiplier": now.gradient_noise,
+        "max_grad_norm": settings.max_grad_norm,
+        "rng": key,
+        "noise_memory": random.noise_memory,
+        "arithmetic": settings.arithmetic,
+        "resolution": resolution,
+    }
+    if isinstance(random.batches, CanaryBatches):
+        return CanaryNoise(random.batches, settings.plan, layout.like(), **options)
+    dimension = sum(p.numel() for p in inputs.parameters)
+    options |= {"coordinates": layout.ranges, "dimension": dimension}
+    return TorchNoiseStream(settings.plan, layout.like(), **options)
 
 
 def _budget(

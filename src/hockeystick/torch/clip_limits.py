@@ -74,7 +74,8 @@ class ClipLimit:
             factors = (longest / (norms + SMALLEST_NORM)).clamp(max=1.0)
         else:
             factors = longest / (norms + gamma)
-        factors *= self.unit
+        if self.unit != 1.0:
+            factors *= self.unit
         if batch.counted < len(factors):
             factors[batch.counted :] = 0.0
         # Lengths are finite: only a norm that is not a number makes such a factor.

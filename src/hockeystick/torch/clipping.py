@@ -5,11 +5,13 @@ Each group of parameters has one factor for each example.
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn, Protocol
 
 import torch
@@ -49,6 +51,9 @@ def clip_factors(
         limit.factors(norm, batch, share=share, gamma=parts.gamma)
         for norm, share in zip(norms, parts.shares, strict=True)
     ]
+    # Lengths are not negative: their sum is finite only if all of them are.
+    if math.isfinite(norms.sum()):
+        return factors, None
     finite = norms.isfinite()
     if finite.all():
         return factors, None
@@ -93,13 +98,13 @@ class Contribution:
     """What a physical batch adds to the sum, flat and in double precision for each parameter.
 
     With exact arithmetic in units of the lattice: integers.
-    `rows` are the gradients of the examples to `keep`, `excess` how many more gradients were within
-    the clip norm than not.
+    `rows` are the gradients of the examples to `keep`, `excess` counts how many more gradients were
+    within the clip norm than not, for whoever adapts it.
     """
 
     sums: list[torch.Tensor]
     rows: list[torch.Tensor]
-    excess: int
+    excess: Callable[[], int]
 
 
 # As `warnings` keeps it: action, message, category, module, line.
@@ -151,7 +156,7 @@ class PerSampleClipping:
             refuse_counts(counts, physical_batch)
         squares = grouped_squares(rows, self._parts.groups)
         factors, finite = clip_factors(squares, self._parts, limit, physical_batch)
-        excess = excess_within(squares, limit, physical_batch)
+        excess = partial(excess_within, squares, limit, physical_batch)
         kept = [g[list(keep)].clone() for g in rows] if keep else []
         if finite is not None:
             # Zero times infinity is not zero.

@@ -169,6 +169,18 @@ class DeviceNoiseStream(NoiseStream):
 
     def _next_row(self) -> Any:
         row = torch.empty(math.prod(self.shape), dtype=self._working, device=self._device)
+        if self._ahead:
+            # A stream on the CPU has computed it, before its state was loaded here.
+            row[:] = self._memory[self.step % len(self._memory)]
+            self._ahead -= 1
+        else:
+            self._fill(row)
+        if row.numel():
+            check_row([float(row.min()), float(row.max())], self.dtype, self._newest())
+        return row.view(self.shape)
+
+    def _fill(self, row: torch.Tensor) -> None:
+        """Draw it, and correlate it with what is remembered."""
         head = cipher_head(self._key.secret(PURPOSE))
         recurrence: Any = self._recurrence
         terms: RecurrenceStep = recurrence.at(self.step, self.scale)
@@ -178,9 +190,6 @@ class DeviceNoiseStream(NoiseStream):
                 row[where] = _advanced(fresh, self._memory[:, where], terms)
             else:
                 row[where] = self._replayed(head, start, where)
-        if row.numel():
-            check_row([float(row.min()), float(row.max())], self.dtype, self._newest())
-        return row.view(self.shape)
 
     def _drawn(self, head: Any, start: int, where: slice, step: int) -> torch.Tensor:
         """Independent numbers of a stretch."""

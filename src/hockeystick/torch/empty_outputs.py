@@ -105,9 +105,7 @@ def refuse_other_leaves(losses: torch.Tensor, model: torch.nn.Module) -> None:
     sharded models are parameters that were gathered for the pass; they are not told apart.
     """
     parameters = tensors_of(model, "_parameters")
-    if any(is_sharded(p) for p in parameters):
-        return
-    own = {id(p) for p in parameters}
+    own = set(map(id, parameters))
     seen: set[Any] = set()
     waiting = [losses.grad_fn]
     while waiting:
@@ -116,12 +114,14 @@ def refuse_other_leaves(losses: torch.Tensor, model: torch.nn.Module) -> None:
             continue
         seen.add(node)
         following = node.next_functions
+        if following:
+            waiting += [one for one, _ in following]
+            continue
         # Of nodes that add a gradient to a leaf, where the graph ends.
-        leaf = None if following else getattr(node, "variable", None)
-        if leaf is not None and id(leaf) not in own:
+        leaf = getattr(node, "variable", None)
+        if leaf is not None and id(leaf) not in own and not any(map(is_sharded, parameters)):
             raise PlanMismatch(
                 f"The losses depend on a tensor of shape {tuple(leaf.shape)} that requires a "
                 "gradient and is not a parameter of the model: its gradient would be neither "
                 "clipped nor noisy; make it a parameter of the model, or detach() it."
             )
-        waiting.extend(one for one, _ in following)

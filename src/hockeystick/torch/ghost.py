@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -150,7 +151,7 @@ class GhostClipping:
         sums = self._sums(parameters, layer_of, factors)
         self.model.layer_calls = kept
         rows = self.model.take_rows(parameters) if keep else []
-        return Contribution(sums, rows, excess_within(totals, limit, physical_batch))
+        return Contribution(sums, rows, partial(excess_within, totals, limit, physical_batch))
 
     def _sums(
         self,

@@ -52,9 +52,10 @@ class GradientSums:
         self._initial: ModelState | None = None
         self._recording: Recording | None = None
         self._probed: ProbeExamples | None = None
-        self._called, self._next_probe, self.excess = False, 1, 0
+        self._called, self._next_probe = False, 1
+        self.excess: Callable[[], int] = int  # which is 0
         self._nothing: Any = EmptyOutput()
-        self._ready: tuple[PhysicalBatch, list[torch.Tensor], int] | None = None
+        self._ready: tuple[PhysicalBatch, list[torch.Tensor], Callable[[], int]] | None = None
         self._released: list[Any] = [None] * len(parameters)
         self._refusal: PlanMismatch | None = None
         self._report: ProbeReport | None = None
@@ -234,11 +235,11 @@ class GradientSums:
             group.lost(error)
 
     def take(self, physical_batch: PhysicalBatch) -> list[torch.Tensor]:
-        """The sums of the batch, for the optimizer's step; `excess` is then that of the batch."""
+        """The sums of the batch, for the optimizer's step; `excess()` is then that of the batch."""
         self._check_refused()
         self._change_detector.check()
         self._refuse_other_gradients()
-        ready, self._ready, self.excess = self._ready, None, 0
+        ready, self._ready, self.excess = self._ready, None, int
         if physical_batch.size == 0:
             return self._layout.zeros()
         if ready is None or ready[0] is not physical_batch:

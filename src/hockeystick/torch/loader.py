@@ -56,21 +56,30 @@ class PhysicalBatchSampler(Sampler[list[int]]):
     def _physical_batches(self, waiting: deque[PhysicalBatch]) -> Iterator[list[int]]:
         for step in range(self._progress.taken, self._progress.end_of_pass):
             batch = self._batches.batch(step)
-            most = max(batch.size, 1) if self._most is None else self._most * self._ranks
-            count = max(-(-batch.size // most), 1)
-            parts = np.array_split(batch, count * self._ranks)[self._rank :: self._ranks]
+            # Batches with a cap come in as many parts of one shape, however many were drawn.
+            fixed = self._batches.plan.sampling.fixed_batch_size
+            size = fixed if fixed and batch.size else batch.size
+            most = max(size, 1) if self._most is None else self._most * self._ranks
+            count = max(-(-size // most), 1)
+            parts = [batch]
+            if count * self._ranks > 1:
+                parts = np.array_split(batch, count * self._ranks)[self._rank :: self._ranks]
             for i, part in enumerate(parts):
-                indices = torch.from_numpy(self._padded(part, batch))
+                longest = -(-size // (count * self._ranks)) if fixed else 0
+                indices = torch.from_numpy(self._padded(part, batch, longest))
                 waiting.append(
                     PhysicalBatch(step, indices, i == 0, i == count - 1, counted=part.size)
                 )
                 yield indices.tolist()
 
-    def _padded(self, part: Indices, batch: Indices) -> Indices:
-        """With further examples of the batch, if one of several ranks has fewer than two.
+    def _padded(self, part: Indices, batch: Indices, longest: int) -> Indices:
+        """With further examples that do not count: up to `longest`, where batches have one shape.
 
-        All ranks call the model for the same batches, and the probe compares two examples at least.
+        And if one of several ranks has fewer than two: all ranks call the model for the same
+        batches, and the probe compares two examples at least.
         """
+        if longest:
+            return np.concatenate([part, np.resize(batch, longest - part.size)])
         enough = min(2, batch.size) if self._ranks > 1 else 0
         if part.size >= enough:
             return part

@@ -113,7 +113,8 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
             if dtype not in TYPES:
                 raise InvalidParameter("parameters", "of a floating-point type", dtype)
         self._like = [(shape, TYPES[dtype], device) for shape, dtype, device in given]
-        self._ends = [0, *accumulate(shape.numel() for shape, _, _ in self._like)]
+        self._sizes = [shape.numel() for shape, _, _ in self._like]
+        self._ends = [0, *accumulate(self._sizes)]
         wide = any(dtype == torch.float64 for _, dtype, _ in self._like)
         whole = self._whole(coordinates, dimension)
         settings: dict[str, Any] = {
@@ -177,11 +178,12 @@ class TorchNoiseStream(SingleUse, Iterator[list[torch.Tensor]]):
 
     def __next__(self) -> list[torch.Tensor]:
         row = torch.as_tensor(next(self._rows))
+        parts = row.split_with_sizes(self._sizes)
         return [
-            row[start:end].view(shape).to(device=device, dtype=None if self._exact else dtype)
-            for (start, end), (shape, dtype, device) in zip(
-                pairwise(self._ends), self._like, strict=True
-            )
+            part.view(shape)
+            if part.dtype == dtype and part.device == device
+            else part.view(shape).to(device=device, dtype=None if self._exact else dtype)
+            for part, (shape, dtype, device) in zip(parts, self._like, strict=True)
         ]
 
     @property

@@ -113,11 +113,11 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
         self._group_settings.check()
         sums = self._gradients.take(physical_batch)
         if physical_batch.first or self._sums is None:
-            self._sums, self._excess = sums, self._gradients.excess
+            self._sums, self._excess = sums, 0
         else:
-            self._excess += self._gradients.excess
             for total, part in zip(self._sums, sums, strict=True):
                 total.add_(part)
+        self._excess += self._gradients.excess() if self._adapting.counting else 0
         self._progress.physical_batch_done()
         return self._sums if physical_batch.last else None
 

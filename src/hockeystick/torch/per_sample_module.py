@@ -228,11 +228,13 @@ def forget_gradients(model: nn.Module) -> None:
 def forget_activations(model: torch.nn.Module) -> None:
     """Drop what Opacus keeps of forward passes that no backward pass followed."""
     for layer in parts_of(model):
-        if layer.__dict__.get("activations"):
+        held: dict[str, Any] = layer.__dict__
+        if held.get("activations"):
             layer.activations = []
-        if "max_batch_len" in layer.__dict__:
+        if "max_batch_len" in held:
             del layer.max_batch_len
-    for parameter in tensors_of(model, "_parameters"):
-        parameter._forward_counter = 0
-        if hasattr(parameter, "_current_grad_sample"):
-            del parameter._current_grad_sample
+        for parameter in held["_parameters"].values():
+            if parameter is not None:
+                parameter._forward_counter = 0
+                if hasattr(parameter, "_current_grad_sample"):
+                    del parameter._current_grad_sample

@@ -16,7 +16,7 @@ from hockeystick.randomness import RandomSource, cryptographic_if_secret
 from hockeystick.schemes import Attribution
 from hockeystick.strategies.dyadic import ARITHMETICS
 from hockeystick.torch.assembly import RandomParts, RunInputs, assembled
-from hockeystick.torch.batch_sampler import BatchSampler
+from hockeystick.torch.canaries import sampler_of
 from hockeystick.torch.checks import (
     check_several_ranks,
     checked_parameters,
@@ -63,6 +63,7 @@ def make_private(
     noise_memory: str = "rows",
     rng: RandomSource = None,
     arithmetic: str = "float",
+    canaries: int | None = None,
 ) -> TorchRun:
     """A run in which the plan draws the batches and the noise: `model, optimizer, loader = run`.
 
@@ -143,6 +144,10 @@ def make_private(
         an integer multiple of it, so that the guarantee holds to the last bit (docs/exact.md). The
         plan that is run is `plan.exact()`; ghost clipping forms the gradients of one layer at a
         time; generators are cryptographic by default.
+    canaries
+        How many canaries `run.audit()` compares with the plan, in coordinates of their own beside
+        the parameters: at least 100, or None. Half of them are drawn into batches beside the
+        examples, through the same sampler and the same noise. In one process, without a filter.
 
     Returns
     -------
@@ -222,14 +227,14 @@ def make_private(
         charges = checked_charges(filter, loss, settings)
         layout = layout_of(model, parameters, group)
         check_several_ranks(model, layout, filter)
+        constant = filter is None and policy is None and group is None
+        batches = sampler_of(settings, graph, canaries, rng=of_batches, constant=constant)
     run = assembled(
         RunInputs(model, wrapper, optimizer, parameters, parts, data, loss, filter, policy),
         layout,
         form=form,
         settings=settings,
-        random=RandomParts(
-            BatchSampler(form.plan, examples=graph, rng=of_batches), of_noise, noise_memory
-        ),
+        random=RandomParts(batches, of_noise, noise_memory),
         charges=charges,
         most=most,
         options={**options, "collate_fn": Collate(data, options.get("collate_fn"))},

@@ -24,6 +24,7 @@ from hockeystick.torch.run_facts import RunFacts, fingerprint
 from hockeystick.torch.run_group import agreed
 from hockeystick.torch.saved_folders import load_folder, save_folder
 from hockeystick.torch.state_dicts import check_model_state
+from hockeystick.training.canaries import RunCanaries
 from hockeystick.training.record import RunRecord, statement, versions_of
 from hockeystick.training.schedules import as_lists
 from hockeystick.training.statements import Statement
@@ -61,8 +62,10 @@ class TorchRun(RunFacts):
         form: Form,
         layout: Layout,
         adapting: Adapting,
+        canaries: RunCanaries | None = None,
     ) -> None:
         self._form, self._layout, self._adapting = form, layout, adapting
+        self._canaries = canaries
         self._clipping, self._optimizer, self._loader = clipping, optimizer, loader
         self._gradients, self._progress, self._filter = gradients, progress, filter_description
 

@@ -17,6 +17,7 @@ from hockeystick.torch.forms import Form
 from hockeystick.torch.per_sample_module import PerSampleModule
 from hockeystick.torch.progress import Progress
 from hockeystick.torch.sharded_layout import is_sharded
+from hockeystick.training.canaries import AuditedRun, RunCanaries
 from hockeystick.training.schedules import Schedule
 
 __all__ = [
@@ -25,11 +26,17 @@ __all__ = [
 ]
 
 
-class RunFacts(SingleUse):
+class RunFacts(SingleUse, AuditedRun):
     """The part of a `TorchRun` that only reads."""
 
     _progress: Progress
     _form: Form
+    _canaries: RunCanaries | None
+
+    @property
+    def canaries(self) -> RunCanaries | None:
+        """What `audit` compares with the plan, if the run was made with `canaries=`."""
+        return self._canaries
 
     @property
     def taken_steps(self) -> int:

@@ -126,8 +126,10 @@ def _sum_on_cpu(flat: torch.Tensor, weights: torch.Tensor, *, rounded: bool) -> 
 
 def _in_parts(work: int, length: int, task: Callable[[slice], None]) -> None:
     """The task for consecutive parts of range(length), in threads if there is enough work."""
-    count = max(1, min(work // WORTH_A_THREAD, length, torch.get_num_threads()))
-    if count == 1:
+    count = min(work // WORTH_A_THREAD, length)
+    if count > 1:
+        count = min(count, torch.get_num_threads())
+    if count <= 1:
         task(slice(0, length))
         return
     edges = [length * i // count for i in range(count + 1)]

@@ -67,10 +67,11 @@ def plan_from(
     strategy: Mapping[str, Any],
     steps: int,
     adjacency: str = ADJACENCY,
+    examples: int | None = None,
 ) -> Plan:
     """The plan that the objects describe; `InvalidParameter` if they describe none.
 
-    The adjacency is that of a statement.
+    The adjacency is that of a statement; the number of examples counts for schemes that need it.
     """
     relations = {stated: name for name, stated in RELATIONS.items()}
     if adjacency not in relations:
@@ -89,6 +90,7 @@ def plan_from(
         steps=steps,
         strategy=strategy_from(strategy, steps=steps),
         adjacency=relations[adjacency],
+        examples=examples if sampling.displaces else None,
     )
 
 

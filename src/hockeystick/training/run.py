@@ -25,12 +25,13 @@ from hockeystick.training.adaptive_clipping import (
     check_adaptive,
     clipping_policy,
 )
+from hockeystick.training.canaries import RunCanaries
 from hockeystick.training.clip_rules import ClipRule, rule_of_vectors
 from hockeystick.training.filtered import rate_for_filters, warn_of_unexpected
 from hockeystick.training.gradients import Gradients, checked_rows, clipping_rule, probe_gradients
 from hockeystick.training.plan_object import require_gaussian
 from hockeystick.training.record import RunRecord, statement
-from hockeystick.training.run_sources import ChangingRun, RunCanaries, RunSources
+from hockeystick.training.run_sources import ChangingRun, RunSources
 from hockeystick.training.schedules import Schedule, StepSettings, as_lists, with_step
 from hockeystick.training.statement_fields import RUN_DIGITS
 from hockeystick.training.statements import Statement
@@ -157,7 +158,14 @@ class PrivateRun(ChangingRun):
             policy=policy,
             arithmetic=self._arithmetic,
             rng=rng,
-            canaries=self._own_canaries(canaries, constant=filter is None and policy is None),
+            canaries=RunCanaries.of(
+                canaries,
+                plan,
+                examples=self._examples,
+                noise_multiplier=self._noise_multiplier,
+                max_grad_norm=self._max_grad_norm,
+                constant=filter is None and policy is None,
+            ),
         )
         self._noise = self._sources.noise
         self._taken = 0
@@ -227,20 +235,6 @@ class PrivateRun(ChangingRun):
             self._now = self._sources.adapted(now, found)
         self._intact = True
         return noisy / size
-
-    def _own_canaries(self, count: int | None, *, constant: bool) -> RunCanaries | None:
-        if count is None:
-            return None
-        if not constant or self._plan.sampling.unit != "example":
-            allowed = "None with a filter, adaptive clipping or users"
-            raise InvalidParameter("canaries", allowed, count)
-        return RunCanaries(
-            self._plan,
-            examples=self._examples,
-            count=check.positive_integer("canaries", count),
-            noise_multiplier=self._noise_multiplier,
-            max_grad_norm=self._max_grad_norm,
-        )
 
     def record(self) -> RunRecord:
         """What happened so far."""

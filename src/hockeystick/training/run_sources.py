@@ -1,7 +1,6 @@
 """Where the batches and the noise of a NumPy run come from, and how they change between steps.
 
-`ChangingRun` has the settings. Canaries have coordinates of their own, in which only they have a
-gradient.
+`ChangingRun` has the settings.
 """
 
 from __future__ import annotations
@@ -13,69 +12,18 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick._process import SingleUse
-from hockeystick.audit import AuditReport, Recorder
 from hockeystick.errors import PlanMismatch
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource, generator, generators, is_secret
 from hockeystick.schemes import Attribution, Indices
 from hockeystick.training.adaptive_clipping import AdaptiveClipping, NormCount
+from hockeystick.training.canaries import AuditedRun, RunCanaries
 from hockeystick.training.filtered import WITHOUT_FILTER, scheme_at
 from hockeystick.training.gradients import BatchSum, ClippingRule
 from hockeystick.training.schedules import Schedule, StepSettings
 from hockeystick.training.sum_lattice import SumLattice
 
-__all__ = ["ChangingRun", "RunCanaries", "RunSources"]
-
-
-class RunCanaries:
-    """`count` coordinates behind those of the gradient, one for each canary.
-
-    The first half of the canaries are members: they are drawn into batches like examples, behind
-    them in the numbering, and add the clip norm in their coordinate. The others never take part.
-    Examples have no gradient there, so what is released along canaries says nothing about them,
-    and examples are drawn as without canaries.
-    """
-
-    def __init__(
-        self,
-        plan: Plan,
-        *,
-        examples: int,
-        count: int,
-        noise_multiplier: float,
-        max_grad_norm: float,
-    ) -> None:
-        self.count = count
-        self._examples = examples
-        self.recorder = Recorder(
-            plan,
-            noise_multiplier=noise_multiplier,
-            max_grad_norm=max_grad_norm,
-            members=np.arange(count) < count // 2,
-        )
-        self._present: Indices = np.empty(0, dtype=np.int64)
-
-    @property
-    def drawn_from(self) -> int:
-        """Examples and members."""
-        return self._examples + self.count // 2
-
-    def without(self, batch: Indices) -> Indices:
-        """The examples of a batch; its canaries are remembered."""
-        self._present = batch[batch >= self._examples] - self._examples
-        return batch[batch < self._examples]
-
-    def added(self, total: FloatArray, spacing: float | None) -> FloatArray:
-        """The sum with the gradients of the canaries that are present."""
-        clip = self.recorder.max_grad_norm
-        own = np.zeros(self.count)
-        own[self._present] = clip if spacing is None else np.floor(clip / spacing)
-        return np.concatenate((total, own))
-
-    def split(self, released: FloatArray) -> FloatArray:
-        """What was released without the canaries' coordinates, which are recorded."""
-        self.recorder.add(released[-self.count :])
-        return released[: -self.count]
+__all__ = ["ChangingRun", "RunSources"]
 
 
 class RunSources:
@@ -178,7 +126,7 @@ class RunSources:
             self.expected_batch_size = float(scheme.expected_batch_size(self._count))
 
 
-class ChangingRun(SingleUse):
+class ChangingRun(SingleUse, AuditedRun):
     """The part of a `PrivateRun` that knows its settings and changes them."""
 
     _now: StepSettings
@@ -221,27 +169,10 @@ class ChangingRun(SingleUse):
         """What sums of gradients are divided by."""
         return self._sources.expected_batch_size
 
-    def audit(self, *, seed: int = 0) -> AuditReport:
-        """Whether batches and noise so far were those of the plan, from the run's canaries.
-
-        Parameters
-        ----------
-        seed
-            For the draws of the plan that the run is compared with.
-
-        Returns
-        -------
-        AuditReport
-            `consistent`, `p_value`, `findings` and `epsilon_lower(delta)`.
-
-        Raises
-        ------
-        PlanMismatch
-            If the run was made without canaries, or no step was taken.
-        """
-        if self._sources.canaries is None:
-            raise PlanMismatch("The run has no canaries: make it with canaries=1000.")
-        return self._sources.canaries.recorder.audit(seed=seed)
+    @property
+    def canaries(self) -> RunCanaries | None:
+        """Those of the run."""
+        return self._sources.canaries
 
     def set(
         self,

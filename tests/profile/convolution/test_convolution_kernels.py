@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hockeystick.profile.convolution import kernels
+from hockeystick.profile.convolution.linear import accumulate_linear
 from hypothesis_strategies import increasing, law_of, masses, pairs, quick
 from references import kernels as slow
 
@@ -20,7 +21,7 @@ def assert_close(fast, plain, *, terms=0.0):
 
 def linear(alpha, beta, q_a, x_b, q_b, *, nodes, switch, symmetric, skip_first):
     """The compiled loop, with everything given as likelihood ratios."""
-    return kernels.accumulate_linear(
+    return accumulate_linear(
         alpha,
         beta,
         q_a,

@@ -20,18 +20,21 @@ from hockeystick.filters.residual.menus import (
     MenuDesign,
     MenuState,
     checked_ranges,
+    least_noise,
     paid,
 )
 from hockeystick.filters.residual.search.design import designed
 from hockeystick.filters.stateful import StatefulFilter
 from hockeystick.guarantee import Analysis, Guarantee
-from hockeystick.ledger.seals import Where
+from hockeystick.ledger.heads import Where
 from hockeystick.ledger.store import Entry
 
 __all__ = ["Residual"]
 
 # Every request has a charge, so that the ledger sees that something has happened.
 SMALLEST_SHARE = 2.0**-40
+# A step with this many times the variance of the strongest one left may have been rounded: by 2 %.
+ROUNDED = 1.1
 
 
 class Residual(StatefulFilter[list[MenuState]]):
@@ -53,8 +56,9 @@ class Residual(StatefulFilter[list[MenuState]]):
         The guarantee of the whole run.
     expected
         Expected steps (rate, noise_multiplier, steps), as many of each as are expected, in
-        proportion; a rate or a noise multiplier may be a range (low, high). Anything else may be
-        requested as well, and costs more. The default is full batches.
+        proportion; a rate or a noise multiplier may be a range (low, high), or (low, high, step) if
+        it is rounded. Anything else may be requested as well, and costs more. The default is full
+        batches.
     block
         How many steps a request has: in ranges the menu has as many equal ones.
     design
@@ -174,11 +178,11 @@ class Residual(StatefulFilter[list[MenuState]]):
         else:
             noise = request.step.noise_multiplier / request.step.sensitivity
             wanted = StepClass(request.step.rate, noise)
-            changes = self._menus.for_steps(state, wanted, request.steps)
+            changes = self._menus.for_steps(state, wanted, request.steps, clip=request.clip)
             if changes is None and request.clip:
                 scale, changes = self._clipped(state, request.step, request.steps)
         if changes is None:
-            raise self._refusal(state)
+            raise self._refusal(state, request.step)
         charge = self._share(state, changes)
         return min(charge, left / 2), {**request.as_json(scale), **changes.as_json()}
 
@@ -191,7 +195,7 @@ class Residual(StatefulFilter[list[MenuState]]):
             least
             for one in state
             if not one.ended
-            for least in [_least_noise(one, step.rate, noise, steps)]
+            for least in [least_noise(one, step.rate, noise, steps)]
             if least is not None
         ]
         if not found:
@@ -226,13 +230,16 @@ class Residual(StatefulFilter[list[MenuState]]):
                 after = max(after, here / self._whole[k])
         return max(before - after, SMALLEST_SHARE)
 
-    def _refusal(self, state: list[MenuState]) -> BudgetExceeded:
+    def _refusal(self, state: list[MenuState], step: GaussianStep | None) -> BudgetExceeded:
         """What is left, in the words of the user."""
         kinds = [(kind, n) for one in state if not one.ended for kind, n in one.counts.items() if n]
         rest = "nothing is left"
         if kinds:
             kind, _ = max(kinds, key=lambda one: one[0].variance)
             rest = f"steps up to rate {kind.rate:g} with noise from {kind.noise:g} on would fit"
+            asked = None if step is None else step.noise_multiplier / step.sensitivity
+            if step and asked and StepClass(step.rate, asked).variance <= ROUNDED * kind.variance:
+                rest += "; if requests are rounded, announce (low, high, step) in expected"
         return BudgetExceeded(
             f"No menu of the filter ({self._meaning}) can pay for the request any more; {rest}.",
             page="docs/stopping.md#when-the-budget-is-used-up",
@@ -247,14 +254,3 @@ class Residual(StatefulFilter[list[MenuState]]):
 
     def _largest_scale(self, step: GaussianStep, left: float) -> float:
         return 1.0
-
-
-def _least_noise(state: MenuState, rate: float, noise: float, steps: int) -> float | None:
-    """The least noise, from `noise` on, at which so many steps of the rate could be paid."""
-    able = sorted((one.noise, n) for one, n in state.counts.items() if n and one.rate >= rate)
-    seen = 0
-    for at, n in able:
-        seen += n
-        if seen >= steps:
-            return max(at, noise)
-    return None

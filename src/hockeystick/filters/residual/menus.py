@@ -29,6 +29,7 @@ __all__ = [
     "MenuState",
     "Payment",
     "checked_ranges",
+    "least_noise",
     "paid",
     "taken_back",
 ]
@@ -179,33 +180,79 @@ def paid(state: MenuState, wanted: StepClass, steps: int) -> Payment | None:
     return None
 
 
+def least_noise(state: MenuState, rate: float, noise: float, steps: int) -> float | None:
+    """The least noise, from `noise` on, at which so many steps of the rate could be paid."""
+    able = sorted((one.noise, n) for one, n in state.counts.items() if n and one.rate >= rate)
+    seen = 0
+    for at, n in able:
+        seen += n
+        if seen >= steps:
+            return max(at, noise)
+    return None
+
+
 def taken_back(rows: Any) -> Payment:
     """A payment from the rows (rate, noise, steps) that an entry of the ledger has."""
     return {StepClass(float(rate), float(noise)): int(steps) for rate, noise, steps in rows}
 
 
-# A number, or the ends of a range in which each value is as likely as any other.
-Span = float | tuple[float, float]
+# A number, or the ends of a range in which each value is as likely as any other; with a step those
+# are low, low + step, ... up to high.
+Span = float | tuple[float, float] | tuple[float, float, float]
 ExpectedRanges = Iterable[tuple[Span, Span, int]]
+
+# How far a number of steps may be from a whole one, by rounding; digits that sums are rounded to.
+STEP_ROUNDING, STEP_DIGITS = 1e-6, 12
+# More values than this are no different from a range without a step.
+MOST_VALUES = 10_000
 
 ALLOWED = (
     "a list of (rate, noise_multiplier, steps), where rate and noise multiplier may be ranges, "
-    "such as [(0.01, (0.8, 2.0), 500)]"
+    "such as [(0.01, (0.8, 2.0), 500)], and (0.8, 2.0, 0.1) every tenth from 0.8 to 2.0"
 )
 
 
-class ExpectedSteps(NamedTuple):
-    """Steps whose rate and noise lie anywhere between two ends, which may be equal."""
+class Range(NamedTuple):
+    """Numbers between two ends, which may be equal: all of them, or every `step` from `low` on."""
 
-    rates: tuple[float, float]
-    noises: tuple[float, float]
+    low: float
+    high: float
+    step: float = 0.0
+
+    @property
+    def is_range(self) -> bool:
+        """Whether there is more than one of them."""
+        return self.low < self.high
+
+    @property
+    def values(self) -> float:
+        """How many there are; infinitely many without a step."""
+        if not self.step:
+            return math.inf if self.is_range else 1
+        return math.floor((self.high - self.low) / self.step + STEP_ROUNDING) + 1
+
+    def at(self, share: float, *, downwards: bool = False) -> float:
+        """The number at this share of the way to the upper end, or to the lower one."""
+        if not self.step:
+            start, end = (self.high, self.low) if downwards else (self.low, self.high)
+            return start + (end - start) * share
+        last = int(self.values) - 1
+        index = min(math.floor(share * (last + 1)), last)
+        return round(self.low + (last - index if downwards else index) * self.step, STEP_DIGITS)
+
+
+class ExpectedSteps(NamedTuple):
+    """Steps whose rate and noise lie anywhere in two ranges."""
+
+    rates: Range
+    noises: Range
     steps: int
 
 
 def checked_ranges(expected: Any) -> tuple[ExpectedSteps, ...]:
     """The expected steps, one row or more; full batches if nothing is said."""
     if expected is None:
-        return (ExpectedSteps((1.0, 1.0), (1.0, 1.0), 1),)
+        return (ExpectedSteps(Range(1.0, 1.0), Range(1.0, 1.0), 1),)
     return tuple(
         ExpectedSteps(
             _span(rate, lambda one: check.sampling_rate("rate in expected", one), expected),
@@ -218,14 +265,20 @@ def checked_ranges(expected: Any) -> tuple[ExpectedSteps, ...]:
     )
 
 
-def _span(value: Any, checked: Any, expected: Any) -> tuple[float, float]:
-    """Both ends, in order."""
+def _span(value: Any, checked: Any, expected: Any) -> Range:
+    """Both ends, in order, and the step."""
     if not isinstance(value, (tuple, list)):
         one = checked(value)
-        return one, one
-    if len(value) != 2:
+        return Range(one, one)
+    if len(value) not in (2, 3):
         raise InvalidParameter("expected", ALLOWED, expected)
-    low, high = (checked(one) for one in value)
+    low, high = (checked(one) for one in value[:2])
     if not low <= high:
         raise InvalidParameter("expected", f"{ALLOWED}, the smaller end first", expected)
-    return low, high
+    if len(value) == 2:
+        return Range(low, high)
+    step = check.positive("step in expected", value[2])
+    if not (high - low) / MOST_VALUES <= step:
+        allowed = f"{ALLOWED}, at most {MOST_VALUES} values"
+        raise InvalidParameter("expected", allowed, expected)
+    return Range(low, high, step)

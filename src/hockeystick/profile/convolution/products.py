@@ -27,6 +27,7 @@ from hockeystick._numerics.law import (
     total_by_index,
 )
 from hockeystick._numerics.rounding import barycentre_offset, round_cells, trim, upper_share
+from hockeystick.profile.convolution.linear import linear_sums
 
 __all__ = [
     "TAIL_SHARE",
@@ -92,7 +93,7 @@ def product(a: Law, b: Law, resolution: Resolution, side: Side) -> Law:
     else:
         # x_a x_b, and (1 + y_a)(1 + y_b) - 1 = y_a + x_a y_b.
         alpha = np.zeros(a.loss.size), np.expm1(a.loss)
-        main, up, offset = _kernels().linear_sums(
+        main, up, offset = linear_sums(
             alpha, np.exp(a.loss), a, b, nodes, symmetric=a is b, skip_first=False
         )
     law = _normalised(round_cells(nodes, main, up, offset, side, p_infinite, q_zero))
@@ -123,7 +124,7 @@ def average(a: Law, b: Law, weight_a: float, resolution: Resolution, side: Side)
     else:
         alpha = weight_a * np.exp(a.loss), weight_a * np.expm1(a.loss)
         beta = np.full(a.loss.size, weight_b)
-        main, up, offset = _kernels().linear_sums(
+        main, up, offset = linear_sums(
             alpha, beta, a, b, nodes, symmetric=symmetric, skip_first=both_zero
         )
     law = _normalised(round_cells(nodes, main, up, offset, side, p_infinite, q_zero))

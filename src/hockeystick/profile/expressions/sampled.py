@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hockeystick._numerics.law import Law, Resolution, Side, condition, subsample
+from hockeystick._numerics.law import Law, Resolution, Side, condition, joined, subsample
 from hockeystick._numerics.mixed_ratio import argument_growth, mixed_loss, unmixed_loss
 from hockeystick._numerics.moments import (
     PowerMoments,
@@ -29,7 +29,14 @@ from hockeystick.profile.convolution.products import (
 )
 from hockeystick.profile.expressions.base import Expression, Factor
 
-__all__ = ["Allocated", "Averaged", "Conditioned", "Subsampled", "drawn_uniformly"]
+__all__ = [
+    "Allocated",
+    "Averaged",
+    "Conditioned",
+    "Revealed",
+    "Subsampled",
+    "drawn_uniformly",
+]
 
 # What the argument of the closed form loses to floating point, relatively.
 ARGUMENT_ROUNDING = 1e-15
@@ -242,3 +249,45 @@ def drawn_uniformly(factors: Sequence[Factor]) -> Expression:
     if all(member.sampled() is not member for member, _ in members):
         return drawn_uniformly([(m.sampled(), count) for m, count in members]).reverse()
     return Averaged(members)
+
+
+@dataclass(frozen=True)
+class Revealed(Expression):
+    """The first pair with probability `share`, otherwise the second one, and it is told which.
+
+    The profile is the weighted mean of both, the law of LR under Q their mixture.
+    """
+
+    first: Expression
+    second: Expression
+    share: float
+
+    @property
+    def lower_composes(self) -> bool:
+        """As for the members: mixtures of laws keep convex order."""
+        return self.first.lower_composes and self.second.lower_composes
+
+    def law(self, side: Side, resolution: Resolution) -> Law:
+        """All atoms of both, with their weights."""
+        laws = [one.law(side, resolution) for one in (self.first, self.second)]
+        weights = (self.share, 1 - self.share)
+        return joined(
+            np.concatenate([law.loss for law in laws]),
+            np.concatenate([w * law.p for w, law in zip(weights, laws, strict=True)]),
+            np.concatenate([w * law.q for w, law in zip(weights, laws, strict=True)]),
+            sum(w * law.p_infinite for w, law in zip(weights, laws, strict=True)),
+            sum(w * law.q_zero for w, law in zip(weights, laws, strict=True)),
+        )
+
+    def largest_loss(self, *, reverse: bool) -> float:
+        """The larger one."""
+        members = (self.first, self.second)
+        return max(one.largest_loss(reverse=reverse) for one in members)
+
+    def gaussian_mu(self) -> float:
+        """The larger one: it dominates both."""
+        return max(self.first.gaussian_mu(), self.second.gaussian_mu())
+
+    def levels(self) -> int:
+        """Of the deeper member."""
+        return max(self.first.levels(), self.second.levels())

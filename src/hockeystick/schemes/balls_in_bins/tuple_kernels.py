@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
 
-__all__ = ["draw_balls", "fill_values", "log_weights_of"]
+__all__ = ["advance", "draw_balls", "fill_values", "log_weights_of", "number_of"]
 
 IntArray = NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
-def _number_of(n: IntArray, size: int, most: int, ways: IntArray) -> int:
+def number_of(n: IntArray, size: int, most: int, ways: IntArray) -> int:
+    """The number of a state whose first `size` counts add up to `most` at most."""
     left, number = most, 0
     for i in range(size, 0, -1):
         number += ways[left + i, i] - ways[left - n[i - 1] + i, i]
@@ -31,7 +32,7 @@ def _number_of(n: IntArray, size: int, most: int, ways: IntArray) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _advance(n: IntArray, size: int, most: int) -> None:
+def advance(n: IntArray, size: int, most: int) -> None:
     """The next state: the first count that can grow does, those before it start again."""
     free = most
     for i in range(size):
@@ -79,7 +80,7 @@ def fill_values(
     n, following = np.zeros(width, np.int64), np.zeros(width, np.int64)
     for s in range(starts[bins + 1] - starts[bins]):
         values[starts[bins] + s] = 1.0 if n[sizes[bins]] == 0 else 0.0
-        _advance(n, sizes[bins] + 1, balls)
+        advance(n, sizes[bins] + 1, balls)
     for t in range(bins - 1, -1, -1):
         n[:] = 0
         size, after = sizes[t], sizes[t + 1]
@@ -90,11 +91,11 @@ def fill_values(
             total, factor, growth = 0.0, 1.0, math.exp(field)
             for k in range(n[size] + 1):
                 _follow(n, size, k, after, moves[t], following)
-                target = starts[t + 1] + _number_of(following, after + 1, balls, ways)
+                target = starts[t + 1] + number_of(following, after + 1, balls, ways)
                 total += factor * together[k] * values[target]
                 factor *= growth
             values[starts[t] + s] = total
-            _advance(n, size + 1, balls)
+            advance(n, size + 1, balls)
 
 
 @njit(cache=True, nogil=True)
@@ -138,7 +139,7 @@ def draw_balls(
             while k < left and (k < 0 or u >= reached):
                 k += 1
                 _follow(n, size, k, after, moves[t], following)
-                target = starts[t + 1] + _number_of(following, after + 1, balls, ways)
+                target = starts[t + 1] + number_of(following, after + 1, balls, ways)
                 if values[target] > 0.0:
                     taken, after_value = k, values[target]
                     chosen[:] = following

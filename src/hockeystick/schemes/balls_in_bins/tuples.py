@@ -17,11 +17,13 @@ Bound. Let p be the number of bands on the ring. u_c >= w e^-(pairs across c), a
 - over all cuts the mean of the pairs across is at most a (a - 1)/2 max_d(d K_d)/b, since a pair at
   distance d lies across d cuts, so that by Jensen's inequality sum_c u_c >= b w e^-(that).
 
-So sum_c u_c >= k w with k the larger of the two, and no weight exceeds b Z'/k.
+So sum_c u_c >= k w with k the larger of the two, and no weight exceeds b Z'/k. If bands reach
+more than half around the ring, pairs across the cut do count, by their distance on the ring; then
+u_c >= w for every cut, and k = b.
 
-The state of a line is how many balls lie in which of the last p - 1 bins. Where that is too much,
-bins are put together into slots, from which a ball is attracted as from the nearest bin, or the one
-in the slot that attracts most: u_c is larger then, and nothing else changes.
+The state of a line is how many balls lie in which of the last p - 1 bins, or of all. Where that is
+too much, bins are put together into slots, from which a ball is attracted as from the one in it
+that attracts most: u_c is larger then, and nothing else changes.
 
 Rounding: all terms are positive; sums of fewer than 1e6 of them and exponents below 700 lose less
 than 1e-9 relatively, and `SLACK` is added to the logarithm of every weight, twice to the bound.
@@ -32,8 +34,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,9 +42,10 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick.schemes.mixtures import UniformMixture
 from hockeystick.schemes.simulation.columns import Trajectories
 from hockeystick.schemes.simulation.run import Replicas, TupleDraws
+from hockeystick.schemes.simulation.slots import LineSlots, slots_of_line, ways_to_choose
 from hockeystick.strategies import Strategy
 
-__all__ = ["BinTupleSource", "BinTuples", "slots_of_line"]
+__all__ = ["BinTupleSource", "BinTuples"]
 
 IntArray = NDArray[np.int64]
 
@@ -57,58 +58,6 @@ MOST_BINS = 2_000
 LARGEST_EXPONENT = 600.0
 
 
-class LineSlots(NamedTuple):
-    """Slots before each bin of a line; pulls[t] of theirs on bin t, and of every earlier bin.
-
-    moves[t, i] is the slot before bin t + 1 of slot i before bin t, or of bin t itself for the
-    last i; -1 for none.
-    """
-
-    sizes: IntArray
-    moves: IntArray
-    pulls: FloatArray
-    attraction: FloatArray
-
-
-def slots_of_line(envelope: FloatArray, most: int) -> LineSlots:
-    """At most `most` slots; `envelope[d]` is the attraction at distance d on a line.
-
-    Of neighbouring slots those are put together that lose least.
-    """
-    bins = envelope.size
-    reach = int(np.flatnonzero(envelope)[-1]) + 1 if envelope.any() else 1
-    padded = np.append(envelope, np.zeros(bins + 1))
-    sizes = np.zeros(bins + 1, np.int64)
-    moves = np.full((bins, most + 2), -1, np.int64)
-    pulls, attraction = np.zeros((bins, most + 1)), np.zeros((bins, bins))
-    slots: list[tuple[int, int]] = []
-    for t in range(bins):
-        sizes[t] = len(slots)
-        for i, (begin, end) in enumerate(slots):
-            pulls[t, i] = padded[t - end : t - begin + 1].max()
-            attraction[t, begin : end + 1] = pulls[t, i]
-        following = [(begin, end) for begin, end in [*slots, (t, t)] if t + 1 - end < reach]
-        while len(following) > most:
-            pairs = pairwise(following)
-            losses = [_loss(padded, t + 1, first, second) for first, second in pairs]
-            best = int(np.argmin(losses))
-            following[best : best + 2] = [(following[best][0], following[best + 1][1])]
-        for i, (begin, _) in enumerate([*slots, (t, t)]):
-            inside = [j for j, one in enumerate(following) if one[0] <= begin <= one[1]]
-            moves[t, i] = inside[0] if inside else -1
-        slots = following
-    sizes[bins] = len(slots)
-    return LineSlots(sizes, moves, pulls, attraction)
-
-
-def _loss(padded: FloatArray, t: int, first: tuple[int, int], second: tuple[int, int]) -> float:
-    """By how much the attraction of the first slot grows in all later bins, if put together."""
-    near = padded[t - second[1] :]
-    far = padded[t - first[1] :]
-    size = min(near.size, far.size)
-    return float((first[1] - first[0] + 1) * np.abs(near[:size] - far[:size]).sum())
-
-
 @dataclass(frozen=True)
 class BinTupleSource:
     """The programmes of balls-in-bins in which every bin takes part."""
@@ -119,7 +68,7 @@ class BinTupleSource:
     def replicas(self, order: int, noise_multiplier: float) -> Replicas | None:
         """With as many slots as the tables allow, or as there are bands."""
         bands = _bands(self)
-        if self.bins > MOST_BINS or not 1 <= bands <= (self.bins + 1) // 2:
+        if self.bins > MOST_BINS:
             return None
         for slots in range(bands - 1, -1, -1):
             if self.bins * math.comb(order + slots + 1, slots + 1) <= MOST_NUMBERS:
@@ -192,12 +141,20 @@ def _bands(source: BinTupleSource) -> int:
     return int(np.flatnonzero(_envelope(source))[-1]) + 1
 
 
+def _reaches_around(source: BinTupleSource) -> bool:
+    """Whether bins attract each other both ways around the ring."""
+    return 2 * _bands(source) > source.bins + 1
+
+
 @lru_cache(maxsize=64)
 def _line(source: BinTupleSource, slots: int) -> LineSlots:
     """At noise 1: attractions at other noises are in proportion."""
-    envelope = np.zeros(source.bins)
-    bands = _bands(source)
-    envelope[1:bands] = _envelope(source)[1:bands]
+    envelope, bands = np.zeros(source.bins), _bands(source)
+    if _reaches_around(source):
+        d = np.arange(1, source.bins)
+        envelope[1:] = _envelope(source)[np.minimum(d, source.bins - d)]
+    else:
+        envelope[1:bands] = _envelope(source)[1:bands]
     return slots_of_line(envelope, slots)
 
 
@@ -216,7 +173,7 @@ def _programme(source: BinTupleSource, replicas: Replicas) -> BinTuples | None:
         return None
     sizes, moves, pulls, attraction = _line(source, slots)
     line = LineSlots(sizes, moves, pulls / noise / noise, attraction / noise / noise)
-    ways = _ways(order + slots + 2)
+    ways = ways_to_choose(order + slots + 2)
     counts = [int(ways[order + size + 1, size + 1]) for size in sizes]
     starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
     values = np.empty(starts[-1])
@@ -230,19 +187,9 @@ def _programme(source: BinTupleSource, replicas: Replicas) -> BinTuples | None:
         return None
     log_total = math.lgamma(order + 1.0) - (order - 1) * math.log(bins) + math.log(total)
     mean = pairs * float((np.arange(bands) * envelope[:bands]).max()) / bins
-    log_cuts = math.log(bins) - mean
+    log_cuts = math.log(bins) - (0.0 if _reaches_around(source) else mean)
     if bins > order * (bands - 1):
         log_cuts = max(log_cuts, math.log(bins - (order - 1) * (bands - 1)))
     gram = _gram(source) / noise / noise
     tables = (together, line, starts, ways, values)
     return BinTuples(replicas, gram, own, *tables, log_total, log_cuts)
-
-
-@lru_cache(maxsize=4)
-def _ways(most: int) -> IntArray:
-    """C(n, i) for n and i up to `most`; what is too large for any state is cut off."""
-    table = np.zeros((most + 1, most + 1), np.int64)
-    table[:, 0] = 1
-    for n in range(1, most + 1):
-        table[n, 1:] = np.minimum(table[n - 1, 1:] + table[n - 1, :-1], 2**61)
-    return table

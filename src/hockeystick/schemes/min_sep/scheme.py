@@ -247,6 +247,7 @@ class MinSep(Sampling):
         """By the recursion over the steps."""
         from hockeystick.schemes.min_sep.participation import MinSepLaw, min_sep_law
         from hockeystick.schemes.simulation.participation_run import simulator
+        from hockeystick.schemes.simulation.replicas import ReplicaSource
 
         def law() -> MinSepLaw:
             return min_sep_law(
@@ -254,7 +255,10 @@ class MinSep(Sampling):
             )
 
         return simulator(
-            run, lambda held: law(), gap=self.separation, process=lambda held: self.renewal(run)
+            run,
+            lambda held: law(),
+            gap=self.separation,
+            tuples=lambda held: ReplicaSource(run.strategy, self.renewal(run)),
         )
 
     @classmethod

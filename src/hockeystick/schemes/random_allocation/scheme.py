@@ -220,12 +220,22 @@ class RandomAllocation(Sampling):
         return MixtureBlocks(run.strategy, spacing=run.steps, length=self.out_of)
 
     def simulation(self, run: Run) -> Simulator | Missing:
-        """With independent noise."""
-        from hockeystick.schemes.random_allocation.simulation import AllocationRun
+        """With independent noise block by block; with correlated noise for one pick."""
+        from hockeystick.schemes.random_allocation.simulation import AllocationLaw, AllocationRun
+        from hockeystick.schemes.simulation.block_tuples import BlockTupleSource
+        from hockeystick.schemes.simulation.participation_run import simulator
 
-        if run.correlated:
-            return Missing("random allocation is simulated with independent noise only")
-        return Simulator(lambda simulation: AllocationRun(self, run.steps, simulation))
+        if not run.correlated:
+            return Simulator(lambda simulation: AllocationRun(self, run.steps, simulation))
+        if self.picks > 1:
+            return Missing("with correlated noise random allocation is simulated with one pick")
+        source = BlockTupleSource(run.strategy, self.out_of, 1.0)
+        return simulator(
+            run,
+            lambda held: AllocationLaw(self.out_of, run.steps),
+            gap=1,
+            tuples=lambda held: source,
+        )
 
     @classmethod
     def candidates(cls, *, batch_size: float, examples: int, steps: int) -> Iterator[Candidate]:

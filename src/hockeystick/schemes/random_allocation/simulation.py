@@ -14,9 +14,10 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick.schemes.random_allocation.scheme import RandomAllocation
+from hockeystick.schemes.simulation.columns import Trajectories
 from hockeystick.schemes.simulation.run import BLOCK, Drawn, Simulation
 
-__all__ = ["AllocationRun"]
+__all__ = ["AllocationLaw", "AllocationRun"]
 
 
 @dataclass(frozen=True)
@@ -91,3 +92,48 @@ def _log_mean_of_products(losses: FloatArray, picks: int, out_of: int) -> FloatA
             state[1:] = np.logaddexp(stay[1:], go)
     result: FloatArray = np.logaddexp.reduce(state, axis=0)
     return result
+
+
+@dataclass(frozen=True, eq=False)
+class AllocationLaw:
+    """One uniform step of each block of `out_of`, the last of which may be cut off."""
+
+    out_of: int
+    steps: int
+    log_staying_out: float = 0.0
+
+    @property
+    def expected(self) -> FloatArray:
+        """The same in every step."""
+        return np.full(self.steps, 1 / self.out_of)
+
+    @property
+    def expected_squares(self) -> FloatArray:
+        """A step is joined once or not at all."""
+        return self.expected
+
+    def weighted(self, log_weights: FloatArray) -> None:
+        """Draws are not weighted."""
+
+    def trajectories(self, draws: int, rng: np.random.Generator) -> Trajectories:
+        """What falls beyond the end of the run does not count."""
+        begins = np.arange(0, self.steps, self.out_of)
+        where = begins + rng.integers(self.out_of, size=(draws, begins.size))
+        number = (where < self.steps).sum(axis=1)
+        return Trajectories(np.minimum(where, self.steps - 1), np.ones_like(where), number)
+
+    def plain(self, factors: FloatArray, half: FloatArray) -> FloatArray:
+        """log of the product over the blocks of the mean of their factors."""
+        means = np.add.reduceat(factors, np.arange(0, self.steps, self.out_of), axis=1)
+        means[:, -1] += -self.steps % self.out_of
+        losses: FloatArray = np.log(means / self.out_of).sum(axis=1)
+        return losses
+
+    def logarithmic(self, exponents: FloatArray, half: FloatArray) -> FloatArray:
+        """The same from the exponents."""
+        total = np.zeros(len(exponents))
+        for begin in range(0, self.steps, self.out_of):
+            total += _log_mean_of_products(
+                exponents[:, begin : begin + self.out_of], 1, self.out_of
+            )
+        return total

@@ -28,9 +28,8 @@ from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import PrecisionError
-from hockeystick.schemes.capabilities import Missing, Participant, Renewal, Run, Simulator
+from hockeystick.schemes.capabilities import Missing, Run, Simulator
 from hockeystick.schemes.simulation.columns import Columns, Trajectories, columns_of, too_long
-from hockeystick.schemes.simulation.replicas import ReplicaSource
 from hockeystick.schemes.simulation.run import (
     BLOCK,
     Drawn,
@@ -264,18 +263,18 @@ def simulator(
     *,
     gap: int,
     held: range = range(1, 2),
-    process: Callable[[int], Renewal | Participant] | None = None,
+    tuples: Callable[[int], TupleSource | None] | None = None,
 ) -> Simulator | Missing:
     """Draws of a run whose participations are at least `gap` steps apart.
 
-    `law_of(number)` is the law of participation of a unit with that number of examples;
-    `process(number)` describes it as a process whose replicas can be followed, which gives tuples
-    of them. With at most `gap` bands the columns of two participations never overlap, and
-    recursions are exact. With more, the recursion leaves out the products <c_i, c_j> of two
-    participations, which are not negative because C >= 0. Its likelihood ratio is too large then,
-    the safe side for a run with the example (remove) [DongGanesh26, Lemma B.1]. For a run without
-    it (add) each step is charged with `Columns.overlaps`, at least its products with all later
-    participations, times the most copies of one of these: the likelihood ratio is too small.
+    `law_of(number)` is the law of participation of a unit with that number of examples,
+    `tuples(number)` where its tuples of replicas come from. With at most `gap` bands the columns of
+    two participations never overlap, and recursions are exact. With more, the recursion leaves out
+    the products <c_i, c_j> of two participations, which are not negative because C >= 0. Its
+    likelihood ratio is too large then, the safe side for a run with the example (remove)
+    [DongGanesh26, Lemma B.1]. For a run without it (add) each step is charged with
+    `Columns.overlaps`, at least its products with all later participations, times the most copies
+    of one of these: the likelihood ratio is too small.
     """
     reason = too_long(run)
     if reason is not None:
@@ -285,11 +284,11 @@ def simulator(
 
     def prepare(simulation: Simulation) -> ParticipationRun:
         columns, law = columns_of(run), law_of(simulation.held)
-        if simulation.present and apart and process is not None:
-            source = ReplicaSource(run.strategy, process(simulation.held))
-            return ParticipationRun(simulation, columns, law, tuples=source)
         if simulation.present or apart:
-            return ParticipationRun(simulation, columns, law, apart)
+            source = None
+            if simulation.present and tuples is not None:
+                source = tuples(simulation.held)
+            return ParticipationRun(simulation, columns, law, apart, tuples=source)
         overlaps = simulation.held * columns.overlaps(gap)
         return ParticipationRun(simulation, columns, law, apart, overlaps)
 

@@ -26,22 +26,12 @@ __all__ = [
     "row_starts",
     "settled_values",
     "values_by_steps_left",
-    "ways_to_choose",
 ]
 
 IntArray = NDArray[np.int64]
 
 # What one weight may lose to floating point, for each unit of its exponents.
 WEIGHT_ROUNDING = 2.0**-50
-
-
-def ways_to_choose(most: int) -> IntArray:
-    """C(n, i) for n and i up to `most`; what is too large for any state is cut off."""
-    table = np.zeros((most + 1, most + 1), np.int64)
-    table[:, 0] = 1
-    for n in range(1, most + 1):
-        table[n, 1:] = np.minimum(table[n - 1, 1:] + table[n - 1, :-1], 2**61)
-    return table
 
 
 @njit(cache=True, nogil=True)

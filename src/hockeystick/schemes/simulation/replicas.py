@@ -31,6 +31,7 @@ from hockeystick.schemes.capabilities import Participant, Renewal
 from hockeystick.schemes.simulation.columns import Trajectories
 from hockeystick.schemes.simulation.replica_laws import ReplicaLaw, number_of_moves, replica_law
 from hockeystick.schemes.simulation.run import Replicas, TupleDraws
+from hockeystick.schemes.simulation.slots import ways_to_choose
 from hockeystick.strategies import Strategy
 
 __all__ = ["ReplicaProgramme", "ReplicaSource", "column_products", "number_of_states"]
@@ -68,8 +69,10 @@ class ReplicaSource:
     process: Renewal | Participant
 
     def replicas(self, order: int, noise_multiplier: float) -> Replicas | None:
-        """As many replicas are followed as the states allow."""
+        """As many replicas are followed as the states allow; columns of one must not overlap."""
         separation, copies = self.process.separation, self.process.most_copies
+        if self.strategy.bands > separation:
+            return None
         for resting in range(order, 0, -1):
             states = number_of_states(resting, separation, copies)
             if (
@@ -245,7 +248,7 @@ def _build(
 
 
 def _moves(replicas: Replicas, law: ReplicaLaw, largest: FloatArray) -> _Moves:
-    from hockeystick.schemes.simulation.replica_tables import fill_moves, row_starts, ways_to_choose
+    from hockeystick.schemes.simulation.replica_tables import fill_moves, row_starts
 
     order, most, _ = replicas
     copies = law.copies.size

@@ -54,6 +54,15 @@ class Attribution:
     members: Indices
     users: int
 
+    def __post_init__(self) -> None:
+        rising = np.diff(self.members) > 0
+        if not (np.diff(self.starts) > 0).all():
+            raise InvalidParameter("starts", "increasing: every example has a user", self.starts)
+        rising[self.starts[1:-1] - 1] = True
+        if not rising.all():
+            # A user who is named twice would count twice.
+            raise InvalidParameter("members", "increasing for each example", self.members)
+
     @classmethod
     def from_users(cls, users: Any) -> Self:
         """From one column: `users[i]` is the user of example i, and no example has two.

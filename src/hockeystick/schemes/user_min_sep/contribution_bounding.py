@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hockeystick._validate import positive_integer
+from hockeystick._validate import boolean, positive_integer
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import RandomSource, generator
 from hockeystick.schemes.batches import Indices
@@ -24,7 +24,8 @@ class BoundedContributions:
     attribution
         The examples that are left, numbered from 0 in the order of `kept`; users keep theirs.
     kept
-        Their numbers in the original graph, sorted.
+        Their numbers in the original graph, sorted; an example that is there several times is named
+        several times.
     dropped_for_users
         Examples with a user who had enough already, in the original numbers, sorted.
     dropped_for_neighbourhood
@@ -54,6 +55,7 @@ def bound_contributions(
     *,
     examples_per_user: int,
     neighbourhood: int | None = None,
+    duplicates: bool = False,
     rng: RandomSource = None,
 ) -> BoundedContributions:
     """Drop examples until every user has at most `examples_per_user` of them.
@@ -72,6 +74,9 @@ def bound_contributions(
         none of the examples left has more than this number in it, itself included (k_e in
         [DongGanesh26, Appendix C]; one that exceeds about 1 / (separation * rate) costs more than
         it adds). None, the default, for no limit.
+    duplicates
+        Fill up: go through the examples again, in another order each time, and add one once more if
+        all its users still have room. Each copy counts as an example of its own.
     rng
         Anything that `generator` takes; a seed fixes the order.
 
@@ -92,14 +97,17 @@ def bound_contributions(
     most = positive_integer("examples_per_user", examples_per_user)
     if neighbourhood is not None:
         neighbourhood = positive_integer("neighbourhood", neighbourhood)
-    order = generator(rng).permutation(attribution.examples)
-    kept = _fitting_users(attribution, most, order)
+    duplicates = boolean("duplicates", duplicates)
+    stream = generator(rng)
+    order = stream.permutation(attribution.examples)
+    kept = _fitting_users(attribution, most, order, stream if duplicates else None)
     bounded = attribution.restricted_to(kept)
     crowded = np.empty(0, dtype=np.int64)
     if neighbourhood is not None:
         rank = np.empty_like(order)
         rank[order] = np.arange(order.size)
-        small = _in_small_neighbourhoods(bounded, neighbourhood, np.argsort(rank[kept]))
+        by_rank = np.argsort(rank[kept], kind="stable")
+        small = _in_small_neighbourhoods(bounded, neighbourhood, by_rank)
         crowded, kept = kept[~small], kept[small]
         bounded = bounded.restricted_to(np.flatnonzero(small))
     lost = np.ones(attribution.examples, dtype=np.bool_)
@@ -115,12 +123,24 @@ def bound_contributions(
     )
 
 
-def _fitting_users(attribution: Attribution, most: int, order: Indices) -> Indices:
-    """The examples that are kept for the sake of the users, sorted."""
+def _fitting_users(
+    attribution: Attribution, most: int, order: Indices, again: np.random.Generator | None
+) -> Indices:
+    """The examples that are kept for the sake of the users, sorted.
+
+    With a generator once more in another order, until nobody has room for another copy.
+    """
     from hockeystick.schemes.user_min_sep.contribution_kernels import keep_by_users
 
-    starts, members = attribution.starts, attribution.members
-    return np.flatnonzero(keep_by_users(order, starts, members, attribution.users, most))
+    graph = attribution.starts, attribution.members
+    having = np.zeros(attribution.users, dtype=np.int64)
+    times = keep_by_users(order, *graph, most, having).astype(np.int64)
+    while again is not None:
+        more = keep_by_users(again.permutation(attribution.examples), *graph, most, having)
+        if not more.any():
+            break
+        times += more
+    return np.repeat(np.arange(attribution.examples), times)
 
 
 def _in_small_neighbourhoods(

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["keep_by_users", "thin_neighbourhoods"]
+__all__ = ["form_batches", "keep_by_users", "thin_neighbourhoods"]
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -18,11 +18,13 @@ BoolArray = NDArray[np.bool_]
 
 @njit(cache=True, nogil=True)
 def keep_by_users(
-    order: IntArray, starts: IntArray, members: IntArray, users: int, most: int
+    order: IntArray, starts: IntArray, members: IntArray, most: int, having: IntArray
 ) -> BoolArray:
-    """Go through the examples in order; keep one if all its users have fewer than `most` so far."""
+    """Go through the examples in order; keep one if all its users have fewer than `most` so far.
+
+    `having` says how many they have, and is brought up to date.
+    """
     kept = np.zeros(order.size, np.bool_)
-    having = np.zeros(users, np.int64)
     for example in order:
         first, end = starts[example], starts[example + 1]
         room = True
@@ -33,6 +35,45 @@ def keep_by_users(
             for edge in range(first, end):
                 having[members[edge]] += 1
     return kept
+
+
+@njit(cache=True, nogil=True)
+def form_batches(
+    order: IntArray,
+    starts: IntArray,
+    members: IntArray,
+    users: int,
+    separation: int,
+    most: int,
+    formed: IntArray,
+    filled: IntArray,
+) -> None:
+    """Fill the rows of `formed`, each with as many as `filled` says.
+
+    Each step goes through the examples where the last one stopped, at most once around. An example
+    joins if all its users last took part `separation` steps ago or more, and fewer than `most`
+    times.
+    """
+    ready, times = np.zeros(users, np.int64), np.zeros(users, np.int64)
+    at = 0
+    for step in range(formed.shape[0]):
+        count = 0
+        for _ in range(order.size):
+            example = order[at]
+            at = at + 1 if at + 1 < order.size else 0
+            room = True
+            for edge in range(starts[example], starts[example + 1]):
+                user = members[edge]
+                room = room and ready[user] <= step and times[user] < most
+            if room:
+                for edge in range(starts[example], starts[example + 1]):
+                    ready[members[edge]] = step + separation
+                    times[members[edge]] += 1
+                formed[step, count] = example
+                count += 1
+                if count == formed.shape[1]:
+                    break
+        filled[step] = count
 
 
 @njit(cache=True, nogil=True)

@@ -199,6 +199,7 @@ class UserMinSep(UserSampling):
     def simulation(self, run: Run) -> Simulator | Missing:
         """One user alone, with every number of examples."""
         from hockeystick.schemes.simulation.participation_run import simulator
+        from hockeystick.schemes.simulation.replicas import ReplicaSource
         from hockeystick.schemes.user_min_sep.participation import UserMinSepLaw, user_min_sep_law
 
         def law(held: int) -> UserMinSepLaw:
@@ -212,7 +213,7 @@ class UserMinSep(UserSampling):
             law,
             gap=self.separation,
             held=self.numbers_held,
-            process=lambda held: self._participant(held, run.steps),
+            tuples=lambda held: ReplicaSource(run.strategy, self._participant(held, run.steps)),
         )
 
 

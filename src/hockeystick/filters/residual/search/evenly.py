@@ -64,6 +64,10 @@ class Settings(NamedTuple):
         Of the menu that the first exchange for steps of a kind converts; then twice as much.
     streak
         Equal requests after which every menu that is left may exchange for them.
+    shortened, nearly
+        Expected steps are clipped, if they may be, to a noise of at most the first times their own,
+        before others are exchanged for them. They were expected if there ever was a class with at
+        most the second times their noise.
     copies
         How many steps are tried in the place of one that is a little stronger.
     wholes
@@ -101,6 +105,8 @@ class Settings(NamedTuple):
     waste: float = 2.0
     first_part: float = 0.08
     streak: int = 4
+    shortened: float = 1.15
+    nearly: float = 1.01
     copies: tuple[int, ...] = (2, 3, 4, 6, 9)
     wholes: int = 25
     compared: int = 30
@@ -172,14 +178,17 @@ class Even:
 
     def _of_row(self, row: ExpectedSteps, size: float) -> Iterator[tuple[StepClass, int]]:
         if not has_range(row):
-            yield StepClass.of(row.rates[0], row.noises[0]), self._whole(size)
-        elif _ranged(row.rates) and _ranged(row.noises):
+            yield StepClass.of(row.rates.low, row.noises.low), self._whole(size)
+        elif row.rates.is_range and row.noises.is_range:
             yield from self._cells(row, size)
         else:
             number = math.ceil(size / self.block - 1e-9)
             at = self.cut + (1 - self.cut) * (np.arange(number) + 0.5) / max(number, 1)
             share = (at - self.cut) / (1 - self.cut)
             groups = np.interp(share, self.place, np.linspace(0, self._classes, self.place.size))
+            values = row.rates.values * row.noises.values
+            if values <= self._classes:
+                groups = at * values
             first = np.flatnonzero(np.diff(np.floor(groups), prepend=-1.0))
             for start, end in pairwise([*first.tolist(), number]):
                 which = (start + end - 1) // 2 if self._middle else start
@@ -194,7 +203,7 @@ class Even:
         side = max(round(math.sqrt(self._classes)), 2)
         at = self.cut + (1 - self.cut) * np.arange(side) / side
         corners = [
-            StepClass.of(_along(row.rates[::-1], one), _along(row.noises, other))
+            StepClass.of(row.rates.at(one, downwards=True), row.noises.at(other))
             for one in at.tolist()
             for other in at.tolist()
         ]
@@ -208,17 +217,9 @@ class Even:
 
 def has_range(row: ExpectedSteps) -> bool:
     """Whether its rate or its noise is a range."""
-    return _ranged(row.rates) or _ranged(row.noises)
+    return row.rates.is_range or row.noises.is_range
 
 
 def setting(row: ExpectedSteps, at: float) -> StepClass:
     """The step at a share of the way from the strongest end to the other."""
-    return StepClass.of(_along(row.rates[::-1], at), _along(row.noises, at))
-
-
-def _along(ends: tuple[float, float], at: float) -> float:
-    return ends[0] + (ends[1] - ends[0]) * at
-
-
-def _ranged(ends: tuple[float, float]) -> bool:
-    return ends[0] < ends[1]
+    return StepClass.of(row.rates.at(at, downwards=True), row.noises.at(at))
