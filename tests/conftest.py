@@ -27,8 +27,8 @@ if hasattr(providers, "_get_local_constants"):
     providers._get_local_constants = providers.Constants
 
 
-# Without PyTorch (no small build of it for every Python: docs/installing.md) its tests are left out,
-# and the summary says so.
+# Without PyTorch (docs/installing.md: no small build of it for every Python) its tests are left out
+# and named in the summary.
 PYTORCH = all(importlib.util.find_spec(name) for name in ("torch", "opacus"))
 NEED_PYTORCH = [
     "extras",
