@@ -37,6 +37,7 @@ STYLES = {
     "random-allocation decomposition": (BROWN, "--"),
     "opacus RDP": (GREY, "-"),
     "opacus PRV": (GREY, "--"),
+    "opake": ("#00a3b4", "-"),
 }
 NAMES = {"method renyi": "hockeystick, renyi", "draws": "hockeystick, draws"}
 POISSON, DELTA, BLOCK = "Poisson: steps", "Poisson: δ", "random allocation: 1 out of …"

@@ -42,6 +42,8 @@ START = {1.0: 250, 2.0: 1800}
 # the nearest: that moves their number by about a thousandth.
 MANY = 500
 DECIMALS = {"rate": 6, "noise": 4}
+# Where steps may be clipped: a run ends with the first one that would be clipped to less.
+LEAST_SCALE = 1 / 1.15
 
 Step = tuple[float, float]
 
@@ -64,6 +66,10 @@ class Case(NamedTuple):
         Share of the fixed schedule that is aimed at.
     block
         Steps of one request.
+    clip
+        Whether requests may be clipped.
+    digits
+        Decimals of the noise that is requested.
     """
 
     announced: str
@@ -73,6 +79,8 @@ class Case(NamedTuple):
     epsilon: float
     wanted: float
     block: int = 1
+    clip: bool = False
+    digits: int = DECIMALS["noise"]
 
     @property
     def name(self) -> str:
@@ -97,6 +105,11 @@ def cases() -> Iterator[Case]:
     for epsilon in START:
         yield from in_any_order(noise, expected, epsilon, 0.85)
         yield Case(noise, "drawn independently", expected, "drawn", epsilon, 0.85)
+        for order, digits, words in (
+            ("drawn", 4, "drawn independently, may be clipped"),
+            ("strongest first", 2, "evenly spread, two decimals, may be clipped"),
+        ):
+            yield Case(noise, words, expected, order, epsilon, 0.85, clip=True, digits=digits)
     values, stepped = "rate 0.01, noise 0.80, 0.81, ..., 2.00", [(0.01, (0.8, 2.0, 0.01), 1)]
     for epsilon in START:
         yield from in_any_order(values, stepped, epsilon, 0.85)
@@ -125,7 +138,7 @@ def between(case: Case, places: np.ndarray) -> list[Step]:
     (row,) = checked_ranges(case.expected)
     rates = [row.rates.at(one, downwards=True) for one in places.tolist()]
     noises = [row.noises.at(one) for one in places.tolist()]
-    digits = DECIMALS["rate"], DECIMALS["noise"]
+    digits = DECIMALS["rate"], case.digits
     return [(round(q, digits[0]), round(s, digits[1])) for q, s in zip(rates, noises, strict=True)]
 
 
@@ -239,19 +252,26 @@ def built(name: str, case: Case) -> tuple[filters.Filter, float]:
     return getattr(filters, name)(**target, expected=told(name, case)), seconds
 
 
-def permitted(budget: filters.Filter, steps: Sequence[Step], block: int) -> int:
-    """Requests until the first refusal."""
-    for count, (rate, noise) in enumerate(steps):
+def permitted(budget: filters.Filter, steps: Sequence[Step], case: Case) -> list[float]:
+    """The clip scales of all requests before the first that is refused, or clipped too much."""
+    scales: list[float] = []
+    for rate, noise in steps:
+        asked = {"rate": rate, "noise_multiplier": noise, "steps": case.block, "clip": case.clip}
         try:
-            budget.request(rate=rate, noise_multiplier=noise, steps=block, clip=False).commit()
+            permit = budget.request(**asked)
         except BudgetExceeded:
-            return count
-    return len(steps)
+            break
+        if permit.clip_scale < LEAST_SCALE:
+            break
+        permit.commit()
+        scales.append(permit.clip_scale)
+    return scales
 
 
 def measured(case: Case, known: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """Steps that these filters allow, for each sequence, and the seconds of the design."""
     found: dict[str, Any] = {**known, "fixed": [], **{name: [] for name in names}}
+    found.pop("clipped", None)
     for steps, count in sequences(case, known.get("fixed", ())):
         found["fixed"].append(count * case.block)
         for name in names:
@@ -261,9 +281,16 @@ def measured(case: Case, known: dict[str, Any], names: Sequence[str]) -> dict[st
                 found[name].append(None)
                 found[f"{name} refuses"] = str(error)
                 continue
-            found[name].append(permitted(budget, steps[:count], case.block) * case.block)
+            # Those that are clipped may be more than if they were fixed without clipping.
+            scales = permitted(budget, steps if case.clip else steps[:count], case)
+            found[name].append(len(scales) * case.block)
             if name == "Residual":
                 found["seconds"] = round(seconds, 1)
+            if name == "Residual" and case.clip:
+                clipped = sorted(one for one in scales if one < 1 - 1e-9)
+                found.setdefault("clipped", []).append(
+                    [len(clipped), round(min(clipped, default=1.0), 3)]
+                )
     return found
 
 

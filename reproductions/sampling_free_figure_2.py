@@ -19,7 +19,7 @@ from noise_against_epsilon import DELTA, Effort, noise_panel
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 FULL = Effort(EPSILONS, EPSILONS, draws=20_000)
 # With 3,000 steps one noise takes `conditional` up to a minute.
-LONG = Effort(EPSILONS, (1.0, 4.0), draws=10_000)
+LONG = Effort(EPSILONS, EPSILONS, draws=10_000)
 SMALL, TINY = Effort((1.0, 4.0), (1.0,), draws=4_000), Effort((1.0, 4.0), (), draws=4_000)
 
 

@@ -16,7 +16,8 @@ from curves import Panels, run
 from hockeystick import strategies
 from noise_against_epsilon import DELTA, Effort, noise_panel
 
-FULL = Effort((0.5, 1.0, 2.0, 4.0, 8.0), (0.5, 2.0, 8.0), draws=20_000)
+EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
+FULL = Effort(EPSILONS, EPSILONS, draws=20_000)
 SMALL = Effort((1.0, 4.0), (), draws=4_000)
 
 

@@ -3,7 +3,7 @@
 Jensen's inequality holds with any weights on the bins. Tried are uniform ones (the paper's option
 1), those close to the current bin (option 3) and those close to the mean of the observation (option
 2, here with a choice for every bin that the observation may come from). The rest is as in Figure 4,
-with the library's division of a bad event of 1e-5 and 50 bins.
+with the library's division of a bad event of 1e-5 and 50 bins (the bins are our own choice).
 
 Usage: python reproductions/sampling_free_figure_6.py [--small] [--output DIR]
 """
@@ -18,7 +18,7 @@ from curves import Drawing, Panels, run
 from hockeystick import strategies
 from hockeystick._numerics.law import FloatArray
 from hockeystick.analyses.conditional.bound import ConditionalBound
-from hockeystick.analyses.conditional.odds import FAMILIES
+from hockeystick.analyses.conditional.odds import FAMILIES, Weights
 from sampling_free_figure_4 import EPOCHS, library_shares, posterior_curve, posterior_drawing
 
 BAD_EVENT = 1e-5
@@ -50,7 +50,7 @@ def panel(name: str, levels: FloatArray, noise: float) -> Drawing:
     for label, (families, by_bin) in CHOICES.items():
         began = time.perf_counter()
         shares = library_shares(
-            ConditionalBound(lambda: levels, families=families, by_bin=by_bin), BAD_EVENT
+            ConditionalBound(lambda: levels, weights=Weights(families), by_bin=by_bin), BAD_EVENT
         )
         curves.append(posterior_curve(label, shares, bins, time.perf_counter() - began))
     return posterior_drawing(name, bins, noise, curves, BAD_EVENT)

@@ -4,8 +4,8 @@ Conditional composition needs that in no step, but for a bad event, the posterio
 a threshold. Appendix E of the paper computes a tail bound for every step of an epoch, each with the
 failure probability beta, takes the worst threshold for the whole epoch, and counts beta once. But
 the steps look at different bins, so their failures are different events, and their probabilities
-add up. Nothing here yields a `Guarantee`. The library takes one threshold for which the tail bounds
-of all steps add up to beta (analyses/conditional/bound.py).
+add up. Nothing here yields a `Guarantee`. The library takes thresholds for which the tail bounds of
+all steps and bins add up to beta (analyses/conditional/bound.py).
 
 Two readings. `unsound_charged_once` has the bounds of one step add up to beta; bins with equal
 levels need no bound against each other, so DP-SGD has one bound in each step. `unsound_as_printed`
@@ -31,7 +31,6 @@ __all__ = [
     "Rule",
     "largest_share",
     "probability_of_bad_event",
-    "step_shares",
     "summed",
     "unsound_as_printed",
     "unsound_charged_once",
@@ -56,11 +55,6 @@ def largest_share(tails: Tails, failure: float) -> float:
         tolerance=1e-5,
     )
     return math.exp(found[1])
-
-
-def step_shares(tails: Tails, steps: int, failure: float) -> FloatArray:
-    """For each step the y of that step alone. Sound if steps * failure is counted."""
-    return np.array([largest_share(tails.between(n, n + 1), failure) for n in range(steps)])
 
 
 def summed(tails: Tails, failure: float, bins: int) -> FloatArray:
@@ -115,7 +109,7 @@ def probability_of_bad_event(
 class _UnsoundBound(ConditionalBound):
     """The library's composition with thresholds that do not hold."""
 
-    def thresholds(self, direction: Direction, failure: float) -> list[float]:
+    def thresholds(self, direction: Direction, failure: float) -> FloatArray:
         """The first epoch as in the library, later ones by `unsound_charged_once`."""
         steps, bins = self.levels.shape
         found = super().thresholds(direction, failure)
@@ -123,7 +117,7 @@ class _UnsoundBound(ConditionalBound):
         for i, segment in enumerate(self.segments):
             if segment.first >= bins:
                 epoch = tails.between(*segment)
-                found[i] = float(unsound_charged_once(epoch, failure * bins / steps, bins)[0])
+                found[i] = unsound_charged_once(epoch, failure * bins / steps, bins)
         return found
 
 

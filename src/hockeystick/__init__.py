@@ -37,6 +37,7 @@ from hockeystick.sequence import Sequence
 if TYPE_CHECKING:
     from hockeystick import audit, datasets, fdp, filters, interop, ledger, training, tuning
     from hockeystick.accounting.compare import Compared, compare, steps_for
+    from hockeystick.analyses.conditional.method import conditional
     from hockeystick.montecarlo.estimate import (
         Estimate,
         estimate_delta,
@@ -57,6 +58,7 @@ _ON_DEMAND = {
     "Execution": "montecarlo.settings",
     "MonteCarlo": "montecarlo.settings",
     "compare": "accounting.compare",
+    "conditional": "analyses.conditional.method",
     "draws_to_verify": "montecarlo.verify",
     "estimate_delta": "montecarlo.estimate",
     "estimate_noise": "montecarlo.noise_estimate",
@@ -110,6 +112,7 @@ __all__ = [
     "bound_contributions",
     "calibrate",
     "compare",
+    "conditional",
     "datasets",
     "draws_to_verify",
     "errors",

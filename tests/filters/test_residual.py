@@ -131,7 +131,7 @@ def test_exchanges_are_dominated(wanted: tuple[float, float], steps: int) -> Non
     menus = Menus(slack=1e-8)
     states[0].counts[StepClass(0.01, 0.9)] = 40 if wanted[0] < 0.02 else 60
     before = dict(states[0].counts)
-    changes = menus.for_steps(states, StepClass(*wanted), steps)
+    changes = menus.for_steps(states, StepClass(*wanted), steps, clip=False)
     assert changes is not None
     assert changes.got[0]
     after = dict(before)
@@ -249,6 +249,23 @@ def test_a_range_is_served() -> None:
         g = filters.Residual(epsilon=1.0, delta=1e-5, design=f.design)
         alone = budget * noise**2
         assert permitted(g, [(1.0, noise)] * int(alone)) >= 0.5 * alone
+
+
+def test_exceptions_are_clipped() -> None:
+    """A step that was expected, and a little stronger than what is left, is clipped by as little.
+
+    Others are exchanged for it if it may not be clipped, was not expected, or comes all the time.
+    """
+    menu = [(0.01, 0.9, 1), *((0.01, 0.92 + 0.02 * k, 16) for k in range(4))]
+    f = residual(design=filters.MenuDesign(menus=[menu], exchanges=90, slack=1e-9))
+    assert f.request(rate=0.01, noise_multiplier=0.9).clip_scale == 1.0
+    permit = f.request(rate=0.01, noise_multiplier=0.9)
+    assert 0.978 < permit.clip_scale <= 0.9 / 0.92
+    assert f.menus[0][0.01, 0.92] == 15
+    assert f.request(rate=0.01, noise_multiplier=0.9, clip=False).clip_scale == 1.0
+    assert f.request(rate=0.01, noise_multiplier=0.89).clip_scale == 1.0
+    again = [f.request(rate=0.01, noise_multiplier=0.895).clip_scale for _ in range(4)]
+    assert max(again[:3]) < 1.0 == again[3]
 
 
 def test_rounded_requests_are_announced() -> None:

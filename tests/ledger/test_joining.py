@@ -30,9 +30,23 @@ def test_joined_by_name_alone(make, where, name):
     first = make(ledger=where, name=name)
     joined = filters.join(ledger=where, name=name)
     assert joined.describe() == first.describe()
+    assert joined.budget_id == first.budget_id
     joined.request(**STEP).commit()
     assert first.spent == joined.spent > 0
     assert make(ledger=where, name=name, must_exist=True).spent == first.spent
+
+
+def test_other_budgets_have_other_numbers(directory):
+    """The same name and parameters in two ledgers, two names in one, and copies in memory."""
+    budgets = [
+        filters.Gaussian(mu=1.0, ledger=directory / file, name=name)
+        for file in ("one.db", "two.db")
+        for name in ("survey", "another")
+    ] + [filters.Gaussian(mu=1.0), filters.Gaussian(mu=1.0)]
+    numbers = [one.budget_id for one in budgets]
+    assert len(set(numbers)) == len(numbers)
+    budgets[0].request(noise_multiplier=2.0).commit()
+    assert [one.budget_id for one in budgets] == numbers
 
 
 def test_joining_makes_nothing(directory):
@@ -83,6 +97,7 @@ TYPOS = [
     ("recommendation", "recomendatoin"),
     ("team-blue", "team-bleu"),
     ("team-\u00e9", "team-e\u0301"),
+    ("fashion-budget", "fasion-bugdet"),
 ]
 DIFFERENT = [
     ("run-1", "run-2"),

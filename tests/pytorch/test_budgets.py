@@ -55,6 +55,15 @@ def test_a_run_of_other_steps_than_expected_warns(runs):
     runs.private(runs.independent(), filter=near)
 
 
+def test_a_run_without_a_permitted_step_says_so(runs):
+    """A loop over no batches shows nothing by itself."""
+    spent = hs.filters.Gaussian(mu=1.0)
+    spent.request(noise_multiplier=1.0).commit()
+    run = full(runs, filter=spent)
+    with pytest.warns(UserWarning, match="permits no step, and the run ends with 0 steps"):
+        assert list(run.loader) == []
+
+
 def test_the_plan_is_the_upper_limit(runs):
     """A filter with budget left does not prolong the run."""
     privacy_filter = hs.filters.Renyi(epsilon=8.0, delta=1e-5)

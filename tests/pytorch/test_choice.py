@@ -116,6 +116,15 @@ def test_with_an_attribution_the_guarantee_is_for_users():
     assert stated.epsilon <= 3.0
 
 
+def test_users_with_very_many_examples_are_told_of():
+    """One of them decides the noise for all; users who have the same number need no word."""
+    asked = {"verbose": False, "batch_size": 10, "epochs": 1}
+    few, many = [0] * 60 + list(range(1, 11)), [i // 7 for i in range(70)]
+    with pytest.warns(UserWarning, match=r"60 of the 70 examples.*bound_contributions"):
+        private(attribution=hs.Attribution.from_users(few), **asked)
+    private(attribution=hs.Attribution.from_users(many), **asked)
+
+
 def test_a_plan_with_its_guarantee():
     """Noise is calibrated for it; its delta, also one beside noise, is that of the statement."""
     plan = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=4)

@@ -10,6 +10,7 @@ from torch.utils.data import TensorDataset
 
 import hockeystick as hs
 from hockeystick.errors import InvalidParameter, PlanMismatch
+from hockeystick.torch.probe_outcomes import _advice
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -200,6 +201,20 @@ def test_the_way_out_for_batch_normalisation(runs):
         runs.private(runs.banded(), model=model)
     run = runs.private(runs.banded(), model=ModuleValidator.fix(model))
     assert runs.train(run, until=2)[0]
+
+
+def test_groups_of_one_feature(runs):
+    """What `ModuleValidator.fix` makes of a narrow BatchNorm1d is warned of, if it is after Linear.
+
+    If the probe finds its rounding, it names the way out as well.
+    """
+    narrow = nn.Sequential(nn.Linear(40, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+    with pytest.warns(UserWarning, match=r"layer 1: GroupNorm has 8 groups .* LayerNorm, or fewer"):
+        runs.private(runs.banded(), model=ModuleValidator.fix(narrow))
+    assert "LayerNorm, or fewer" in _advice(nn.GroupNorm(8, 8))
+    assert _advice(nn.GroupNorm(4, 8)) == _advice(nn.Linear(8, 8)) == ""
+    fewer = nn.Sequential(nn.Linear(40, 8), nn.GroupNorm(4, 8), nn.Linear(8, 2))
+    runs.private(runs.banded(), model=fewer)
 
 
 def test_evaluation_mode(runs):

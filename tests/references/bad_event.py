@@ -14,7 +14,7 @@ Array = Any
 def bad_event_frequency(
     levels: Array, shares: Array, *, present: bool, runs: int, seed: int, block: int = 20_000
 ) -> float:
-    """How often some step n has X_i < shares[n] |B_i| for a bin i above its lowest level.
+    """How often some step n has X_i < shares[n, |B_i|] |B_i| for a bin i above its lowest level.
 
     `levels` holds what each bin adds in each step, in units of the noise; outputs are drawn with
     the example in a uniform bin (`present`) or without it.
@@ -38,7 +38,7 @@ def _bad_runs(levels: Array, shares: Array, present: bool, count: int, rng: Any)
         for value in np.unique(a):
             level = np.flatnonzero(a == value)
             for i in level if size else ():
-                bad |= below < shares[n] * size * odds[i] * (1 - 1e-9)
+                bad |= below < shares[n, size] * size * odds[i] * (1 - 1e-9)
             below += (
                 odds[level].sum(axis=0)
                 if level.size < bins / 2

@@ -170,6 +170,69 @@ def test_runs_with_a_filter_count_with_its_budget():
         assert check_statement(JointStatement.from_json(stated.to_json())).problems == ()
 
 
+def governed_run(budget, steps=2):
+    """A small run on the budget."""
+    options = {"examples": 50, "dimension": 2, "noise_multiplier": 2.0, "max_grad_norm": 1.0}
+    run = PrivateRun(FIRST, filter=budget, **options)
+    for _ in range(steps):
+        run.step(lambda batch: np.ones((batch.size, 2)))
+    return run
+
+
+def budget(**kept):
+    """Of epsilon 2, for steps as those of `governed_run`."""
+    return hs.filters.Renyi(epsilon=2.0, delta=DELTA, expected=[(0.1, 2.0, 1)], **kept)
+
+
+def test_runs_that_share_a_budget_count_once(tmp_path):
+    """In a process and through a ledger; other budgets of the same size add up, and so do plans."""
+    one, other = budget(), budget()
+    first, second = budget(ledger=tmp_path / "b.db"), budget(ledger=tmp_path / "b.db")
+    joined = hs.filters.join(ledger=tmp_path / "b.db", name="default")
+    elsewhere = budget(ledger=tmp_path / "c.db")
+    claim = one.guarantee().epsilon(DELTA)
+    for governing in ([one, one], [first, second, joined]):
+        stated = joint_statement([governed_run(one) for one in governing], delta=DELTA)
+        assert stated.epsilon == claim <= 2.0
+        assert "spent one budget, and epsilon is that of the budget" in stated.paragraph()
+        assert "fixed before the first one" not in stated.paragraph()
+        back = JointStatement.from_json(stated.to_json())
+        assert check_statement(back).problems == ()
+    both = [one.guarantee().compose(other.guarantee()), claim]
+    for governing in ([one, other], [first, elsewhere], [first, one]):
+        stated = joint_statement([governed_run(one) for one in governing], delta=DELTA)
+        assert stated.epsilon == both[0].epsilon(DELTA) > claim
+        assert "one budget" not in stated.paragraph()
+    planned = hs.account(FIRST, noise_multiplier=1.5)
+    runs = [governed_run(first), record(), governed_run(joined)]
+    stated = joint_statement(runs, delta=DELTA)
+    assert stated.epsilon == one.guarantee().compose(planned).epsilon(DELTA)
+    assert "counts once. Epsilon is that of the composition" in stated.paragraph()
+
+
+def test_a_budget_has_to_be_the_same_to_count_once():
+    """Another description beside the same number counts again; what is no number is refused."""
+    run = governed_run(budget())
+    other = replace(run.record(), filter={**run.record().filter, "epsilon": 1.9})
+    stated = joint_statement([run.record(), other], delta=DELTA)
+    assert stated.epsilon > 2.0
+    content = json.loads(stated.to_json())
+    content["runs"][0]["filter"]["budget_id"] = "mine"
+    with pytest.raises(hs.errors.InvalidParameter, match="budget_id must be 32 hexadecimal"):
+        JointStatement.from_json(json.dumps(content))
+
+
+def test_a_loop_without_a_permitted_step_says_so():
+    """A budget that others have spent: the helper ends with no step, and not silently."""
+    spent = hs.filters.Gaussian(mu=1.0)
+    spent.request(noise_multiplier=1.0).commit()
+    plan = hs.Plan(sampling=hs.FullBatch(), steps=3)
+    options = {"plan": plan, "noise_multiplier": 1.0, "max_grad_norm": 1.0, "learning_rate": 1.0}
+    with pytest.warns(UserWarning, match="permits no step, and the run ends with 0 steps"):
+        fit = hs.training.fit_linear(np.ones((5, 2)), np.ones(5), filter=spent, **options)
+    assert fit.run.taken_steps == 0
+
+
 def changed(number, **change):
     """The true statement with a change in one of its runs."""
     runs = list(true().runs)

@@ -71,7 +71,7 @@ def account(
     plan: Accountable,
     *,
     noise_multiplier: float | None = None,
-    method: str | MonteCarlo = AUTO,
+    method: str | MonteCarlo | Method = AUTO,
     direction: str = "both",
     accuracy: float = DEFAULT_ACCURACY,
     budget: float = DEFAULT_BUDGET,
@@ -90,7 +90,8 @@ def account(
         takes none. For a sequence it is the factor that its relative noises are multiplied with.
     method
         "auto" for the tightest proven method, or one of `methods(plan)` by name, or
-        `MonteCarlo(epsilon=...)` for an upper confidence bound on delta at one epsilon.
+        `MonteCarlo(epsilon=...)` for an upper confidence bound on delta at one epsilon, or a
+        `Method` with choices of its own, such as `conditional(bad_event=...)`.
     direction
         "both", or "add" or "remove" for one direction alone.
     accuracy
@@ -138,7 +139,7 @@ def account(
     return reduce(Guarantee.compose, guarantees)
 
 
-def _guarantee(request: Request, method: str | MonteCarlo, accuracy: float) -> Guarantee:
+def _guarantee(request: Request, method: str | MonteCarlo | Method, accuracy: float) -> Guarantee:
     """Of one plan, by the analyses that the method stands for."""
     plan, budget = request.plan, request.budget
     chosen, reserve = _chosen(plan, method, budget)
@@ -157,9 +158,9 @@ def _guarantee(request: Request, method: str | MonteCarlo, accuracy: float) -> G
     )
 
 
-def checked_method(method: Any) -> str | MonteCarlo:
-    """The name "auto" or of an analysis, or a `MonteCarlo`, for which its name also stands."""
-    if isinstance(method, MonteCarlo):
+def checked_method(method: Any) -> str | MonteCarlo | Method:
+    """The name "auto" or of an analysis, a `Method`, or a `MonteCarlo` (also by its name)."""
+    if isinstance(method, MonteCarlo | Method):
         return method
     allowed = f"'{AUTO}' or one of {', '.join(METHODS)}, or a MonteCarlo"
     name = check.choice("method", method, (AUTO, *METHODS), allowed)
@@ -196,7 +197,7 @@ def _checked_noise(part: Part, noise_multiplier: float | None) -> float | None:
 
 
 def _chosen(
-    plan: Plan, method: str | MonteCarlo, budget: float
+    plan: Plan, method: str | MonteCarlo | Method, budget: float
 ) -> tuple[list[Method], list[Method]]:
     """The methods to ask, and those for where these miss their accuracy."""
     if method != AUTO:
@@ -212,9 +213,12 @@ def _chosen(
     return best, reserve
 
 
-def _applicable(plan: Plan, method: str | MonteCarlo) -> Method:
+def _applicable(plan: Plan, method: str | MonteCarlo | Method) -> Method:
     """The named method; `UnsupportedPlan` if it does not apply to the plan."""
-    found = METHODS[method] if isinstance(method, str) else monte_carlo.with_settings(method)
+    if isinstance(method, Method):
+        found = method
+    else:
+        found = METHODS[method] if isinstance(method, str) else monte_carlo.with_settings(method)
     objection = found.objection(plan)
     if objection is not None:
         applicable = ", ".join(methods(plan)) or "none"

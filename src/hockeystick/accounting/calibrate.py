@@ -17,6 +17,7 @@ from hockeystick.accounting.account import (
 )
 from hockeystick.accounting.noise_search import Calibration, Start, first_guess, noise_secant
 from hockeystick.accounting.risk_targets import noise_for_risk, risk_target
+from hockeystick.analyses import Method
 from hockeystick.errors import InvalidParameter, PrecisionError, UnsupportedPlan
 from hockeystick.guarantee import Guarantee
 from hockeystick.montecarlo.settings import MonteCarlo
@@ -42,7 +43,7 @@ def calibrate(
     *,
     epsilon: float | None = None,
     delta: float | None = None,
-    method: str | MonteCarlo = "auto",
+    method: str | MonteCarlo | Method = "auto",
     direction: str = "both",
     accuracy: float = DEFAULT_ACCURACY,
     budget: float = DEFAULT_BUDGET,
@@ -178,7 +179,9 @@ def _checked_target(
     return target
 
 
-def _searched(target: _Target, method: str, accuracy: float, start: float | None) -> Calibration:
+def _searched(
+    target: _Target, method: str | Method, accuracy: float, start: float | None
+) -> Calibration:
     """By a secant search: near the answer at low accuracy, then at the wanted one."""
     evaluations = _Evaluations(target, method)
     if start is None:
@@ -209,7 +212,7 @@ class _Evaluations:
     `met` is the last guarantee that met the target, with what was computed for it.
     """
 
-    def __init__(self, target: _Target, method: str) -> None:
+    def __init__(self, target: _Target, method: str | Method) -> None:
         self._target, self._method = target, method
         self.count = 0
         self.met: Guarantee | None = None

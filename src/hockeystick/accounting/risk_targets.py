@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hockeystick import _validate as check
 from hockeystick.accounting.account import account
 from hockeystick.accounting.noise_search import Calibration, Start, first_guess, noise_secant
+from hockeystick.analyses import Method
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Guarantee
 from hockeystick.montecarlo.settings import MonteCarlo
@@ -152,7 +153,7 @@ def noise_for_risk(
     risk: RiskTarget,
     run: Accountable,
     *,
-    method: str | MonteCarlo,
+    method: str | MonteCarlo | Method,
     direction: str,
     accuracy: float,
     start: float | None,

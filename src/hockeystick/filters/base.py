@@ -180,6 +180,11 @@ class Filter(Charging):
         return self._store.reserve(lambda spent: self._decide(request, charge, spent))
 
     @property
+    def budget_id(self) -> str:
+        """The number of the budget: the same for all filters that share it, in any process."""
+        return self._store.identity()
+
+    @property
     def budget(self) -> float:
         """What may be spent in total, in the filter's unit."""
         return self._budget
@@ -203,16 +208,14 @@ class Filter(Charging):
     def guarantee(self) -> Guarantee:
         """What holds for the whole budget, however the steps are chosen.
 
-        It is not about what is spent so far: stopping early, for a reason seen in the outputs, does
-        not make the run more private than its budget.
+        Not what is spent so far: stopping for a reason seen in the outputs saves nothing.
         """
 
     def spending(self, *, delta: float | None = None) -> Spending:
-        """What is spent and what is left as epsilons, beside the unit: a diagnostic.
+        """What is spent and what is left as epsilons: a diagnostic, the guarantee is the budget's.
 
         `spent` is epsilon of the steps so far, had they been fixed in advance, `left` by how much
-        it would grow if the rest went into steps like the latest one. The guarantee is about the
-        whole budget.
+        it would grow if the rest went into steps like the latest one.
 
         Parameters
         ----------
@@ -243,10 +246,9 @@ class Filter(Charging):
         )
 
     def audit(self, *, direction: str = "both") -> Audit:
-        """The permitted steps, accounted for as if they had been fixed in advance.
+        """The permitted steps, as if they had been fixed in advance: a diagnostic.
 
-        A diagnostic, not a guarantee: the steps were chosen while the run went on. `direction` is
-        "add", "remove" or "both".
+        `direction` is "add", "remove" or "both".
         """
         return audit_of(
             self.history,

@@ -31,7 +31,7 @@ from hockeystick.randomness import RandomSource, generators, is_secret
 from hockeystick.schemes import Attribution, Indices
 from hockeystick.training.canaries import RunCanaries
 from hockeystick.training.clip_rules import ClipRule, clip_rule
-from hockeystick.training.filtered import rate_for_filters
+from hockeystick.training.filtered import rate_for_filters, warn_of_no_step
 from hockeystick.training.fingerprints import fingerprint
 from hockeystick.training.gradients import clipping_rule, probe_gradients
 from hockeystick.training.plan_object import require_gaussian
@@ -178,6 +178,8 @@ class JaxRun(JaxFacts):
                     _, self._clip = self._permits.permit(self._now, None)
                 except BudgetExceeded:
                     self._exhausted = True
+                    if not self._taken:
+                        warn_of_no_step()
                     return
                 drawn = next(self._batches)
                 drawn = drawn if self._canaries is None else self._canaries.without(drawn)

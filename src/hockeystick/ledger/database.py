@@ -16,8 +16,9 @@ from hockeystick.ledger.chain import CANCELLED, COMMITTED, OPENED, RESERVED, Eve
 from hockeystick.ledger.connections import Connections
 from hockeystick.ledger.names import refuse_difference, refuse_missing, refuse_typo, refuse_unnamed
 from hockeystick.ledger.schema import budgets, entries
-from hockeystick.ledger.seals import checked, digest_of, with_checksum
+from hockeystick.ledger.seals import checked, digest_of, text_digest, with_checksum
 from hockeystick.ledger.store import (
+    BUDGET_DIGITS,
     Decision,
     Entry,
     NumberedDecision,
@@ -137,6 +138,15 @@ class DatabaseStore(Uncopied):
             found = connection.execute(schema.FIND_BUDGET, {"of": self.name}).one_or_none()
             spent = float(self._checked(found, seen=seen).spent)
         return spent
+
+    def identity(self) -> str:
+        """A digest of the chain's record of the opening, which binds moment and place to the name.
+
+        Another key gives another one, and so does a conversion.
+        """
+        with self._connections.reading() as connection:
+            link = connection.execute(schema.FIND_OPENING, {"of": self.name}).scalar_one()
+        return text_digest(f"{self.name} {link}")[:BUDGET_DIGITS]
 
     def history(self) -> Sequence[Entry]:
         """All entries in order of reservation."""

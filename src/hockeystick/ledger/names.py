@@ -89,7 +89,7 @@ def refuse_difference(
 
 
 def _one_slip(new: str, known: str) -> bool:
-    """Whether the names differ in capitals, in what stands between words, or in one mistyped word.
+    """Whether the names differ in capitals, in what stands between words, or in mistyped words.
 
     Names with different digits (run-1, run-2) and different short words (team-a, team-b) are
     different on purpose.
@@ -100,11 +100,14 @@ def _one_slip(new: str, known: str) -> bool:
     if re.findall(r"\d+", new) != re.findall(r"\d+", known) or len(first) != len(second):
         return False
     different = [pair for pair in zip(first, second, strict=True) if pair[0] != pair[1]]
-    if len(different) != 1:
-        return False
-    length = min(map(len, different[0]))
+    return all(_mistyped(*pair) for pair in different)
+
+
+def _mistyped(first: str, second: str) -> bool:
+    """Whether one word may be meant for the other."""
+    length = min(len(first), len(second))
     allowed = 0 if length < SHORTEST_WORD else 1 if length < LONG_WORD else 2
-    return _distance(*different[0]) <= allowed
+    return _distance(first, second) <= allowed
 
 
 def _words(name: str) -> list[str]:

@@ -19,6 +19,7 @@ __all__ = [
     "ENTRIES",
     "ENTRY_VALUES",
     "FIND_BUDGET",
+    "FIND_OPENING",
     "FORMAT",
     "LAST_RECORD",
     "LOCK_BUDGET",
@@ -168,6 +169,9 @@ LOCK_LEDGER = sa.select(ledger).with_for_update()
 ADD_RECORD = chain.insert()
 LAST_RECORD = sa.select(chain.c.position, chain.c.link).where(
     chain.c.position == sa.select(sa.func.max(chain.c.position)).scalar_subquery()
+)
+FIND_OPENING = sa.select(chain.c.link).where(
+    (chain.c.event == "opened") & (chain.c.budget == sa.bindparam("of"))
 )
 CHAIN = sa.select(chain).order_by(chain.c.position)
 ADD_INDIVIDUAL = individual.insert()

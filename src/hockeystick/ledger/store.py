@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import operator
+import secrets
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,7 @@ from hockeystick._text import strict_json
 from hockeystick.errors import BudgetExceeded, HockeystickError, InvalidParameter, LedgerError
 
 __all__ = [
+    "BUDGET_DIGITS",
     "Decision",
     "Entry",
     "MemoryStore",
@@ -38,6 +40,8 @@ __all__ = [
     "rounded_up",
 ]
 
+# Of the number of a budget, hexadecimal.
+BUDGET_DIGITS = 32
 _IN_MEMORY = "A budget that is kept in memory"
 _SHARED = "a filter that is given a ledger can be shared"
 Decision = Callable[[float], tuple[float, Mapping[str, object]]]
@@ -74,6 +78,8 @@ class Store(Protocol):
         Change the spending.
     spent, history
         Say what it is.
+    identity
+        Tells the budget from all others.
     """
 
     def reserve(self, decide: Decision) -> Entry:
@@ -102,6 +108,9 @@ class Store(Protocol):
 
     def spent(self) -> float:
         """Everything reserved and committed."""
+
+    def identity(self) -> str:
+        """32 hexadecimal digits that no other budget has, wherever it is opened."""
 
     def history(self) -> Sequence[Entry]:
         """All entries in order of reservation, the cancelled ones included."""
@@ -136,6 +145,7 @@ class MemoryStore(Uncopied):
     def __init__(self, budget: float) -> None:
         self.budget = checked_budget(budget)
         self._owner = OwnProcess()
+        self._identity = secrets.token_hex(BUDGET_DIGITS // 2)
         self._spent = 0.0
         self._entries: list[Entry] = []
         self._lock = threading.RLock()
@@ -166,6 +176,10 @@ class MemoryStore(Uncopied):
     def spent(self) -> float:
         """Everything reserved and committed."""
         return self._spent
+
+    def identity(self) -> str:
+        """A random number."""
+        return self._identity
 
     def history(self) -> Sequence[Entry]:
         """All entries in order of reservation."""

@@ -37,7 +37,7 @@ from hockeystick.torch.same_data import refuse_other_data
 from hockeystick.torch.sharded_layout import is_sharded
 from hockeystick.training.adaptive_clipping import AdaptiveClipping, NormCount
 from hockeystick.training.clip_rules import ClipParts
-from hockeystick.training.filtered import describe_filter
+from hockeystick.training.filtered import facts_of_filter
 from hockeystick.training.schedules import StepSettings
 from hockeystick.training.sum_lattice import SumLattice
 
@@ -96,7 +96,7 @@ def assembled(
 ) -> TorchRun:
     """The run; everything that can be refused was checked, since the model has hooks from here."""
     key = Key.of(random.noise_source)
-    described = None if inputs.privacy_filter is None else describe_filter(inputs.privacy_filter)
+    described = None if inputs.privacy_filter is None else facts_of_filter(inputs.privacy_filter)
     if layout.group is not None:
         key, settings, described = _shared(
             layout.group, inputs, settings, random, key=key, described=described

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import torch
 import torch.distributed as dist
 from opacus.grad_sample import GradSampleModule
@@ -19,6 +21,7 @@ from hockeystick.torch.layouts import Layout
 from hockeystick.torch.model_state import layer_type
 from hockeystick.torch.optimizer import PlanOptimizer
 from hockeystick.torch.original_optimizer import trained_parameters
+from hockeystick.torch.probe_outcomes import SINGLE_FEATURES
 from hockeystick.torch.run_group import in_group
 
 __all__ = [
@@ -54,6 +57,7 @@ def checked_parameters(
     _refuse_parallel_modules(model)
     _refuse_mixing_layers(model)
     _refuse_unsupported_layers(model)
+    _warn_of_single_features(model)
     parameters = trained_parameters(optimizer)
     known = {id(p) for p in model.parameters()}
     if not all(id(p) in known for p in parameters):
@@ -95,6 +99,26 @@ def _refuse_mixing_layers(model: nn.Module) -> None:
                 "all examples of a batch",
                 f"{name or 'the model'}: {layer}",
             )
+
+
+def _warn_of_single_features(model: nn.Module) -> None:
+    """A warning for group normalisation of single numbers, as it replaces a narrow BatchNorm1d.
+
+    Their mean is subtracted from themselves: what is left is rounding, and nothing is learnt.
+    """
+    features = 0
+    for name, layer in model.named_modules():
+        single = isinstance(layer, nn.GroupNorm) and layer.num_groups == layer.num_channels
+        if single and layer.num_channels == features:
+            warnings.warn(
+                f"The layer {_named(name, layer)} has {layer.num_groups} groups for "
+                f"{layer.num_channels} features, as ModuleValidator.fix makes of BatchNorm1d: "
+                f"where a group is one number, its output is constant; take {SINGLE_FEATURES}. See "
+                "`hockeystick docs training#what-is-refused`.",
+                UserWarning,
+                stacklevel=3,
+            )
+        features = layer.out_features if isinstance(layer, nn.Linear) else 0
 
 
 def _refuse_unsupported_layers(model: nn.Module) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,6 +21,8 @@ from hockeystick.schemes import Attribution
 __all__ = ["STRATEGIES", "Choice", "chosen"]
 
 STRATEGIES = ("auto", "independent")
+# Of how many examples of one user a warning is given: always, and beside users with few.
+VERY_MANY, MANY, MANY_TIMES = 100, 20, 4
 ALLOWED = (
     "'auto' or 'independent'; one of your own belongs into a plan, such as plan=hs.Plan("
     "sampling=..., steps=n, strategy=hs.strategies.band_mf(n, bands=16)) beside epsilon and delta"
@@ -100,6 +103,15 @@ def _users(attribution: Any, sizes: dict[str, Any]) -> RunSize:
         allowed = f"hs.Attribution.from_users(...) of the {examples} examples"
         raise InvalidParameter("attribution", allowed, attribution)
     most = int(attribution.most_examples_per_user)
+    usual = len(attribution.members) / attribution.users
+    if most >= VERY_MANY or (most >= MANY and most > MANY_TIMES * usual):
+        warnings.warn(
+            f"One user has {most:,} of the {examples:,} examples, and the noise grows with the "
+            "most that one user has: hs.bound_contributions(attribution, examples_per_user=...) "
+            "limits them. See `hockeystick docs users#how-many`.",
+            UserWarning,
+            stacklevel=2,
+        )
     return UserRunSize(**sizes, attribution=attribution, examples_per_user=most)
 
 

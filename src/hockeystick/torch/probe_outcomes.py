@@ -13,6 +13,7 @@ from torch.utils._pytree import tree_leaves
 from hockeystick.torch.replay import ProbeExamples
 
 __all__ = [
+    "SINGLE_FEATURES",
     "PassResult",
     "ProbeReport",
     "first_mixing_layer",
@@ -121,8 +122,22 @@ def first_mixing_layer(module: torch.nn.Module, probed: ProbeExamples, tolerance
         expected = everyone[list(part)]
         close = tolerance * float(expected.abs().max())
         if expected.shape == some.shape and not bool(((some - expected).abs() <= close).all()):
-            return f"the layer {name}"
+            return f"the layer {name}{_advice(module.get_submodule(name.partition(' ')[0]))}"
     return "the criterion, the model outside of its layers, or the backward pass"
+
+
+# In the place of group normalisation with one feature in each group.
+SINGLE_FEATURES = "torch.nn.LayerNorm, or fewer groups"
+
+
+def _advice(layer: torch.nn.Module) -> str:
+    """What to do about group normalisation of single values, as `ModuleValidator.fix` makes it."""
+    if not isinstance(layer, torch.nn.GroupNorm) or layer.num_groups != layer.num_channels:
+        return ""
+    return (
+        " - each of its groups is one feature, and where that is a single number its output is "
+        f"rounding alone; take {SINGLE_FEATURES}"
+    )
 
 
 def _outputs(

@@ -14,6 +14,7 @@ from hockeystick.plan import Plan
 from hockeystick.torch.clip_limits import ClipLimit, PhysicalBatch
 from hockeystick.torch.forms import EpochSplit
 from hockeystick.torch.replay import RecollatedBatch
+from hockeystick.training.filtered import warn_of_no_step
 from hockeystick.training.schedules import Schedule, StepSettings, with_step
 from hockeystick.training.statement_fields import RUN_DIGITS
 from hockeystick.training.sum_lattice import SumLattice
@@ -189,6 +190,8 @@ class Progress:
                 self._before_rounding = self._limit.before_rounding(self.lattice, unit)
             except BudgetExceeded:
                 self.exhausted = True
+                if not self.taken:
+                    warn_of_no_step()
                 return False
         self._current = physical_batch
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -13,11 +14,16 @@ from hockeystick.plan import Plan
 from hockeystick.schemes import Missing, Sampling
 
 __all__ = [
+    "BUDGET",
     "WITHOUT_FILTER",
     "describe_filter",
+    "facts_of_filter",
     "filter_guarantee",
+    "filter_of",
     "rate_for_filters",
     "scheme_at",
+    "shared_budget",
+    "warn_of_no_step",
     "warn_of_unexpected",
 ]
 
@@ -27,6 +33,9 @@ WITHOUT_FILTER = (
     "it is taken; without one what was accounted is fixed: give filter= to the run, or plan the "
     "phases beforehand."
 )
+
+# Beside a filter's description in a record: which budget the run spent.
+BUDGET = "budget_id"
 
 AnyFilter = filters.Filter | filters.Individual
 
@@ -58,6 +67,26 @@ def describe_filter(privacy_filter: AnyFilter) -> dict[str, object]:
     return privacy_filter.describe()
 
 
+def facts_of_filter(privacy_filter: AnyFilter) -> dict[str, object]:
+    """What a run records about its filter: the description, and the number of a shared budget."""
+    described = describe_filter(privacy_filter)
+    if isinstance(privacy_filter, filters.Filter):
+        described[BUDGET] = privacy_filter.budget_id
+    return described
+
+
+def shared_budget(described: Mapping[str, Any] | None) -> str | None:
+    """What runs on one budget have in common and no others; None if the record names no budget."""
+    if described is None or described.get(BUDGET) is None:
+        return None
+    return json.dumps(dict(described), sort_keys=True)
+
+
+def filter_of(described: Mapping[str, Any]) -> Any:
+    """The recorded filter, with nothing spent."""
+    return filters.from_description({k: v for k, v in described.items() if k != BUDGET})
+
+
 def warn_of_unexpected(
     privacy_filter: AnyFilter | None, *, rate: float | None, noise_multiplier: float
 ) -> None:
@@ -68,9 +97,20 @@ def warn_of_unexpected(
             warnings.warn(said, UserWarning, stacklevel=3)
 
 
+def warn_of_no_step() -> None:
+    """A warning where a run ends before its first step: a loop over no batches shows nothing."""
+    text = (
+        "The filter permits no step, and the run ends with 0 steps: its budget is spent, or the "
+        "first step alone is more than the budget (`hockeystick docs stopping` says what may "
+        "still fit)."
+    )
+    warnings.warn(text, UserWarning, stacklevel=4)
+
+
 def filter_guarantee(described: Mapping[str, Any]) -> Guarantee:
     """The guarantee of the filter that `describe_filter` described."""
-    return filters.from_description(described).guarantee()
+    guarantee: Guarantee = filter_of(described).guarantee()
+    return guarantee
 
 
 def rate_for_filters(plan: Plan) -> float:

@@ -14,6 +14,7 @@ from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource
 from hockeystick.schemes import Attribution
 from hockeystick.training.clip_rules import ClipRule
+from hockeystick.training.filtered import warn_of_no_step
 from hockeystick.training.linear_models import LinearModel, LinearRegression, LogisticRegression
 from hockeystick.training.run import PrivateRun
 from hockeystick.training.statements import Statement
@@ -205,6 +206,8 @@ def _fit(
         try:
             gradient = run.step(lambda batch: model.example_gradients(x[batch], y[batch]))
         except BudgetExceeded:
+            if not run.taken_steps:
+                warn_of_no_step()
             break
         model.parameters -= rate * gradient
     return Fitted(model, run)

@@ -17,7 +17,7 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.filters import Filter, Individual
 from hockeystick.schemes import Indices
-from hockeystick.training.filtered import describe_filter
+from hockeystick.training.filtered import facts_of_filter
 from hockeystick.training.linear_models import OuterProducts, lengths_of_rows
 from hockeystick.training.schedules import StepSettings
 from hockeystick.training.sum_lattice import SumLattice, usable_weights
@@ -148,7 +148,7 @@ def clipping_rule(
     if privacy_filter is None:
         return _FixedClipping(gamma)
     rule = _rule_for(privacy_filter, examples)
-    return rule(privacy_filter, gamma, describe_filter(privacy_filter))
+    return rule(privacy_filter, gamma, facts_of_filter(privacy_filter))
 
 
 @singledispatch

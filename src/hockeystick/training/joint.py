@@ -13,6 +13,7 @@ from hockeystick._text import escaped
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Guarantee
 from hockeystick.profile import DEFAULT_ACCURACY
+from hockeystick.training.filtered import shared_budget
 from hockeystick.training.record import RunRecord, claim_of, guarantee_of, statement
 from hockeystick.training.statement_fields import JOINT_FIELDS, checked_fields, read_object
 from hockeystick.training.statement_files import StatementFile, read_text
@@ -110,7 +111,8 @@ def joint_statement(
     """What several runs on the same data guarantee together at `delta`.
 
     The profiles of the runs are composed, in the order of the records, as `account` does for a
-    `Sequence`. Every run counts with all its planned steps, or with the whole budget of its filter.
+    `Sequence`. Every run counts with all its planned steps, or with the whole budget of its filter;
+    runs on one budget (the same filter, or the same name in a ledger) count once together.
     Valid if the plans, the noise and the number of runs were fixed before the first one began; a
     later run may go on from what an earlier one released. What was calibrated with `calibrate` for
     a sequence is what is stated.
@@ -186,8 +188,16 @@ def joint_statement(
 
 
 def joint_guarantee(records: Iterable[RunRecord], *, accuracy: float) -> Guarantee:
-    """The guarantee of all runs together, each one as `guarantee_of` has it."""
-    return reduce(Guarantee.compose, (guarantee_of(one, accuracy=accuracy) for one in records))
+    """The guarantee of all runs together, each one as `guarantee_of` has it.
+
+    A budget holds for everything that was charged to it, so that the first of several runs on the
+    same one counts for all of them.
+    """
+    counted: dict[object, RunRecord] = {}
+    for number, one in enumerate(records):
+        counted.setdefault(shared_budget(one.filter) or number, one)
+    claims = (guarantee_of(one, accuracy=accuracy) for one in counted.values())
+    return reduce(Guarantee.compose, claims)
 
 
 def load_statement(path: str | Path) -> Statement | JointStatement:

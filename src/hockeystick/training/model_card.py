@@ -7,6 +7,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
 
 from hockeystick.guarantee import Kind
+from hockeystick.training.filtered import shared_budget
 from hockeystick.training.joint import JointStatement
 from hockeystick.training.plan_object import label_of
 from hockeystick.training.schedules import from_lists
@@ -37,11 +38,17 @@ OTHERS = (
     "are preprocessing and evaluation."
 )
 ABOUT_ONE_RUN = f"The statement is about this one run: {OTHERS}"
-ABOUT_SEVERAL_RUNS = (
+# Of several runs: without a budget in common, with one for all, with one for some.
+COMPOSED = (
     "Epsilon is that of the composition of all runs; it requires that their number, their plans "
-    "and their noise were fixed before the first one began. The statement is about these runs: "
-    f"{OTHERS}"
+    "and their noise were fixed before the first one began."
 )
+ONE_BUDGET = (
+    "All runs spent one budget, and epsilon is that of the budget: it holds for everything that "
+    "was charged to it, also by others, however it was chosen."
+)
+SOME_BUDGETS = "Runs with the same budget id spent one budget, which counts once."
+ABOUT_SEVERAL_RUNS = f"The statement is about these runs: {OTHERS}"
 
 
 def paragraph(statement: Statement) -> str:
@@ -69,11 +76,23 @@ def joint_paragraph(statement: JointStatement) -> str:
             _known(statement),
             *_distance(statement),
             *described,
+            _composed(runs),
             ABOUT_SEVERAL_RUNS,
             *_secret(runs),
             _software(runs),
         )
     )
+
+
+def _composed(runs: Sequence[Statement]) -> str:
+    """How epsilon follows from the runs."""
+    budgets = [shared_budget(run.filter) for run in runs]
+    named = [one for one in budgets if one is not None]
+    if len(set(named)) == len(named):
+        return COMPOSED
+    if len(named) == len(runs) and len(set(named)) == 1:
+        return ONE_BUDGET
+    return f"{SOME_BUDGETS} {COMPOSED}"
 
 
 def _claim(what: str, statement: Statement | JointStatement) -> str:

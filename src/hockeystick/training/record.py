@@ -39,7 +39,8 @@ class RunRecord:
     taken_steps
         How many steps were taken, at most those of the plan.
     filter
-        What `describe_filter` says about the filter of the run, or None.
+        What `describe_filter` says about the filter of the run, or None. The records of runs also
+        have the number of its budget, "budget_id", which runs that share it have in common.
     seeded
         Whether batches and noise came from a seed or generator of the caller, which then has to be
         as secret as the data.

@@ -59,6 +59,14 @@ def _object(name: str, value: Any) -> dict[str, Any]:
     return value
 
 
+def _filter(name: str, value: Any) -> dict[str, Any]:
+    """Any description; which budget it was has a number if it is there."""
+    facts = _object(name, value)
+    if "budget_id" in facts:
+        _hexadecimal("budget_id", facts["budget_id"], RUN_DIGITS)
+    return facts
+
+
 def _objects(name: str, value: Any) -> list[dict[str, Any]]:
     if not isinstance(value, list) or len(value) < 2:
         raise InvalidParameter(name, "a list of two statements or more", value)
@@ -204,7 +212,7 @@ FIELDS: dict[str, Check] = {
     "max_grad_norm": _number(check.positive),
     "planned_steps": check.positive_integer,
     "taken_steps": _count,
-    "filter": _or_none(_object),
+    "filter": _or_none(_filter),
     "seeded": check.boolean,
     "probe": _or_none(_probe),
     "note": _or_none(_text),

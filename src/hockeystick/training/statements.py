@@ -12,9 +12,9 @@ from typing import Any, Self
 
 from hockeystick._text import escaped
 from hockeystick.errors import BudgetExceeded, InvalidParameter
-from hockeystick.filters import Filter, from_description
+from hockeystick.filters import Filter
 from hockeystick.plan import Plan
-from hockeystick.training.filtered import rate_for_filters
+from hockeystick.training.filtered import filter_of, rate_for_filters
 from hockeystick.training.plan_object import plan_from
 from hockeystick.training.schedules import Schedule, from_lists
 from hockeystick.training.statement_fields import FIELDS, checked_fields
@@ -217,7 +217,7 @@ def _unpermitted(
 
     Budgets of single examples permit every step.
     """
-    found = from_description(described)
+    found = filter_of(described)
     if not isinstance(found, Filter):
         return
     number, planned = 0, rate_for_filters(statement.plan)

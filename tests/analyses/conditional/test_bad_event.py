@@ -24,10 +24,10 @@ def bound_for(strategy: str, bins: int, noise: float, epochs: int = 3) -> Condit
     return ConditionalBound(lambda: columns / noise)
 
 
-def by_step(bound: ConditionalBound, thresholds: list[float]) -> np.ndarray:
-    """The threshold of every step."""
+def by_step(bound: ConditionalBound, thresholds: np.ndarray) -> np.ndarray:
+    """The thresholds of every step, by the number of bins below."""
     counts = [segment.last - segment.first for segment in bound.segments]
-    return np.repeat(thresholds, counts)
+    return np.repeat(thresholds, counts, axis=0)
 
 
 @pytest.mark.slow

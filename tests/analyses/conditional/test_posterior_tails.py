@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hockeystick.analyses.conditional.odds import dominating_levels
+from hockeystick.analyses.conditional.odds import Weights, dominating_levels
 from hockeystick.analyses.conditional.posterior_tails import posterior_tails
 
 # Together they take seconds; `make test` runs them.
@@ -72,7 +72,9 @@ def test_more_families_never_hurt_at_their_quantile(present):
     rng = np.random.default_rng(4)
     levels = np.tril(rng.random((12, 12)))[:, :5] / 2
     failures = [
-        posterior_tails(levels, present=present, quantile=3.0, families=families).failure(0.02)
+        posterior_tails(
+            levels, present=present, quantile=3.0, weights=Weights(families=families)
+        ).failure(0.02)
         for families in (("uniform",), ("uniform", "current"), ("uniform", "current", "reference"))
     ]
     assert failures[0] >= failures[1] * (1 - 1e-9)
@@ -89,24 +91,28 @@ def test_bins_without_a_past_are_certain():
     assert third.failure(0.9) > 0
 
 
-@given(st.integers(0, 2**32), st.floats(0.01, 1.0), st.booleans())
-def test_shifts_dominate_every_posterior_within_the_odds(seed, share, ties):
-    """Whenever X_i >= share |B_i| for all i, the level of the step is stochastically smaller."""
+@given(st.integers(0, 2**32), st.booleans(), st.booleans())
+def test_shifts_dominate_every_posterior_within_the_odds(seed, ties, alike):
+    """Whenever X_i >= y |B_i| for all i, the level of the step is stochastically smaller.
+
+    With one y for all bins, and with one for each |B_i|.
+    """
     rng = np.random.default_rng(seed)
     levels = rng.random((3, 5))
+    shares = np.full(5, 10 ** -rng.uniform(0, 2)) if alike else 10 ** -rng.uniform(0, 2, size=5)
     if ties:
         levels = np.round(3 * levels) / 3
-    values, weights = dominating_levels(levels, share)
+    values, weights = dominating_levels(levels, shares)
     assert weights.min() >= 0
     assert weights.sum() == pytest.approx(1.0, rel=1e-12)
     for a in levels:
-        posterior = extreme_posterior(a, share, rng)
+        posterior = extreme_posterior(a, shares, rng)
         for level in np.unique(a):
             larger = weights[values >= level].sum()
             assert posterior[a >= level].sum() <= larger * (1 + 1e-12)
 
 
-def extreme_posterior(a: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
+def extreme_posterior(a: np.ndarray, shares: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Probabilities whose odds exhaust what is allowed, or a part of it, level by level."""
     mass = np.zeros(a.size)
     lowest = a == a.min()
@@ -114,6 +120,6 @@ def extreme_posterior(a: np.ndarray, share: float, rng: np.random.Generator) -> 
     for level in np.unique(a)[1:]:
         below = a < level
         here = np.flatnonzero(a == level)
-        allowed = mass[below].sum() / (share * below.sum())
+        allowed = mass[below].sum() / (shares[below.sum()] * below.sum())
         mass[here] = allowed * rng.choice([1.0, rng.random()])
     return mass / mass.sum()

@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick._numerics.envelope import deltas
 from hockeystick._numerics.gaussian import quantile_of_tail
-from hockeystick._numerics.law import FloatArray, Resolution, Side, reverse
-from hockeystick._numerics.search import bracket, minimize_around_grid, minimize_on_interval
-from hockeystick.analyses.conditional.odds import FAMILIES, dominating_levels
-from hockeystick.analyses.conditional.posterior_tails import Tails, posterior_tails
+from hockeystick._numerics.law import BoolArray, FloatArray, Resolution, Side, reverse
+from hockeystick._numerics.search import minimize_around_grid, minimize_on_interval
+from hockeystick.analyses.conditional.odds import Weights, dominating_levels
+from hockeystick.analyses.conditional.posterior_tails import (
+    DEFAULT_WEIGHTS,
+    Tails,
+    posterior_tails,
+)
 from hockeystick.bounds.bound import Bound, UpperBound, largest
 from hockeystick.bounds.profiles import DeltaCurve, profile_of_deltas, upper_side
 from hockeystick.guarantee import REFERENCE_DELTA
@@ -33,6 +38,8 @@ __all__ = ["ConditionalBound", "ConditionalSearch", "Segment"]
 
 # The profile that stands for all requests: bad events from negligible ones to those that suit a
 # large delta, and laws whose tails are nothing beside any of them.
+IntArray = NDArray[np.int64]
+
 PROFILE_FAILURES = (1e-20, 1e-12, REFERENCE_DELTA / 100, REFERENCE_DELTA, 1e-3)
 PROFILE_RESOLUTION = Resolution(0.02, 1e-40, 12.0)
 
@@ -98,17 +105,18 @@ class ConditionalBound(Bound):
         self,
         levels: Callable[[], FloatArray],
         *,
-        families: Collection[str] = FAMILIES,
+        weights: Weights = DEFAULT_WEIGHTS,
         by_bin: bool = False,
+        bad_event: float | None = None,
         settings: ConditionalSearch = DEFAULT_SEARCH,
     ) -> None:
         """`levels` gives what each bin adds in each step, in units of the noise.
 
-        It is called when the bound is evaluated for the first time. `families` and `by_bin` are
-        those of `posterior_tails`.
+        It is called when the bound is evaluated for the first time. `weights` and `by_bin` are
+        those of `posterior_tails`; a `bad_event` is not searched but has this probability.
         """
         self._make_levels = levels
-        self._families, self._by_bin = families, by_bin
+        self._weights, self._by_bin, self._bad_event = weights, by_bin, bad_event
         self._settings = settings
         # Not `functools.cache`: it would keep large arrays alive in a cycle.
         self._tails: dict[tuple[Direction, float], Tails] = {}
@@ -140,29 +148,37 @@ class ConditionalBound(Bound):
     def coarse_epsilon(self, delta: float, *, directions: Sequence[Direction]) -> float:
         """One direction, a tenth of delta for the bad event, at low accuracy."""
         delta = min(delta, 0.5)
-        return self.epsilon_at(delta / 10, delta, directions[0], self._settings.estimate_accuracy)
+        failure = delta / 10 if self._bad_event is None else self._bad_event
+        return self.epsilon_at(failure, delta, directions[0], self._settings.estimate_accuracy)
 
     def as_profile(self) -> Profile:
         """The convex envelope of the bounds for several bad events, in both directions."""
         return profile_of_deltas(self._delta_curve("remove"), self._delta_curve("add"))
 
-    def thresholds(self, direction: Direction, failure: float) -> list[float]:
-        """For each segment the y with which X_i > y |B_i| throughout, but for the bad event.
+    def thresholds(self, direction: Direction, failure: float) -> FloatArray:
+        """For each segment, and each number of bins below, the y with which X_i > y |B_i|.
 
-        Tails are summed over steps and bins: a union bound. The maximum over the steps of
-        [SchuchardtKalinin26, Appendix E] is unsound (docs/errata.md).
+        That holds throughout, but for the bad event: the tails of all steps and bins add up to it,
+        a union bound. The bins of a segment with equally many bins below share a y, and so much of
+        the bad event as there are of them. The maximum over the steps of [SchuchardtKalinin26,
+        Appendix E] is unsound (docs/errata.md).
         """
         tails = self._tails_at(direction, self._significance(failure))
-        share = failure / self.levels.shape[0]
-        return [
-            self._threshold(tails.between(*segment), share * (segment.last - segment.first))
-            for segment in self.segments
-        ]
+        bins = self.levels.shape[1]
+        ends = np.array([segment.last for segment in self.segments])
+        group = np.searchsorted(ends, tails.step, side="right") * bins + tails.below.astype(int)
+        names, group, count = np.unique(group, return_inverse=True, return_counts=True)
+        found = np.ones(ends.size * bins)
+        found[names] = self._largest_shares(tails, group, failure * count / count.sum())
+        result: FloatArray = found.reshape(ends.size, bins)
+        return result
 
     def epsilon_at(
         self, failure: float, delta: float, direction: Direction, accuracy: float
     ) -> float:
         """epsilon(delta) with a bad event of the given probability."""
+        if not failure < delta:
+            return math.inf
         run = upper_side(Profile(self.composed(direction, failure)))
         return run.epsilon(delta - failure, directions=(direction,), accuracy=accuracy).value
 
@@ -176,6 +192,8 @@ class ConditionalBound(Bound):
 
     def best_failure(self, delta: float, direction: Direction, accuracy: float) -> float:
         """The probability of the bad event that suits this delta."""
+        if self._bad_event is not None:
+            return self._bad_event
         settings = self._settings
         coarse = max(settings.accuracy, accuracy)
         share = minimize_around_grid(
@@ -193,6 +211,9 @@ class ConditionalBound(Bound):
     def _delta(self, epsilon: float, direction: Direction, accuracy: float) -> UpperBound:
         settings = self._settings
         coarse = max(settings.accuracy, accuracy)
+        if self._bad_event is not None:
+            found = self.delta_at(self._bad_event, epsilon, direction, accuracy)
+            return self._answer(found, direction, self._bad_event)
         tried: list[tuple[float, float]] = []
         for log_failure in settings.log_failures:
             value = self.delta_at(math.exp(log_failure), epsilon, direction, coarse)
@@ -228,9 +249,9 @@ class ConditionalBound(Bound):
             )
         return self._composed[key]
 
-    def _steps(self, segment: Segment, share: float) -> Factor:
+    def _steps(self, segment: Segment, shares: FloatArray) -> Factor:
         """All steps of a segment, as one pair and how often it counts."""
-        levels, weights = dominating_levels(self.levels[slice(*segment)], share)
+        levels, weights = dominating_levels(self.levels[slice(*segment)], shares)
         return random_shift(levels.tolist(), weights.tolist()), segment.last - segment.first
 
     def _significance(self, failure: float) -> float:
@@ -238,19 +259,25 @@ class ConditionalBound(Bound):
         wanted = quantile_of_tail(min(failure / self.levels.shape[0], 0.3))
         return min(self._settings.quantiles, key=lambda quantile: abs(quantile - wanted))
 
-    def _threshold(self, tails: Tails, failure: float) -> float:
-        """The largest y in (0, 1] found with at most the given failure; 0 if there is none."""
-        if tails.failure(1.0) <= failure:
-            return 1.0
+    def _largest_shares(self, tails: Tails, group: IntArray, failure: FloatArray) -> FloatArray:
+        """For each group the largest y in (0, 1] found whose tails are within its failure, or 0.
 
-        def holds(log_share: float) -> bool:
-            return tails.failure(math.exp(log_share)) <= failure
+        By bisection for all groups at once; from what holds already, the last y is taken.
+        """
 
-        lowest = math.log(self._settings.smallest_share)
-        if not holds(lowest):
-            return 0.0
-        tolerance = self._settings.threshold_precision / 10
-        return math.exp(bracket(holds, 0.0, lowest, tolerance=tolerance)[1])
+        def holds(log_share: FloatArray) -> BoolArray:
+            each = tails.failures(np.exp(log_share)[group])
+            return np.bincount(group, each, failure.size) <= failure
+
+        settings = self._settings
+        low = np.full(failure.size, math.log(settings.smallest_share))
+        high = np.zeros(failure.size)
+        none, all_ = ~holds(low), holds(high)
+        for _ in range(math.ceil(math.log2(-low[0] / settings.threshold_precision))):
+            middle = (low + high) / 2
+            enough = holds(middle)
+            low, high = np.where(enough, middle, low), np.where(enough, high, middle)
+        return np.where(all_, 1.0, np.where(none, 0.0, np.exp(low)))
 
     def _tails_at(self, direction: Direction, quantile: float) -> Tails:
         key = (direction, quantile)
@@ -259,7 +286,7 @@ class ConditionalBound(Bound):
                 self.levels,
                 present=direction == "remove",
                 quantile=quantile,
-                families=self._families,
+                weights=self._weights,
                 by_bin=self._by_bin,
             )
         return self._tails[key]
@@ -267,7 +294,8 @@ class ConditionalBound(Bound):
     def _delta_curve(self, direction: Direction) -> DeltaCurve:
         """Bounds on delta at losses from 0 up, the smallest over the bad events."""
         curves = []
-        for failure in PROFILE_FAILURES:
+        failures = PROFILE_FAILURES if self._bad_event is None else (self._bad_event,)
+        for failure in failures:
             law = self.composed(direction, failure).law(Side.UPPER, PROFILE_RESOLUTION)
             curves.append((law if direction == "remove" else reverse(law), failure))
         loss = np.unique(np.concatenate([law.loss[law.loss > 0] for law, _ in curves] + [[0.0]]))

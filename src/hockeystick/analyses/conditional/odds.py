@@ -8,20 +8,20 @@ observation.
 
 **Dominating levels.** One random shift that dominates every step of a segment of the run. In each
 step the example adds a level a_i, i its bin; given the earlier outputs the bin has a posterior law.
-If all odds of step n are bounded by X_i >= y |B_i|, its level is stochastically smaller than the
-one made here, and a random shift that is stochastically larger gives a larger divergence in both
-directions [ChoquetteChoo24, Corollary 4.4].
+If the odds of step n are bounded by X_i >= y |B_i|, where y may depend on |B_i|, its level is
+stochastically smaller than the one made here, and a random shift that is stochastically larger
+gives a larger divergence in both directions [ChoquetteChoo24, Corollary 4.4].
 
 Sort the levels of a step from the top and let U_1, U_2, ... be the groups of equal levels, B_q what
-lies below U_q. The odds of U_q against B_q are at most |U_q| / (|B_q| y), so the bin lies outside
-the first q groups with a probability of at least prod_(s<=q) |B_s| y / (|U_s| + |B_s| y)
+lies below U_q. The odds of U_q against B_q are at most |U_q| / (|B_q| y_q), so the bin lies outside
+the first q groups with a probability of at least prod_(s<=q) |B_s| y_s / (|U_s| + |B_s| y_s)
 ([SchuchardtKalinin26, Lemma 4.3], for groups). For a segment the smallest of these, and the largest
 level, are taken at each rank.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +33,7 @@ __all__ = [
     "FAMILIES",
     "TEMPERATURES",
     "OddsBounds",
+    "Weights",
     "dominating_levels",
     "odds_bounds",
     "shared_weights",
@@ -47,16 +48,23 @@ ROUNDING = 1e-12
 IntArray = NDArray[np.int64]
 
 
+class Weights(NamedTuple):
+    """Which weights of Jensen's inequality are tried: families, and how fast they fall."""
+
+    families: Collection[str] = FAMILIES
+    temperatures: Sequence[float] = TEMPERATURES
+
+
 def shared_weights(
-    gram: FloatArray, rivals: IntArray, *, families: Collection[str], central: bool
+    gram: FloatArray, rivals: IntArray, *, weights: Weights, central: bool
 ) -> FloatArray:
     """Log weights [choice, rival, bin] that do not depend on where x comes from.
 
     `central` if x has the mean 0: then closeness to its mean is one of the choices.
     """
-    norms = np.diagonal(gram)
+    norms, families = np.diagonal(gram), weights.families
     distance = norms[rivals][:, None] + norms[None, :] - 2 * gram[rivals]
-    temperatures = np.array(TEMPERATURES)[:, None, None]
+    temperatures = np.array(weights.temperatures)[:, None, None]
     choices = []
     if "uniform" in families:
         choices.append(np.zeros((1, *distance.shape)))
@@ -65,8 +73,8 @@ def shared_weights(
     if "reference" in families and central:
         shape = (temperatures.size, *distance.shape)
         choices.append(np.broadcast_to(-norms / temperatures, shape))
-    weights: FloatArray = np.concatenate(choices)
-    return weights
+    found: FloatArray = np.concatenate(choices)
+    return found
 
 
 class OddsBounds(NamedTuple):
@@ -94,15 +102,18 @@ def odds_bounds(gram: FloatArray, rivals: IntArray, logits: FloatArray) -> OddsB
     return OddsBounds(base, mixed - gram[rivals], np.sqrt(np.maximum(square, 1e-300)))
 
 
-def dominating_levels(levels: FloatArray, share: float) -> tuple[FloatArray, FloatArray]:
-    """Levels from the largest to the smallest, and their weights, for the rows of `levels`."""
+def dominating_levels(levels: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Levels from the largest to the smallest, and their weights, for the rows of `levels`.
+
+    `shares[k]` is the y of bins with k bins below.
+    """
     sorted_levels = -np.sort(-levels, axis=1)
-    outside = _outside(sorted_levels, share)
+    outside = _outside(sorted_levels, shares)
     weights = -np.diff(np.concatenate(([1.0], outside)))
     return sorted_levels.max(axis=0), weights
 
 
-def _outside(sorted_levels: FloatArray, share: float) -> FloatArray:
+def _outside(sorted_levels: FloatArray, shares: FloatArray) -> FloatArray:
     """A lower bound on the probability outside the first r ranks, for r = 1, ..., b."""
     b = sorted_levels.shape[1]
     ends = np.ones_like(sorted_levels, dtype=bool)
@@ -111,7 +122,7 @@ def _outside(sorted_levels: FloatArray, share: float) -> FloatArray:
     for pattern in np.unique(ends, axis=0):
         last = np.flatnonzero(pattern) + 1  # ranks at which groups end
         size = np.diff(np.concatenate(([0], last)))
-        below = (b - last) * share
+        below = (b - last) * shares[b - last]
         lowest[pattern] = np.minimum(lowest[pattern], np.cumprod(below / (size + below)))
     # Ranks inside every group are free: nothing is placed there. Larger ranks only lose mass.
     outside: FloatArray = np.minimum.accumulate(np.minimum(lowest, 1.0))

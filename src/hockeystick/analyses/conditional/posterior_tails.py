@@ -20,7 +20,6 @@ of odds.py are tried, and the best kept.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -29,8 +28,7 @@ from numpy.typing import NDArray
 from hockeystick._numerics.gaussian import ndtr
 from hockeystick._numerics.law import BoolArray, FloatArray
 from hockeystick.analyses.conditional.odds import (
-    FAMILIES,
-    TEMPERATURES,
+    Weights,
     odds_bounds,
     shared_weights,
 )
@@ -43,6 +41,8 @@ __all__ = ["Tails", "posterior_tails"]
 # 1.5 standard deviations, count there: with the lowest at its 3rd or 5th standard deviation their
 # tails are 3e-3 or 1e-4 of its own.
 STRIDE, CELLS = 0.1, 16
+
+DEFAULT_WEIGHTS = Weights()
 
 IntArray = NDArray[np.int64]
 
@@ -79,22 +79,23 @@ class Tails(NamedTuple):
             own_weight=self.own_weight,
         )
 
+    def failures(self, share: FloatArray) -> FloatArray:
+        """The bound on Pr[X_i <= share |B|] for every entry."""
+        excess = share * self.below - self.same
+        result = np.zeros(excess.size)
+        open_ = np.flatnonzero(excess > 0)
+        tau = np.log(excess[open_])
+        z = (tau - self.mean[open_]) / self.sd[open_]
+        own = (tau - self.own_mean[open_]) / self.own_sd[open_]
+        total = self.own_weight * ndtr(own)
+        for cell in np.flatnonzero(self.weight.any(axis=0)).tolist():
+            total += self.weight[open_, cell] * ndtr(z - cell * STRIDE)
+        result[open_] = total
+        return result
+
     def failure(self, share: float) -> float:
         """Sum over all entries of the bound on Pr[X_i <= share * |B|]."""
-        excess = share * self.below - self.same
-        open_ = excess > 0
-        if not open_.any():
-            return 0.0
-        tau = np.log(excess[open_])
-        total = self.own_weight * float(
-            ndtr((tau - self.own_mean[open_]) / self.own_sd[open_]).sum()
-        )
-        z = (tau - self.mean[open_]) / self.sd[open_]
-        for cell in range(self.weight.shape[1]):
-            weight = self.weight[open_, cell]
-            if weight.any():
-                total += float(weight @ ndtr(z - cell * STRIDE))
-        return total
+        return float(self.failures(np.full(self.step.size, share)).sum())
 
 
 def posterior_tails(
@@ -102,7 +103,7 @@ def posterior_tails(
     *,
     present: bool,
     quantile: float,
-    families: Collection[str] = FAMILIES,
+    weights: Weights = DEFAULT_WEIGHTS,
     by_bin: bool = False,
 ) -> Tails:
     """The tails of all steps; `present` if the example is in the data (x drawn under P).
@@ -120,9 +121,9 @@ def posterior_tails(
         rivals = _Rivals.of(a, gram)
         if rivals.bins.size:
             if by_bin:
-                rows = _rows_by_bin(gram, rivals, quantile, families)
+                rows = _rows_by_bin(gram, rivals, quantile, weights)
             else:
-                rows = _rows(gram, rivals, quantile, families, present=present)
+                rows = _rows(gram, rivals, quantile, weights, present=present)
             entries.append((n, rivals, rows))
         active = np.flatnonzero(a)
         gram[np.ix_(active, active)] += np.multiply.outer(a[active], a[active])
@@ -165,13 +166,13 @@ def _rows(
     gram: FloatArray,
     rivals: _Rivals,
     quantile: float,
-    families: Collection[str],
+    weights: Weights,
     *,
     present: bool,
 ) -> _Rows:
     """One choice of weights for x from the bin itself, one for all other bins."""
     index, row = rivals.bins, np.arange(rivals.bins.size)
-    logits = shared_weights(gram, index, families=families, central=not present)
+    logits = shared_weights(gram, index, weights=weights, central=not present)
     bounds = odds_bounds(gram, index, np.where(rivals.others, logits, -np.inf))
     own_mean, own_sd = np.zeros(index.size), np.ones(index.size)
     means = bounds.base[:, :, None]
@@ -187,9 +188,7 @@ def _rows(
     return _Rows(lowest, sd, weight, own_mean, own_sd)
 
 
-def _rows_by_bin(
-    gram: FloatArray, rivals: _Rivals, quantile: float, families: Collection[str]
-) -> _Rows:
+def _rows_by_bin(gram: FloatArray, rivals: _Rivals, quantile: float, weights: Weights) -> _Rows:
     """One choice of weights for x from each bin; a row for each rival and bin."""
     index, b = rivals.bins, gram.shape[0]
     norms = np.diagonal(gram)
@@ -202,15 +201,17 @@ def _rows_by_bin(
         for kept, new in ((best, score), (mean, candidate), (sd, spread)):
             kept[better] = new[better]
 
-    shared = [family for family in families if family != "reference"]
+    shared = [family for family in weights.families if family != "reference"]
     if shared:
-        logits = shared_weights(gram, index, families=shared, central=False)
+        logits = shared_weights(
+            gram, index, weights=weights._replace(families=shared), central=False
+        )
         bounds = odds_bounds(gram, index, np.where(rivals.others, logits, -np.inf))
         for base, shift, spread in zip(*bounds, strict=True):
             offer(base[:, None] + shift, np.broadcast_to(spread[:, None], shape))
-    if "reference" in families:
+    if "reference" in weights.families:
         distance = norms[:, None] + norms[None, :] - 2 * gram
-        for temperature in TEMPERATURES:
+        for temperature in weights.temperatures:
             logits = np.where(rivals.others, -distance[:, None, :] / temperature, -np.inf)
             bounds = odds_bounds(gram, index, logits)
             from_k = bounds.shift[np.arange(b), :, np.arange(b)]

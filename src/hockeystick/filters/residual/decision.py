@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hockeystick.filters.residual.composition import StepClass
-from hockeystick.filters.residual.menus import MenuState, Payment, paid, taken_back
+from hockeystick.filters.residual.menus import (
+    MenuState,
+    Payment,
+    least_noise,
+    paid,
+    taken_back,
+)
 from hockeystick.filters.residual.search.evenly import SETTINGS
 from hockeystick.filters.residual.search.exchange import (
     copies_for,
@@ -87,13 +93,14 @@ class Menus:
         self._latest: tuple[StepClass | None, int] = (None, 0)
 
     def for_steps(
-        self, states: Sequence[MenuState], wanted: StepClass, steps: int
+        self, states: Sequence[MenuState], wanted: StepClass, steps: int, *, clip: bool
     ) -> Changes | None:
         """What the steps take; None if no menu can pay for them.
 
         Every menu that is left pays. The first of them exchanges where it has no steps like these;
         the others only for requests that come again and again, or if nobody could pay otherwise.
-        Menus that cannot pay end.
+        Menus that cannot pay end. An exception among expected steps that may be clipped is not
+        paid for either: copies would soon use up the strong end of a menu.
         """
         kind, times = self._latest
         self._latest = (wanted, times + 1 if kind == wanted else 1)
@@ -103,6 +110,8 @@ class Menus:
             payment = paid(states[k], wanted, steps)
             if payment is not None:
                 changes.taken[k] = payment
+        if clip and not changes.taken and self._is_exception(states, alive, wanted, steps):
+            return None
         for k in alive:
             if changes.units:
                 # One at a time: the number of exchanges is that of all menus together.
@@ -130,6 +139,19 @@ class Menus:
                 ended = [one for one in alive if one != k]
                 return Changes(taken={k: given}, ended=ended, units=units)
         return None
+
+    def _is_exception(
+        self, states: Sequence[MenuState], alive: Sequence[int], wanted: StepClass, steps: int
+    ) -> bool:
+        """Whether the steps were expected, but for rounding, and what is left is a little weaker.
+
+        And they are not the same again and again.
+        """
+        nearly = StepClass(wanted.rate, SETTINGS.nearly * wanted.noise)
+        expected = any(one.serves(*nearly) for k in alive for one in states[k].counts)
+        left = [least_noise(states[k], *wanted, steps) for k in alive]
+        near = any(one and one <= SETTINGS.shortened * wanted.noise for one in left)
+        return expected and near and self._latest[1] < SETTINGS.streak
 
     def _is_wasteful(self, k: int, wanted: StepClass, steps: int, changes: Changes) -> bool:
         """Whether the menu pays much more than the steps are worth, or cannot pay at all.

@@ -20,6 +20,7 @@ from hockeystick.filters.residual.menus import (
     MenuDesign,
     MenuState,
     checked_ranges,
+    least_noise,
     paid,
 )
 from hockeystick.filters.residual.search.design import designed
@@ -177,7 +178,7 @@ class Residual(StatefulFilter[list[MenuState]]):
         else:
             noise = request.step.noise_multiplier / request.step.sensitivity
             wanted = StepClass(request.step.rate, noise)
-            changes = self._menus.for_steps(state, wanted, request.steps)
+            changes = self._menus.for_steps(state, wanted, request.steps, clip=request.clip)
             if changes is None and request.clip:
                 scale, changes = self._clipped(state, request.step, request.steps)
         if changes is None:
@@ -194,7 +195,7 @@ class Residual(StatefulFilter[list[MenuState]]):
             least
             for one in state
             if not one.ended
-            for least in [_least_noise(one, step.rate, noise, steps)]
+            for least in [least_noise(one, step.rate, noise, steps)]
             if least is not None
         ]
         if not found:
@@ -253,14 +254,3 @@ class Residual(StatefulFilter[list[MenuState]]):
 
     def _largest_scale(self, step: GaussianStep, left: float) -> float:
         return 1.0
-
-
-def _least_noise(state: MenuState, rate: float, noise: float, steps: int) -> float | None:
-    """The least noise, from `noise` on, at which so many steps of the rate could be paid."""
-    able = sorted((one.noise, n) for one, n in state.counts.items() if n and one.rate >= rate)
-    seen = 0
-    for at, n in able:
-        seen += n
-        if seen >= steps:
-            return max(at, noise)
-    return None

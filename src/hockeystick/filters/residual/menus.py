@@ -29,6 +29,7 @@ __all__ = [
     "MenuState",
     "Payment",
     "checked_ranges",
+    "least_noise",
     "paid",
     "taken_back",
 ]
@@ -176,6 +177,17 @@ def paid(state: MenuState, wanted: StepClass, steps: int) -> Payment | None:
             missing -= here
             if not missing:
                 return payment
+    return None
+
+
+def least_noise(state: MenuState, rate: float, noise: float, steps: int) -> float | None:
+    """The least noise, from `noise` on, at which so many steps of the rate could be paid."""
+    able = sorted((one.noise, n) for one, n in state.counts.items() if n and one.rate >= rate)
+    seen = 0
+    for at, n in able:
+        seen += n
+        if seen >= steps:
+            return max(at, noise)
     return None
 
 

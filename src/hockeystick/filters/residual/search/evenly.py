@@ -64,6 +64,10 @@ class Settings(NamedTuple):
         Of the menu that the first exchange for steps of a kind converts; then twice as much.
     streak
         Equal requests after which every menu that is left may exchange for them.
+    shortened, nearly
+        Expected steps are clipped, if they may be, to a noise of at most the first times their own,
+        before others are exchanged for them. They were expected if there ever was a class with at
+        most the second times their noise.
     copies
         How many steps are tried in the place of one that is a little stronger.
     wholes
@@ -85,7 +89,7 @@ class Settings(NamedTuple):
     classes: int = 140
     estimated_classes: int = 40
     separate: int = 300
-    margin: float = 1.002
+    margin: float = 1.01
     densities: tuple[float, ...] = (1.0, 0.98, 0.96, 0.93)
     most_of_them: float = 0.8
     even_part: float = 0.02
@@ -101,6 +105,8 @@ class Settings(NamedTuple):
     waste: float = 2.0
     first_part: float = 0.08
     streak: int = 4
+    shortened: float = 1.15
+    nearly: float = 1.01
     copies: tuple[int, ...] = (2, 3, 4, 6, 9)
     wholes: int = 25
     compared: int = 30
