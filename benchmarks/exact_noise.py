@@ -13,7 +13,9 @@ import os
 import statistics
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
+from itertools import islice
 
 os.environ |= {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
@@ -56,7 +58,7 @@ def main() -> None:
         for _ in range(BANDS):
             for stream in streams.values():
                 next(stream)
-        works = {k: lambda s=s: [next(s) for _ in range(TOGETHER)] for k, s in streams.items()}
+        works = {k: lambda s=s: deque(islice(s, TOGETHER), 0) for k, s in streams.items()}
         times = {k: t / TOGETHER for k, t in alternated(works, repeats // TOGETHER).items()}
         memory = {kind: stream.memory.nbytes for kind, stream in streams.items()}
         ratio = times["exact"] / times["float"]

@@ -1,8 +1,9 @@
 """Memory and time of the noise of a step, for 10^6 to 10^9 parameters.
 
 Memory is what the stream says it remembers, and the row itself. Time is CPU time of one core, the
-least of some rows, or means of as many as are computed together; streams of all kinds take turns. What needs more memory than the limit is
-computed in proportion to the number of parameters, and marked so.
+least of some rows, or means of as many as are computed together; streams of all kinds take turns.
+What needs more memory than the limit is computed in proportion to the number of parameters, and
+marked so.
 Usage: python noise_memory.py [GIGABYTES]; writes noise_memory.json and prints the table.
 """
 

@@ -5,9 +5,9 @@ and scaled. `step` is a whole step. Opacus runs plain DP-SGD, Opake has our band
 Ours and Opacus' take turns in the same process, then comes Opake, in CPU time on one core. With
 four or more bands our noise is computed for eight steps at a time, so that the mean of eight steps
 is one measurement; for each the median of the small network and of the parts of 10^6 parameters,
-and the least of others, whose steps differ by factors of two and three among themselves. In a process group, in which Opake
-does not take part, the rank that needs more counts, and its waiting is no CPU time. Needs the extra
-`torch`.
+and the least of others, whose steps differ by factors of two and three among themselves. In a
+process group, in which Opake does not take part, the rank that needs more counts, and its waiting
+is no CPU time. Needs the extra `torch`.
 Usage: python training_steps.py [parts | step] [PARAMETERS] [BANDS]; keeps what was measured in
 training_steps.json, from which the page of benchmarks has its table.
 """

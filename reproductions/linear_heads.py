@@ -245,7 +245,7 @@ def train(
     else:
         run = hs.training.PrivateRun(
             priced.plan,
-            examples=examples if data.attribution is None else data.attribution,
+            examples=data.attribution if priced.plan.sampling.unit == "user" else examples,
             dimension=weights.size,
             noise_multiplier=priced.noise_multiplier,
             max_grad_norm=recipe.clip,

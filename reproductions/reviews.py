@@ -7,9 +7,9 @@ batches: DP-SGD per review, which promises less than the others; Poisson samplin
 independent noise; users excluded for some steps after each participation, with correlated noise
 (`UserMinSep`), verified by draws where users are alone and proven where they are not. The miniature
 of the arXiv experiment of the b-min-sep paper. The reviews come from `hockeystick data reviews`.
-Takes about ten minutes.
+Takes some minutes.
 
-Usage: python reproductions/reviews.py [--data DIR] [--small] [--output DIR]
+Run it as: python reproductions/reviews.py [--data DIR] [--small] [--output DIR]
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +36,8 @@ __all__ = ["attribution", "draw", "main", "words_of"]
 FOLDER = Path("data/reviews")
 BUCKETS = 512
 MOST_PER_USER, SHARED_SHARE = 2, 0.02
+# Of the noise; users are excluded for as many steps less one.
+BANDS = 8
 WORD = re.compile(r"[a-z']{3,}")
 # Of which everybody's sentences consist.
 COMMON = frozenset(
@@ -48,16 +49,16 @@ COMMON = frozenset(
     )
 )
 FULL = Comparison(
-    size=Size(examples=18_000, batch_size=180, steps=500),
+    size=Size(examples=18_000, batch_size=180, steps=300),
     delta=1e-5,
-    epsilons=(2.0, 8.0),
-    learning_rates=(0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0),
+    epsilons=(8.0,),
+    learning_rates=(1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0),
     tuning_seeds=1,
-    seeds=10,
+    seeds=20,
 )
 # Small mode: made-up texts, or the first of the folder's.
 FEW = 300
-SMALL = Comparison(Size(240, 12, 20), 1e-3, (8.0,), (1.0,), 1, 2, draws=2_000)
+SMALL = Comparison(Size(240, 4, 20), 1e-3, (8.0,), (1.0,), 1, 2, draws=2_000)
 
 
 def words_of(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -110,34 +111,18 @@ def mechanisms(graph: hs.Attribution) -> dict[str, Mechanism]:
     return {
         "per review, Poisson": Mechanism(poisson, lambda _: (1,)),
         "per user, Poisson": Mechanism(per_user, lambda _: (1,)),
-        "per user, b-min-sep, BSR": Mechanism(
-            per_user, lambda epsilon: (4, 8) if epsilon < 2 else (8, 16), by_draws=alone
-        ),
+        "per user, b-min-sep, BSR": Mechanism(per_user, lambda _: (BANDS,), by_draws=alone),
     }
 
 
 def draw(folder: Path | None, small: bool) -> Experiment:
     """Both graphs, one panel each."""
-    comparison, store = SMALL if small else FULL, Store(None)
-    if small and folder is None:
-        rng = np.random.default_rng(1)
-        labels = rng.integers(2, size=FEW)
-        texts = [
-            f"a {'good' if label else 'dull'} film number {rng.integers(9)}" for label in labels
-        ]
-    else:
-        folder = FOLDER if folder is None else folder
-        arrays = read_arrays(folder, ("texts", "ends", "labels"))
-        texts, labels = texts_of(arrays), arrays["labels"]
-        store = Store(None if small else folder / "runs")
-    # The reviews are sorted by their labels.
-    order = np.random.default_rng(30).permutation(len(labels))
-    order = order[:FEW] if small else order
-    rows, labels = words_of([texts[i] for i in order]), labels[order]
+    comparison = SMALL if small else FULL
+    rows, labels, store = load(folder, small)
     panels, stated = [], []
     for name, shared in (("users write alone", 0.0), ("2 % with two authors", SHARED_SHARE)):
         graph = attribution(comparison.size.examples, shared=shared, seed=30)
-        heads = _heads(rows, labels, graph, comparison, store)
+        heads = heads_for(rows, labels, comparison, store, graph)
         found, statements = compare(heads, replace(comparison, mechanisms=mechanisms(graph)))
         panels.append(replace(found, title=f"Test accuracy, {name}"))
         stated += [{"users": name, **one} for one in statements]
@@ -147,21 +132,42 @@ def draw(folder: Path | None, small: bool) -> Experiment:
     return Experiment(Panels("reviews", title, panels, columns=2), stated)
 
 
-def _heads(
+def load(folder: Path | None, small: bool) -> tuple[NDArray[np.float32], NDArray[np.int64], Store]:
+    """Features and labels in an order that is always the same, and where results are kept."""
+    store = Store(None)
+    if small and folder is None:
+        rng = np.random.default_rng(1)
+        labels = rng.integers(2, size=FEW)
+        words = np.where(labels, "good", "dull")
+        texts = [f"a {word} film number {rng.integers(9)}" for word in words]
+    else:
+        folder = FOLDER if folder is None else folder
+        arrays = read_arrays(folder, ("texts", "ends", "labels"))
+        texts, labels = texts_of(arrays), arrays["labels"]
+        store = Store(None if small else folder / "runs")
+    # The reviews are sorted by their labels.
+    order = np.random.default_rng(30).permutation(len(labels))
+    order = order[:FEW] if small else order
+    return words_of([texts[i] for i in order]), labels[order], store
+
+
+def heads_for(
     rows: NDArray[np.float32],
-    labels: NDArray[Any],
-    graph: hs.Attribution,
+    labels: NDArray[np.int64],
     comparison: Comparison,
     store: Store,
+    graph: hs.Attribution | None = None,
 ) -> Heads:
-    """The first reviews to train on; of the others a part to choose rates, the rest to test."""
+    """The first reviews to train on; of the others two sevenths choose rates, the rest test."""
     train = slice(0, comparison.size.examples)
     rest = np.arange(comparison.size.examples, len(labels))
-    chosen, tested = rest[: len(rest) * 2 // 7], rest[len(rest) * 2 // 7 :]
+    cut = len(rest) * 2 // 7
     parts = (
-        Data(rows[train], labels[train], rows[at], labels[at], graph) for at in (tested, chosen)
+        Data(rows[train], labels[train], rows[at], labels[at], graph)
+        for at in (rest[cut:], rest[:cut])
     )
-    about = {"name": "reviews", "shared": graph.has_shared_examples}
+    shared = graph is not None and graph.has_shared_examples
+    about = {"name": "reviews", "buckets": BUCKETS, "shared": shared}
     return Heads(*parts, Recipe(), comparison.delta, store, about)
 
 

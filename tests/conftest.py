@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 import os
 from collections.abc import Iterator
 
@@ -25,6 +26,17 @@ settings.load_profile("suite")
 if hasattr(providers, "_get_local_constants"):
     providers._get_local_constants = providers.Constants
 
+
+# Without PyTorch (docs/installing.md: no small build of it for every Python) its tests are left out
+# and named in the summary.
+PYTORCH = all(importlib.util.find_spec(name) for name in ("torch", "opacus"))
+NEED_PYTORCH = [
+    "extras",
+    "pytorch",
+    "reproductions/test_digits.py",
+    "reproductions/test_linear_heads.py",
+]
+collect_ignore = [] if PYTORCH else NEED_PYTORCH
 
 # Objects of collected tests stay; looking through them for garbage is an eighth of collecting them.
 gc.set_threshold(100_000, 50, 100)
@@ -75,7 +87,11 @@ def _commands_made_once() -> Iterator[None]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """How many calls the tests in robustness/ made; their reports say so."""
+    """What was left out; how many calls the tests in robustness/ made; their reports say so."""
+    if not PYTORCH:
+        terminalreporter.write_line(
+            f"PyTorch and Opacus are not installed: left out {', '.join(NEED_PYTORCH)}"
+        )
     reports = [one for some in terminalreporter.stats.values() for one in some]
     last = [one.user_properties for one in reports if getattr(one, "when", None) == "teardown"]
     made = sum(value for each in last for name, value in each if name == "cases")

@@ -40,8 +40,9 @@ _ADJACENCY = (
     "Plan(adjacency='replace-one') about one that is replaced by another"
 )
 _CUT = (
-    "batches are never cut off, since an example's participation would then depend on the "
-    "others; physical_batch_size of make_private bounds the memory of a step"
+    "a cap makes an example's participation depend on the others and has a price: it belongs to "
+    "the scheme, as in Poisson(rate=..., max_batch_size=...) and its for_batch_size; "
+    "physical_batch_size of make_private bounds the memory of a step for nothing"
 )
 _PHYSICAL = "physical_batch_size of make_private splits a batch to bound the memory of a step"
 _ORDERS = (

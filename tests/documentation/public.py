@@ -8,6 +8,7 @@ import inspect
 from pathlib import Path
 
 import hockeystick as hs
+from hockeystick.errors import MissingExtra
 
 SOURCE = Path(hs.__file__).parent
 # One for each package whose names users import.
@@ -32,7 +33,10 @@ def public_objects():
     """Functions and classes by their shortest public name, each once."""
     found = {}
     for module in MODULES:
-        package = importlib.import_module(module)
+        try:
+            package = importlib.import_module(module)
+        except MissingExtra:  # where PyTorch is, its names are there
+            continue
         for name in public_names(module):
             entry = getattr(package, name)
             if (inspect.isfunction(entry) or inspect.isclass(entry)) and entry not in (

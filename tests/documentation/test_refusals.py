@@ -177,9 +177,13 @@ NAMES = {
     ),
     "Plan(num_steps)": (lambda: hs.Plan(sampling=POISSON, num_steps=5), "called steps here"),
     "Poisson(sample_rate)": (lambda: hs.Poisson(sample_rate=0.1), "called rate here"),
-    "Poisson(max_batch_size)": (
-        lambda: hs.Poisson(rate=0.1, max_batch_size=9),
-        "physical_batch_size",
+    "Poisson(truncated_batch_size)": (
+        lambda: hs.Poisson(rate=0.1, truncated_batch_size=9),
+        "called max_batch_size here",
+    ),
+    "MinSep(max_batch_size)": (
+        lambda: hs.MinSep(rate=0.1, separation=4, max_batch_size=9),
+        "Poisson(rate=..., max_batch_size=...)",
     ),
     "for_batch_size(n)": (lambda: hs.Poisson.for_batch_size(9, n=99), "called examples here"),
     "MinSep(min_sep)": (lambda: hs.MinSep(rate=0.1, min_sep=4), "called separation here"),
@@ -236,7 +240,8 @@ def test_values_without_a_name():
 def test_signatures_stay():
     """Whoever asks for the parameters of a checked function or class sees its own."""
     assert "noise_multiplier" in inspect.signature(hs.account).parameters
-    assert list(inspect.signature(hs.Poisson).parameters) == ["rate", "max_participations"]
+    names = ["rate", "max_participations", "max_batch_size"]
+    assert list(inspect.signature(hs.Poisson).parameters) == names
     assert list(inspect.signature(hs.Poisson.for_batch_size).parameters)[:2] == [
         "batch_size",
         "examples",
@@ -250,7 +255,7 @@ def test_pages_of_the_table():
 
 
 OPTIONS = (
-    "neighboring-relation max-batch-size alphas target-epsilon target-delta sample-rate sigma "
+    "neighboring-relation truncated-batch-size alphas target-epsilon target-delta sample-rate sigma "
     "noise num-steps iterations dataset-size n lr"
 )
 

@@ -121,7 +121,7 @@ def test_small_deltas(name, noise, epsilon, order):
     found = drawn_payoffs(replace(run, replicas=replicas), epsilon, 10_000, seed=order)
     assert found.max() <= math.exp(log_largest_payoff(source.log_largest(replicas), order, epsilon))
     error = found.std() / math.sqrt(found.size)
-    assert error < 0.1 * bound
+    assert error < 0.2 * bound
     assert abs(found.mean() - bound) <= 4.5 * error + 2e-3 * bound
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import cifar
-import fashion
 import hockeystick as hs
 import optimizer_noise
 import reviews
@@ -240,7 +239,7 @@ def test_the_page_shows_the_stored_accuracies():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("script", [cifar, fashion, reviews, optimizer_noise])
+@pytest.mark.parametrize("script", [cifar, reviews, optimizer_noise])
 def test_small_mode(script, tmp_path, capsys):
     """Everything runs on made-up data, and every statement holds."""
     assert script.main(["--small", "--output", str(tmp_path)]) == 0

@@ -150,7 +150,7 @@ def test_states_of_noise(source):
 
 def test_states_of_torch_runs():
     """80 changes of the part of a run's state that is about its batches and noise."""
-    import torch
+    torch = pytest.importorskip("torch", reason="runs in PyTorch")
 
     from hockeystick.torch import make_private
 

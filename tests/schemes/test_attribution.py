@@ -85,7 +85,7 @@ def test_labels_that_equal_only_themselves_are_refused():
         Attribution.from_users([(1, Person()), (1, Person())])
 
 
-@pytest.mark.parametrize("missing", [None, float("nan"), np.datetime64("NaT")])
+@pytest.mark.parametrize("missing", [None, float("nan"), np.datetime64("NaT", "s")])
 def test_a_missing_label_is_refused(missing):
     """An example of nobody would be trained on and protect nobody; the sentence says which."""
     with pytest.raises(InvalidParameter, match=r"nobody is protected.*for example 2"):

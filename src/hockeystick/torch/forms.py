@@ -168,6 +168,11 @@ def settled_form(
             "given either plan and noise_multiplier, or plan, epsilon and delta (which finds the "
             "noise), or epsilon, delta, epochs and batch_size (max_grad_norm in every form)"
         )
+        if given["plan"] is None and given["noise_multiplier"] is not None:
+            allowed += (
+                "; noise alone says nothing about batches: plan=hs.Plan(sampling=hs.Poisson."
+                "for_batch_size(512, examples=60_000), steps=hs.steps_for(...)), for instance"
+            )
         raise InvalidParameter("make_private", allowed, ", ".join(shown) or None)
     if given["filter"] is not None:
         allowed = "left out where the plan is chosen; give plan and noise_multiplier with it"
@@ -198,8 +203,9 @@ _STATEMENT = "the tightest proven analysis accounts for the plan, in run.stateme
 _RANDOM = "batches and noise come from a secret source of their own, or in tests from rng="
 _PARTS = "batches are not accumulated by hand; physical_batch_size is the most that memory holds"
 _LIMITS = (
-    "physical_batch_size is the most examples in memory at once; users with several examples need "
-    "attribution= (`hockeystick docs users`)"
+    "physical_batch_size is the most examples in memory at once; batches with a cap are a plan with "
+    "hs.Poisson(rate=..., max_batch_size=...); users with several examples need attribution= "
+    "(`hockeystick docs users`)"
 )
 _OPTIMIZER = (
     "momentum is read from the optimizer; for learning rates that change, hs.compare(..., "
@@ -224,6 +230,10 @@ COUNTERPARTS = {
     **dict.fromkeys(("steps", "num_steps", "total_steps", "max_steps"), _STEPS),
     **dict.fromkeys(("alphas", "orders", "accountant", "accuracy", "method"), _STATEMENT),
     **dict.fromkeys(("noise_generator", "generator", "seed"), _RANDOM),
+    **dict.fromkeys(
+        ("users", "user_ids", "groups"),
+        "attribution=hs.Attribution.from_users(users) says whose example is whose",
+    ),
     "epsilon_tolerance": "the noise that is chosen never exceeds epsilon",
     "batch_first": "the examples are in the first dimension, always",
     "loss_reduction": "run.loss(criterion) has one loss for each example",

@@ -89,7 +89,7 @@ class Settings(NamedTuple):
     classes: int = 140
     estimated_classes: int = 40
     separate: int = 300
-    margin: float = 1.002
+    margin: float = 1.01
     densities: tuple[float, ...] = (1.0, 0.98, 0.96, 0.93)
     most_of_them: float = 0.8
     even_part: float = 0.02
