@@ -31,7 +31,7 @@ from hockeystick.guarantee import REFERENCE_DELTA
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.base import Expression, Factor
 from hockeystick.profile.expressions.composed import compose
-from hockeystick.profile.expressions.mechanisms import random_shift
+from hockeystick.profile.expressions.mechanisms import GaussianPair, random_shift
 from hockeystick.profile.resolution import Direction
 
 __all__ = ["ConditionalBound", "ConditionalSearch", "Segment"]
@@ -39,6 +39,9 @@ __all__ = ["ConditionalBound", "ConditionalSearch", "Segment"]
 # The profile that stands for all requests: bad events from negligible ones to those that suit a
 # large delta, and laws whose tails are nothing beside any of them.
 IntArray = NDArray[np.int64]
+
+# A shift that dominates none: where no step adds anything.
+SMALLEST_SHIFT = 1e-9
 
 PROFILE_FAILURES = (1e-20, 1e-12, REFERENCE_DELTA / 100, REFERENCE_DELTA, 1e-3)
 PROFILE_RESOLUTION = Resolution(0.02, 1e-40, 12.0)
@@ -167,6 +170,8 @@ class ConditionalBound(Bound):
         bins = self.levels.shape[1]
         ends = np.array([segment.last for segment in self.segments])
         group = np.searchsorted(ends, tails.step, side="right") * bins + tails.below.astype(int)
+        if not group.size:
+            return np.ones((ends.size, bins))
         names, group, count = np.unique(group, return_inverse=True, return_counts=True)
         found = np.ones(ends.size * bins)
         found[names] = self._largest_shares(tails, group, failure * count / count.sum())
@@ -244,9 +249,10 @@ class ConditionalBound(Bound):
         key = (direction, failure)
         if key not in self._composed:
             shares = self.thresholds(direction, failure)
-            self._composed[key] = compose(
-                [self._steps(*pair) for pair in zip(self.segments, shares, strict=True)]
-            )
+            # Segments in which nothing is added reveal nothing, and have no law.
+            pairs = zip(self.segments, shares, strict=True)
+            parts = [self._steps(*pair) for pair in pairs if self.levels[slice(*pair[0])].any()]
+            self._composed[key] = compose(parts or [(GaussianPair(SMALLEST_SHIFT), 1)])
         return self._composed[key]
 
     def _steps(self, segment: Segment, shares: FloatArray) -> Factor:
