@@ -6,7 +6,7 @@ independent noise; cyclic Poisson has as many groups as the optimised Toeplitz s
 the best of 1, 2, 4, ..., 64, and so has b-min-sep sampling as its separation, with a warm start.
 Balls-in-bins has 100 bins. The latter two take the best of `band_mf` and `bsr`; "optimistic" is
 what exact accounting would give, by estimates, and no guarantee. Draws are of tuples of replicas.
-Takes about half an hour of one core.
+Takes some tens of minutes of one core.
 
 Usage: python reproductions/b_min_sep_cifar_table.py [--small] [--output DIR]
 """

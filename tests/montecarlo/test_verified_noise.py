@@ -81,12 +81,12 @@ def test_too_few_draws_fall_back_to_the_proven_noise():
 
 
 def test_the_bound_of_tuples_is_a_fallback():
-    """Proven, and less noise than that of public groups; draws of the run agree with it."""
+    """Or that of an analysis, if it is less; draws of the run agree with it."""
     found = calibrated(draws=1, seed=8)
     details = found.guarantee.answer(epsilon=EPSILON).details
     assert not details["accepted"]
     proven = hs.calibrate(PLAN, epsilon=EPSILON, delta=DELTA, accuracy=0.01).noise_multiplier
-    assert found.noise_multiplier == details["fallback"] < proven
+    assert found.noise_multiplier == details["fallback"] < 1.02 * proven
     options = {"epsilons": [EPSILON], "draws": 200_000, "seed": 98}
     at = hs.estimate_profile(PLAN, noise_multiplier=found.noise_multiplier, **options)
     assert max(one[0].value for one in at.values()) < DELTA

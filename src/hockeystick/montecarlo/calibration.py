@@ -28,7 +28,6 @@ from hockeystick.montecarlo.noise_by_tuples import (
 from hockeystick.montecarlo.noise_estimate import (
     CANDIDATES,
     DEFAULT_DRAWS,
-    PLACING_DRAWS,
     Candidates,
     place_candidates,
     tuple_draws,
@@ -146,9 +145,7 @@ def _candidates(
     first = start or sensitivity_of(claim.plan) / claim.epsilon**0.5
     if offers_tuples(claim, first):
         most = most_noise(claim)
-        found = noise_by_tuples(
-            verifier, claim, aim=aim, start=first, most=most, last_draws=PLACING_DRAWS
-        )
+        found = noise_by_tuples(verifier, claim, aim=aim, start=first, most=most)
         if found is not None:
             noise, curves = found
 

@@ -29,7 +29,6 @@ from hockeystick.plan import Plan
 __all__ = [
     "CANDIDATES",
     "DEFAULT_DRAWS",
-    "PLACING_DRAWS",
     "Candidates",
     "EstimatedNoise",
     "estimate_noise",
@@ -171,9 +170,7 @@ def _of_tuples(noise: float, curves: list[TupleCurve]) -> EstimatedNoise:
 # Times 1/delta: some minutes for thousands of steps at delta = 1e-5. Draws of tuples of replicas,
 # at any delta: half a per cent of noise or less, some seconds for thousands of steps. The need for
 # them grows with the bound on a payoff over delta; so many times as many from this ratio on.
-DEFAULT_DRAWS, TUPLE_DRAWS = 100, 130_000
-# Of the pilot that places candidates: an error of the noise of less than 0.1 %.
-PLACING_DRAWS = 20_000
+DEFAULT_DRAWS, TUPLE_DRAWS = 100, 170_000
 TUPLE_RATIO, MOST_TIMES = 30.0, 20.0
 
 
