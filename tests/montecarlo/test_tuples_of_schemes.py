@@ -209,21 +209,24 @@ def test_slots_are_valid(bands):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("sampling", "bands"),
-    [
-        (hs.RandomAllocation(picks=1, out_of=50), 4),
-        (hs.Poisson(rate=0.01), 3),
-        (hs.CyclicPoisson(rate=0.04, groups=4, random_phase=True), 4),
-    ],
+    thinned(
+        [
+            (hs.CyclicPoisson(rate=0.04, groups=4, random_phase=True), 4),
+            (hs.RandomAllocation(picks=1, out_of=50), 4),
+            (hs.Poisson(rate=0.01), 3),
+        ],
+        normal=1,
+    ),
 )
 def test_verified_close_to_the_estimate(sampling, bands):
     """At a delta that draws of the run itself cannot see."""
-    plan, question = plan_of(sampling, bands, steps=500), {"epsilon": 2.0, "delta": 1e-8}
+    plan, question = plan_of(sampling, bands, steps=200), {"epsilon": 2.0, "delta": 1e-8}
     estimate = hs.estimate_noise(plan, seed=2, **question)
     found = hs.calibrate(plan, method=hs.MonteCarlo(seed=3), **question)
     details = found.guarantee.answer(delta=1e-8).details
     assert details["accepted"]
     assert details["draws"] < 500_000
-    assert estimate.noise_multiplier < found.noise_multiplier < 1.01 * estimate.noise_multiplier
+    assert estimate.noise_multiplier < found.noise_multiplier < 1.02 * estimate.noise_multiplier
 
 
 def test_several_picks_are_refused():
