@@ -1,7 +1,7 @@
 """What a setting of the search of `gram` does to epsilon and to the time, on a few plans.
 
     python benchmarks/gram_settings.py                          the usual variations
-    python benchmarks/gram_settings.py coarse=1.0 sum_step=0.7     others, each on its own
+    python benchmarks/gram_settings.py tilts=(1.0,) sum_step=0.7     others, each on its own
 
 Names are fields of `GramSettings` or of its `LatticeSettings`. Every line compares with the
 settings as they are: a ratio of epsilon above 1 is a looser bound, a ratio of the CPU time below 1
@@ -34,18 +34,18 @@ PLANS = {
     "bisr 4, 1,000 x 2": (hs.strategies.bisr(2_000, 4), 1_000, 2.0),
 }
 VARIATIONS = (
-    "farthest_tilt=0",
-    "spacings=(1,)",
-    "largest_group=64",
+    "tilts=(0.5,)",
+    "spacings=()",
+    "usual_group=64",
+    "usual_group=256",
     "left_out=()",
-    "growth_at_mirrors=0.15",
-    "longest_closed=0",
-    "coarse_work=0.05",
-    "medium_work=0.3",
+    "left_out=(1.0,)",
+    "coarse_work=0.03",
+    "medium_work=0.4",
     "finest_work=3.0",
-    "far_behind=1.03",
+    "finalists=1",
     "epsilon_rate=0.06",
-    "coarse=1.0",
+    "coarse=0.7",
     "aliasing=1e-6",
     "sampling_share=1e9",
     "state_step=0.6",

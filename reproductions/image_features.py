@@ -2,7 +2,7 @@
 
 Dead leaves are opaque shapes of random colour that cover each other, with sizes as scale-free as
 those in photographs; patches of them look much like patches of photographs [Baradad21]. The filters
-are whitened patches of dead leaves, used as [CoatesNgLee11] uses patches of the data. An image
+are whitened patches of dead leaves, in the place of patches of the data. An image
 gives the square roots of how much each filter, and its negative, responds beyond a threshold in
 each quarter of the image, and these numbers are projected to the principal components that they
 have on dead leaves. So everything is fixed before any image of a data set is read, and the features

@@ -40,9 +40,9 @@ _ADJACENCY = (
     "Plan(adjacency='replace-one') about one that is replaced by another"
 )
 _CUT = (
-    "a cap makes an example's participation depend on the others and has a price: it belongs to "
-    "the scheme, as in Poisson(rate=..., max_batch_size=...) and its for_batch_size; "
-    "physical_batch_size of make_private bounds the memory of a step for nothing"
+    "a cap makes an example's participation depend on the others, and is a part of the scheme: "
+    "Poisson(rate=..., max_batch_size=...), or its for_batch_size; physical_batch_size of "
+    "make_private bounds the memory of a step and changes nothing else"
 )
 _PHYSICAL = "physical_batch_size of make_private splits a batch to bound the memory of a step"
 _ORDERS = (

@@ -59,6 +59,9 @@ class _Bounded(AttackRisk):
     def delta(self, epsilon):
         return min(1.0, 1.1 * hs.Profile.gaussian(noise_multiplier=1.0).delta(epsilon))
 
+    def answer(self, *, delta=None, epsilon=None):
+        raise NotImplementedError
+
 
 def test_rates_of_a_run_without_its_own_pair():
     """Where only bounds on delta are known: the least bound over all orders, on both sides of 1."""

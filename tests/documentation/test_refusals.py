@@ -255,8 +255,8 @@ def test_pages_of_the_table():
 
 
 OPTIONS = (
-    "neighboring-relation truncated-batch-size alphas target-epsilon target-delta sample-rate sigma "
-    "noise num-steps iterations dataset-size n lr"
+    "neighboring-relation truncated-batch-size alphas target-epsilon target-delta sample-rate "
+    "sigma noise num-steps iterations dataset-size n lr"
 )
 
 

@@ -250,3 +250,19 @@ def test_opacus_rounds_the_sample_rate():
     assert hs.interop.from_opacus(engine.accountant).epsilon(1e-5) < hs.account(
         hs.Plan(sampling=hs.Poisson(rate=0.3), steps=4), noise_multiplier=1.0
     ).epsilon(1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rate", "steps"), [(1.0, 1), (0.1, 50)])
+def test_ten_runs_of_epsilon_one(rate, steps):
+    """Geometric with mean 10 over (1, 1e-6): well below dp-accounting's bound by moments."""
+    plan = hs.Plan(sampling=hs.FullBatch() if rate == 1 else hs.Poisson(rate=rate), steps=steps)
+    noise = hs.calibrate(plan, epsilon=1.0, delta=1e-6).noise_multiplier
+    step = dp_event.GaussianDpEvent(noise)
+    if rate < 1:
+        step = dp_event.PoissonSampledDpEvent(rate, step)
+    event = dp_event.RepeatAndSelectDpEvent(dp_event.SelfComposedDpEvent(step, steps), 10.0, 1.0)
+    theirs = rdp_privacy_accountant.RdpAccountant().compose(event).get_epsilon(1e-6)
+    runs = hs.tuning.RandomRuns(distribution="geometric", mean=10)
+    ours = runs.guarantee(hs.account(plan, noise_multiplier=noise)).epsilon(1e-6)
+    assert 1 < ours < 0.72 * theirs

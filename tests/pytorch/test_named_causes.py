@@ -209,7 +209,7 @@ def test_groups_of_one_feature(runs):
     If the probe finds its rounding, it names the way out as well.
     """
     narrow = nn.Sequential(nn.Linear(40, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
-    with pytest.warns(UserWarning, match=r"layer 1: GroupNorm has 8 groups .* LayerNorm, or fewer"):
+    with pytest.warns(UserWarning, match=r"layer 1: GroupNorm has 8 groups .*LayerNorm, or fewer"):
         runs.private(runs.banded(), model=ModuleValidator.fix(narrow))
     assert "LayerNorm, or fewer" in _advice(nn.GroupNorm(8, 8))
     assert _advice(nn.GroupNorm(4, 8)) == _advice(nn.Linear(8, 8)) == ""

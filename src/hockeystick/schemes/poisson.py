@@ -65,7 +65,7 @@ from hockeystick.schemes.pairs import (
 __all__ = ["Poisson"]
 
 # What a cap that `for_batch_size` picks may add to delta, relatively.
-PRICE_OF_CAP = 0.01
+SHARE_OF_CAP = 0.01
 DISPLACED = "an example that takes part may displace another one, where batches are capped"
 
 
@@ -144,7 +144,7 @@ class Poisson(Sampling):
             if max_batch_size is not None:
                 allowed = "left out where steps and delta choose it"
                 raise InvalidParameter("max_batch_size", allowed, max_batch_size)
-            share = PRICE_OF_CAP * small_probability("delta", delta)
+            share = SHARE_OF_CAP * small_probability("delta", delta)
             most = share / positive_integer("steps", steps)
             max_batch_size = smallest_cap(examples, rate, most=most)
         return cls(rate=rate, max_participations=max_participations, max_batch_size=max_batch_size)

@@ -203,8 +203,8 @@ _STATEMENT = "the tightest proven analysis accounts for the plan, in run.stateme
 _RANDOM = "batches and noise come from a secret source of their own, or in tests from rng="
 _PARTS = "batches are not accumulated by hand; physical_batch_size is the most that memory holds"
 _LIMITS = (
-    "physical_batch_size is the most examples in memory at once; batches with a cap are a plan with "
-    "hs.Poisson(rate=..., max_batch_size=...); users with several examples need attribution= "
+    "physical_batch_size is the most examples in memory at once; batches with a cap need a plan "
+    "with hs.Poisson(rate=..., max_batch_size=...), users with several examples attribution= "
     "(`hockeystick docs users`)"
 )
 _OPTIMIZER = (

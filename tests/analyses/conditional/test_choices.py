@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 import hockeystick as hs
+from hockeystick.analyses.conditional.bound import ConditionalBound
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from in_one_test import in_one_test
+from references.sum_law import band, ratios
 
 PLAN = hs.Plan(sampling=hs.BallsInBins(bins=5), steps=10, strategy=hs.strategies.bsr(10, 3))
 DELTA = 1e-3
@@ -22,7 +25,7 @@ def epsilon_of(noise=4.0, **choices):
 
 @pytest.mark.slow
 def test_choices_bound_the_run_and_cost_something():
-    """No choice is below a proven lower bound; what is fixed is not better than what is searched."""
+    """No choice is below a proven lower bound; what is searched is not worse than what is fixed."""
     lower = hs.account(PLAN, noise_multiplier=4.0, method="gram").answer(delta=DELTA).lower
     usual = epsilon_of()
     choices = (
@@ -73,3 +76,33 @@ def test_the_method_refuses_other_plans():
     plan = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=3)
     with pytest.raises(UnsupportedPlan, match="conditional"):
         hs.account(plan, noise_multiplier=1.0, method=hs.conditional())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["gaps", "ties", "dense"])
+def test_random_levels_against_simulated_runs(kind):
+    """No delta is below a simulated band, also where some steps add nothing to any bin."""
+    rng = np.random.default_rng(77)
+    draws, which = rng.standard_normal((40_000, 6)), rng.random(40_000)
+    compared = 0
+    for _ in range(6):
+        bins, steps = int(rng.integers(2, 7)), int(rng.integers(2, 8))
+        levels = rng.random((steps, bins)) * (rng.random((steps, bins)) < 0.5)
+        levels = {"gaps": levels, "ties": np.round(3 * levels) / 3, "dense": levels + 0.1}[kind]
+        levels[0] *= kind == "dense"
+        bound = ConditionalBound(lambda levels=levels: levels)
+        gram = levels.T @ levels + 1e-12 * np.eye(bins)
+        for direction in ("remove", "add"):
+            remove = direction == "remove"
+            losses = ratios(gram, draws[:, :bins], which, remove=remove)
+            for epsilon, failure in ((0.0, 1e-6), (0.3, 0.01)):
+                low, _ = band(losses, epsilon, remove=remove)
+                assert bound.delta_at(failure, epsilon, direction, 0.1) >= low * (1 - 1e-9)
+                compared += low > 1e-3
+    assert compared > 6
+
+
+def test_nothing_added_is_nothing_revealed():
+    """Without any level epsilon is 0 but for the bad event; no step, and one of them."""
+    bound = ConditionalBound(lambda: np.zeros((3, 4)))
+    assert bound.delta_at(1e-6, 0.1, "remove", 0.1) == pytest.approx(1e-6, rel=1e-3)

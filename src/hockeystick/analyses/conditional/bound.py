@@ -13,11 +13,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick._numerics.envelope import deltas
 from hockeystick._numerics.gaussian import quantile_of_tail
-from hockeystick._numerics.law import BoolArray, FloatArray, Resolution, Side, reverse
+from hockeystick._numerics.law import FloatArray, Resolution, Side, reverse
 from hockeystick._numerics.search import minimize_around_grid, minimize_on_interval
 from hockeystick.analyses.conditional.odds import Weights, dominating_levels
 from hockeystick.analyses.conditional.posterior_tails import (
@@ -31,14 +30,15 @@ from hockeystick.guarantee import REFERENCE_DELTA
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.base import Expression, Factor
 from hockeystick.profile.expressions.composed import compose
-from hockeystick.profile.expressions.mechanisms import random_shift
+from hockeystick.profile.expressions.mechanisms import GaussianPair, random_shift
 from hockeystick.profile.resolution import Direction
 
 __all__ = ["ConditionalBound", "ConditionalSearch", "Segment"]
 
 # The profile that stands for all requests: bad events from negligible ones to those that suit a
 # large delta, and laws whose tails are nothing beside any of them.
-IntArray = NDArray[np.int64]
+# A shift that dominates none: where no step adds anything.
+SMALLEST_SHIFT = 1e-9
 
 PROFILE_FAILURES = (1e-20, 1e-12, REFERENCE_DELTA / 100, REFERENCE_DELTA, 1e-3)
 PROFILE_RESOLUTION = Resolution(0.02, 1e-40, 12.0)
@@ -57,8 +57,7 @@ class ConditionalSearch:
         Thresholds are found to this relative precision, on the safe side, and are not searched
         below the share, where the levels would be those of a known bin.
     quantiles
-        Where the weights of the bounds on the odds are chosen, in standard deviations: few, so that
-        requests share what is computed for them; between two of them little is lost.
+        Where weights are chosen, in standard deviations: few, so that requests share them.
     accuracy, estimate_accuracy
         Of the numbers that the search compares, and of `coarse_epsilon`.
     share_tolerance, failure_tolerance
@@ -167,9 +166,13 @@ class ConditionalBound(Bound):
         bins = self.levels.shape[1]
         ends = np.array([segment.last for segment in self.segments])
         group = np.searchsorted(ends, tails.step, side="right") * bins + tails.below.astype(int)
+        if not group.size:
+            return np.ones((ends.size, bins))
         names, group, count = np.unique(group, return_inverse=True, return_counts=True)
         found = np.ones(ends.size * bins)
-        found[names] = self._largest_shares(tails, group, failure * count / count.sum())
+        smallest, precision = self._settings.smallest_share, self._settings.threshold_precision
+        parts = failure * count / count.sum()
+        found[names] = tails.largest_shares(group, parts, smallest=smallest, precision=precision)
         result: FloatArray = found.reshape(ends.size, bins)
         return result
 
@@ -244,9 +247,10 @@ class ConditionalBound(Bound):
         key = (direction, failure)
         if key not in self._composed:
             shares = self.thresholds(direction, failure)
-            self._composed[key] = compose(
-                [self._steps(*pair) for pair in zip(self.segments, shares, strict=True)]
-            )
+            # Segments in which nothing is added reveal nothing, and have no law.
+            pairs = zip(self.segments, shares, strict=True)
+            parts = [self._steps(*pair) for pair in pairs if self.levels[slice(*pair[0])].any()]
+            self._composed[key] = compose(parts or [(GaussianPair(SMALLEST_SHIFT), 1)])
         return self._composed[key]
 
     def _steps(self, segment: Segment, shares: FloatArray) -> Factor:
@@ -258,26 +262,6 @@ class ConditionalBound(Bound):
         """Where the weights of the bound are chosen; any choice is valid."""
         wanted = quantile_of_tail(min(failure / self.levels.shape[0], 0.3))
         return min(self._settings.quantiles, key=lambda quantile: abs(quantile - wanted))
-
-    def _largest_shares(self, tails: Tails, group: IntArray, failure: FloatArray) -> FloatArray:
-        """For each group the largest y in (0, 1] found whose tails are within its failure, or 0.
-
-        By bisection for all groups at once; from what holds already, the last y is taken.
-        """
-
-        def holds(log_share: FloatArray) -> BoolArray:
-            each = tails.failures(np.exp(log_share)[group])
-            return np.bincount(group, each, failure.size) <= failure
-
-        settings = self._settings
-        low = np.full(failure.size, math.log(settings.smallest_share))
-        high = np.zeros(failure.size)
-        none, all_ = ~holds(low), holds(high)
-        for _ in range(math.ceil(math.log2(-low[0] / settings.threshold_precision))):
-            middle = (low + high) / 2
-            enough = holds(middle)
-            low, high = np.where(enough, middle, low), np.where(enough, high, middle)
-        return np.where(all_, 1.0, np.where(none, 0.0, np.exp(low)))
 
     def _tails_at(self, direction: Direction, quantile: float) -> Tails:
         key = (direction, quantile)

@@ -11,8 +11,8 @@ The bins of a segment of steps that have equally many bins below them share one 
 odds, the largest for which the sum of the tails is within their part of the bad event: odds of bins
 that took part a while ago move further than those of the last one. The first epoch, in which odds
 grow quickly, has several segments, every later one is a single one. Which part of delta the bad
-event gets is searched for every request. Both directions have thresholds of their own: the earlier outputs are
-those of the run with the example for remove, and of the run without it for add.
+event gets is searched for every request. Both directions have thresholds of their own: the earlier
+outputs are those of the run with the example for remove, and of the run without it for add.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ of odds.py are tried, and the best kept.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -96,6 +97,26 @@ class Tails(NamedTuple):
     def failure(self, share: float) -> float:
         """Sum over all entries of the bound on Pr[X_i <= share * |B|]."""
         return float(self.failures(np.full(self.step.size, share)).sum())
+
+    def largest_shares(
+        self, group: IntArray, failure: FloatArray, *, smallest: float, precision: float
+    ) -> FloatArray:
+        """For each group of entries the largest y in (0, 1] found with at most its failure, or 0.
+
+        By bisection for all groups at once; of the last two y the one that holds is taken.
+        """
+
+        def holds(log_share: FloatArray) -> BoolArray:
+            each = self.failures(np.exp(log_share)[group])
+            return np.bincount(group, each, failure.size) <= failure
+
+        low, high = np.full(failure.size, math.log(smallest)), np.zeros(failure.size)
+        none, all_ = ~holds(low), holds(high)
+        for _ in range(math.ceil(math.log2(-math.log(smallest) / precision))):
+            middle = (low + high) / 2
+            enough = holds(middle)
+            low, high = np.where(enough, middle, low), np.where(enough, high, middle)
+        return np.where(all_, 1.0, np.where(none, 0.0, np.exp(low)))
 
 
 def posterior_tails(

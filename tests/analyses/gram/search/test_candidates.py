@@ -123,7 +123,7 @@ def test_every_layout_is_above_simulated_runs(rounds, direction, remove):
     majorants = Majorants(kernel)
     layouts = cuts if majorants.line is None else [1, 2, *cuts]
     for layout in layouts:
-        found = majorants.candidate(layout, majorants.usual_tilt)
+        found = majorants.candidate(layout, majorants.tilts[1])
         reading = LawCache().reading(found, direction, fineness=1.0, tail=1e-6)
         assert reading.delta(0.3) >= low > 0, layout
 
@@ -137,7 +137,7 @@ def test_bounds_by_distance_are_enough():
     assert few.line is None
     assert few.exact == []
     for layout in (Cut(), Cut(copies=2, left_out=2)):
-        one, other = (m.candidate(layout, m.usual_tilt).mixture for m in (full, few))
+        one, other = (m.candidate(layout, m.tilts[1]).mixture for m in (full, few))
         np.testing.assert_allclose(one.gram(), other.gram(), rtol=1e-6)
 
 
@@ -148,8 +148,8 @@ def test_long_rings_are_certified_for_any_number_of_bins():
     for bins in (20_000, 30_000):
         strategy = hs.strategies.from_coefficients(coefficients, steps=bins)
         majorants = Majorants(MixtureBlocks(strategy, bins, bins).by_distance(1.0))
-        (layout, *_) = [one.layout for one in majorants.open_cuts()]
-        fits.append(majorants.candidate(layout, 0).mixture)
+        layout = majorants.layouts[0]
+        fits.append(majorants.candidate(layout, 1.0).mixture)
         assert layout.copies * layout.period(bins) > 0.99 * bins
     assert fits[0].rho == fits[1].rho
     assert fits[0].chain == pytest.approx(fits[1].chain, rel=1e-12)

@@ -29,16 +29,18 @@ from hockeystick.analyses.gram.search.evaluation import (
     GramCandidate,
     Layout,
     banded,
+    opened,
 )
 from hockeystick.analyses.gram.search.programmes import best_majorant
 from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 
-__all__ = ["Majorants", "usual_tilt"]
+__all__ = ["Majorants", "tilts"]
 
 
-def usual_tilt(largest: float, settings: GramSettings = SETTINGS) -> float:
-    """The tilt that suits a largest entry."""
-    return settings.tilt_offset + settings.tilt_quantile / math.sqrt(largest)
+def tilts(largest: float, settings: GramSettings = SETTINGS) -> list[float]:
+    """Tilts of majorants, and minorants, for a largest entry."""
+    middle = settings.tilt_offset + settings.tilt_quantile / math.sqrt(largest)
+    return [factor * middle for factor in settings.tilts]
 
 
 class Majorants:
@@ -48,7 +50,7 @@ class Majorants:
         self._settings = settings
         self._kernel = gram if gram.ndim == 2 else None
         self._lags = gram if self._kernel is None else by_distance(gram)
-        self._fits: dict[tuple[Layout, int], ChainFit | None] = {}
+        self._fits: dict[tuple[Layout, float], ChainFit | None] = {}
         self._distinct: dict[tuple[object, ...], GramCandidate] = {}
 
     @property
@@ -57,10 +59,11 @@ class Majorants:
         return self._lags.size
 
     @property
-    def usual_tilt(self) -> int:
-        """For a diagonal of 1, as a number of steps of sqrt(2): what suits the scale."""
+    def tilts(self) -> list[float]:
+        """For a diagonal of 1: powers of two around what suits the scale of the matrix."""
         largest = float(self._lags[0])
-        return round(2 * math.log2(largest * usual_tilt(largest, self._settings)))
+        middle = round(math.log2(largest * tilts(largest, self._settings)[1]))
+        return [2.0**power for power in range(middle - 2, middle + 3)]
 
     @cached_property
     def ring(self) -> LagBounds:
@@ -80,78 +83,112 @@ class Majorants:
         return compensated if better else plain
 
     @property
-    def spacings(self) -> list[int]:
-        """Every how many bins are kept: as long as enough of them are left."""
+    def layouts(self) -> list[Layout]:
+        """Where the search begins: a line in one piece, mirrors on a ring or where it is long."""
         settings = self._settings
-        return [one for one in settings.spacings if one == 1 or self.bins >= one * settings.fewest]
+        spacings = [1, *(one for one in settings.spacings if self.bins >= one * settings.fewest)]
+        found: list[Layout] = [] if self.line is None else [*spacings]
+        if self.line is None or self.bins > settings.short_line:
+            found += [Cut(one, -(-self.bins // one // settings.first_group)) for one in spacings]
+        if self.line is None and self.bins <= settings.longest_closed:
+            found.append(Cut(closed=True))
+        return found
 
-    def open_cuts(self) -> list[GramCandidate]:
-        """With the usual tilt: a line in one piece, mirrors or gaps on a ring or a long line."""
-        settings, found = self._settings, list[Layout]()
-        for spacing in self.spacings:
-            around = self.bins // spacing
-            if self.line is not None:
-                found.append(spacing)
-            if self.line is None or around > settings.short_line:
-                cut = Cut(spacing, -(-around // settings.largest_group))
-                gap = cut._replace(left_out=self._reach(spacing), mirrors=False)
-                found += [self._mirrored(cut, self.usual_tilt, 1.0), gap]
-        return self._candidates(found, self.usual_tilt)
+    @property
+    def first(self) -> list[GramCandidate]:
+        """One for each layout, with the middle tilt; with others if there is none."""
+        tilts = sorted(self.tilts, key=lambda tilt: tilt != self.tilts[len(self.tilts) // 2])
+        for tilt in tilts:
+            layouts = [other for one in self.layouts for other in self._usual(one, tilt)]
+            found = [self.candidate(one, tilt) for one in layouts]
+            if any(found):
+                return [one for one in found if one is not None]
+        return []
 
-    def closed_cuts(self, tilt: int) -> list[GramCandidate]:
-        """Rings of few bins that stay closed, of all spacings."""
-        if self.line is not None:
-            return []
-        longest = self._settings.longest_closed
-        found = [s for s in self.spacings if self.bins // s <= longest]
-        return self._candidates([Cut(s, closed=True) for s in found], tilt)
+    def _usual(self, layout: Layout, tilt: float) -> list[Layout]:
+        """A cut with bins left out beside mirrors, and with a gap, as far as they are allowed."""
+        if not isinstance(layout, Cut) or layout.closed:
+            return [layout]
+        found: list[Layout] = [one for one in self._left_out(layout, tilt) if self._allowed(one)]
+        return found[:1] + found[1:][-1:] or [layout]
+
+    def shorter(self, one: GramCandidate) -> GramCandidate | None:
+        """Twice as many groups; a line may fall into two, as part of a ring."""
+        cut = opened(one.layout)
+        return self._beside(one, cut._replace(copies=2 * cut.copies))
 
     def tilted(self, one: GramCandidate) -> list[GramCandidate]:
-        """The same cut with the next tilts."""
-        return [
-            other
-            for tilt in (one.tilt - 1, one.tilt + 1)
-            for other in self._candidates([one.layout], tilt)
-            if abs(tilt - self.usual_tilt) <= self._settings.farthest_tilt
-        ]
+        """The same layout with the next tilts."""
+        near = [tilt for tilt in self.tilts if tilt in (2 * one.tilt, one.tilt / 2)]
+        found = [self.candidate(one.layout, tilt) for tilt in near]
+        return [other for other in found if other is not None]
 
-    def beside(self, one: GramCandidate) -> list[GramCandidate]:
-        """The same in twice as many groups, or with other numbers of bins beside mirrors."""
-        layout, settings = one.layout, self._settings
-        if not isinstance(layout, Cut) or layout.closed:
+    def halfway(self, one: GramCandidate) -> list[GramCandidate]:
+        """The same layout with tilts halfway to the next ones."""
+        found = [self.candidate(one.layout, one.tilt * factor) for factor in (2**0.5, 2**-0.5)]
+        return [other for other in found if other is not None]
+
+    def closed(self, tilt: float) -> list[GramCandidate]:
+        """Rings of not too many bins that stay closed, of all spacings."""
+        settings = self._settings
+        if self.line is not None:
             return []
-        found: list[Layout] = [layout._replace(copies=2 * layout.copies)]
-        if layout.mirrors:
-            found += [self._mirrored(layout, one.tilt, factor) for factor in settings.left_out]
-        return self._candidates(found, one.tilt)
-
-    def _candidates(self, layouts: list[Layout], tilt: int) -> list[GramCandidate]:
-        found = [self.candidate(one, tilt) for one in layouts if self._allowed(one)]
+        spacings = [1, *(one for one in settings.spacings if self.bins >= one * settings.fewest)]
+        few = [one for one in spacings if self.bins // one <= settings.longest_to_close]
+        found = [self.candidate(Cut(spacing, closed=True), tilt) for spacing in few]
         return [one for one in found if one is not None]
+
+    def beside(self, one: GramCandidate) -> list[GramCandidate | None]:
+        """All that differ in one choice: tilt, spacing, number of groups, bins left out."""
+        cut, settings = opened(one.layout), self._settings
+        tilts = self.tilted(one)
+        spacings = [s for s in (1, *settings.spacings) if s in (2 * cut.spacing, cut.spacing / 2)]
+        if not isinstance(one.layout, Cut):
+            line = [self.candidate(s, one.tilt) for s in spacings]
+            return [*tilts, *line, self.shorter(one)]
+        found = [cut._replace(copies=2 * cut.copies)]
+        if cut.copies > 1:
+            found.append(cut._replace(copies=cut.copies // 2))
+        for spacing in spacings:
+            beside = _rounded(cut.left_out * cut.spacing / spacing / 2)
+            left_out = 2 * beside if cut.mirrors else self._reach(spacing)
+            as_long = max(round(cut.copies * cut.spacing / spacing), 1)
+            near = Cut(spacing, as_long, left_out, cut.mirrors, one.layout.closed)
+            found += [near, near._replace(copies=cut.copies)]
+        found += self._left_out(cut, one.tilt)
+        return [*tilts, *(self._beside(one, other) for other in found)]
+
+    def _beside(self, one: GramCandidate, cut: Cut) -> GramCandidate | None:
+        """With another cut, unless too few bins are left."""
+        return self.candidate(cut, one.tilt) if self._allowed(cut) else None
 
     def _allowed(self, layout: Layout) -> bool:
         """Whether enough bins are left in a group."""
-        if not isinstance(layout, Cut) or layout.closed:
+        if not isinstance(layout, Cut) or layout == Cut():
             return True
         settings, period = self._settings, layout.period(self.bins)
         return layout.left_out <= settings.most_left_out * period and period >= settings.fewest
 
-    def _mirrored(self, cut: Cut, tilt: int, factor: float) -> Cut:
-        """Mirrors with about as many bins left out beside them as suit the chain."""
-        cut = cut._replace(left_out=0)
-        fit = self._fit(cut, tilt)
-        if fit is None:
-            return cut
-        growth = self._settings.growth_at_mirrors
-        suits = (math.log(growth) / math.log(max(fit.rho, 1e-9)) - 1) / 2
-        return cut._replace(left_out=2 * round(max(factor * suits, 0.0)))
+    def _left_out(self, cut: Cut, tilt: float) -> list[Cut]:
+        """Numbers of bins to leave out: beside mirrors about as many as suit the chain, or a gap.
 
-    def candidate(self, layout: Layout, tilt: int) -> GramCandidate | None:
+        The number that suits best comes first.
+        """
+        cut, settings = cut._replace(left_out=0, mirrors=True), self._settings
+        fit, gap = self._fit(cut, tilt), cut._replace(left_out=self._reach(cut.spacing))
+        found = [gap._replace(mirrors=False)]
+        if fit is not None:
+            suits = (math.log(settings.growth_at_mirrors) / math.log(max(fit.rho, 1e-9)) - 1) / 2
+            counts = [2 * _rounded(factor * suits) for factor in settings.left_out]
+            found = [*(cut._replace(left_out=count) for count in counts), *found]
+        return found
+
+    def candidate(self, layout: Layout, tilt: float) -> GramCandidate | None:
         """The best chain for a layout; None if there is none."""
         fit = self._fit(layout, tilt)
         return None if fit is None else self._with_fit(layout, tilt, fit)
 
-    def _fit(self, layout: Layout, tilt: int) -> ChainFit | None:
+    def _fit(self, layout: Layout, tilt: float) -> ChainFit | None:
         """Between mirrors the same one for all copies and whatever is left out."""
         base = layout
         if isinstance(layout, Cut) and not layout.closed:
@@ -163,10 +200,10 @@ class Majorants:
             bounds = self._target(layout).bounds
             known = (fit.rho for (other, _), fit in self._fits.items() if fit and other == base)
             near = next(known, None)
-            self._fits[key] = best_majorant(bounds, 2.0 ** (tilt / 2), self._settings, near)
+            self._fits[key] = best_majorant(bounds, tilt, self._settings, near)
         return self._fits[key]
 
-    def _with_fit(self, layout: Layout, tilt: int, fit: ChainFit) -> GramCandidate:
+    def _with_fit(self, layout: Layout, tilt: float, fit: ChainFit) -> GramCandidate:
         """The same one for fits that agree to a few digits: many tilts have the same majorant."""
         digits = self._settings.digits
         known = (layout, *(float(f"{part:.{digits}g}") for part in fit))
@@ -219,6 +256,14 @@ class Majorants:
             kernel = cut_ring(self.ring, cut, 0).bounds.by_distance
         found = few_bands_above(kernel, self._settings.most_bands)
         return known if found is None else [*known, banded(f"{found.bands} bands", found)]
+
+
+def _rounded(count: float) -> int:
+    """To 0, a power of two, or three halves of one: others are hardly different."""
+    if count < 0.5:
+        return 0
+    below = 1 << math.floor(math.log2(max(count, 1.0)))
+    return min((below, 3 * below // 2, 2 * below), key=lambda one: abs(one - count))
 
 
 def _name(layout: Layout) -> str:

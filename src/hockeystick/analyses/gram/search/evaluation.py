@@ -30,6 +30,7 @@ __all__ = [
     "Layout",
     "banded",
     "chained",
+    "opened",
 ]
 
 
@@ -61,17 +62,13 @@ class GramCandidate:
     copies: int = 1
     # How it was made, for those beside it.
     layout: Layout = 1
-    tilt: int = 0
+    tilt: float = 0.0
 
     @property
-    def kind(self) -> tuple[bool, ...]:
+    def kind(self) -> tuple[object, ...]:
         """What candidates have in common that coarse lattices treat alike."""
-        return self.recursion is CHAINS, self.mixture.closes, self.rounds
-
-    @property
-    def mirrors(self) -> bool:
-        """Whether its groups end at mirrors."""
-        return isinstance(self.layout, Cut) and self.layout.mirrors
+        cut = opened(self.layout)
+        return isinstance(self.layout, Cut), self.rounds, cut.spacing, cut.mirrors
 
     @property
     def rounds(self) -> bool:
@@ -90,6 +87,11 @@ def chained(name: str, mixture: ChainMixture) -> GramCandidate:
 def banded(name: str, mixture: MovingAverage) -> GramCandidate:
     """A candidate with few bands."""
     return GramCandidate(name, mixture, MOVING_AVERAGES)
+
+
+def opened(layout: Layout) -> Cut:
+    """As a cut of a ring that is not closed."""
+    return layout._replace(closed=False) if isinstance(layout, Cut) else Cut(layout)
 
 
 class GramQuery(NamedTuple):

@@ -14,7 +14,7 @@ from hockeystick._numerics.law import FloatArray, Side
 from hockeystick.analyses.gram.order.blocks import block_shifts
 from hockeystick.analyses.gram.order.lag_bounds import floor
 from hockeystick.analyses.gram.order.moving_average import few_bands_below, two_bands
-from hockeystick.analyses.gram.search.candidates import usual_tilt
+from hockeystick.analyses.gram.search.candidates import tilts
 from hockeystick.analyses.gram.search.evaluation import (
     GramCandidate,
     GramQuery,
@@ -96,8 +96,7 @@ class LowerSearch:
     @cached_property
     def _chains(self) -> list[GramCandidate]:
         lowest, settings = floor(self._kernel), self._settings
-        middle = usual_tilt(float(self._kernel.max()), settings)
-        wanted = [factor * middle for factor in settings.tilts]
+        wanted = tilts(float(self._kernel.max()), settings)
         found = [best_minorant(lowest, one, settings) for one in wanted]
         # Where all bins share everything one direction is enough: that is a block.
         return [chained("minorant", one) for one in found if one.signal > 0]

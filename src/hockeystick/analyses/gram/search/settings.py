@@ -21,14 +21,13 @@ class GramSettings:
     lattices: LatticeSettings = LATTICES
 
     # == Work: the fineness of the first evaluations, or beyond which none is made, and the parts of
-    # the budget for one of them at most, for one of those to be compared, and for the answer.
-    coarse: float = 1.4
-    too_coarse: float = 1.99
+    # the budget for one of them at most, for one of the best few, and for the answer.
+    coarse: float = 1.0
+    too_coarse: float = 1.5
     coarse_work: float = 0.2
-    medium_work: float = 0.5
-    finest_work: float = 2.0
-    # What is predicted to be this much larger than the best is not compared on finer lattices.
-    far_behind: float = 1.05
+    medium_work: float = 0.4
+    finest_work: float = 1.6
+    finalists: int = 2
     # A chain gets at least these operations, some milliseconds: with less all are too coarse.
     least_work: float = 1e6
     # The matrix itself, if it has few bands, gets more: it closes the interval.
@@ -59,17 +58,20 @@ class GramSettings:
     # Bounds that lower some entries replace entrywise ones where their total is smaller by this
     # factor: otherwise what the diagonal adds outweighs it.
     much_less: float = 0.98
-    # Every bin, every second or fourth one, if enough bins are left.
-    spacings: tuple[int, ...] = (1, 2, 4)
+    # Every second or fourth bin alone, if enough bins are left.
+    spacings: tuple[int, ...] = (2, 4)
     fewest: int = 16
-    # Groups of bins have at most so many in the beginning; lines up to this size are not cut.
-    largest_group: int = 256
+    # Groups of bins have at most so many in the beginning; lines up to this size begin as they are.
+    first_group: int = 256
     short_line: int = 128
     # Rings of up to so many bins may also stay closed, which takes many runs: a cut may raise
     # epsilon by a tenth there.
-    longest_closed: int = 150
-    # They lose so much on coarse lattices that they are tried where the last one is as fine.
-    closed_fineness: float = 0.8
+    longest_closed: int = 64
+    # Of up to so many they are tried as well where the last lattice is as fine: they lose much on
+    # coarse ones, this multiple of `epsilon_rate`.
+    longest_to_close: int = 150
+    closed_fineness: float = 0.85
+    closing: float = 1.8
     # Up to this size majorants are certified on the ring itself.
     longest_ring: int = 4_096
     # Lines up to this size may also be computed in one piece, with amplitudes.
@@ -78,10 +80,10 @@ class GramSettings:
     # diagonal, if these are at most this share of the bins.
     negligible: float = 0.02
     most_left_out: float = 0.2
-    # Beside mirrors bins are left out until the variance grows by about this share; then multiples
-    # of that number are tried.
-    growth_at_mirrors: float = 0.35
-    left_out: tuple[float, ...] = (2.0, 0.0)
+    # Beside mirrors bins are left out until the variance grows by about this share, or multiples of
+    # that number.
+    growth_at_mirrors: float = 0.15
+    left_out: tuple[float, ...] = (1.0, 0.5, 2.0, 0.0)
     # Beyond the distance where entries are negligible, lags in a certificate for any number of
     # bins: more of them, and at most so many.
     more_lags: int = 64
@@ -100,13 +102,11 @@ class GramSettings:
     # == Majorants: linear programmes
     # Entries are weighted by e^(tilt K). Where one bin decides, its X is near v + z sqrt(v) for a
     # diagonal v; what a bin with the covariance r v then adds falls like
-    # e^(-(1-r)(z sqrt(v) + ...)): e^(tilt K) with the tilt z / sqrt(v) + ... The search begins with
-    # `tilt_offset` + `tilt_quantile` / sqrt(v), and goes on in steps of sqrt(2), at most so many.
-    # Minorants are tried with these multiples.
-    tilt_offset: float = 0.09
-    tilt_quantile: float = 2.4
-    farthest_tilt: int = 4
-    tilts: tuple[float, ...] = (0.5, 1.0, 2.0)
+    # e^(-(1-r)(z sqrt(v) + ...)): e^(tilt K) with the tilt z / sqrt(v) + ... So tilts are these
+    # multiples of `tilt_offset` + `tilt_quantile` / sqrt(v).
+    tilts: tuple[float, ...] = (0.3, 0.6, 1.2)
+    tilt_offset: float = 0.15
+    tilt_quantile: float = 4.0
     # Weights below e^-largest_tilt relative to the diagonal's are equal: the solver would not see
     # them.
     largest_tilt: float = 15.0

@@ -1,7 +1,9 @@
-"""The search for the smallest upper bound: a dozen coarse evaluations, finer ones for the best.
+"""The search for the smallest upper bound: some candidates, then finer lattices for the best.
 
-All cuts are tried with one tilt, the best one with others. The best few are then computed with more
-work, and the best of these with most: what two lattices tell about the limit decides.
+From a few layouts it goes on to whatever is best among those that differ in one choice: how the
+majorant is weighted (its tilt), every how many bins are kept, in how many groups, how many bins are
+left out beside cuts. All are computed at one fineness, so that what is compared is the majorant.
+The best few are then computed with more work, and the best of these with most.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from hockeystick.profile.resolution import Direction
 __all__ = ["UpperSearch"]
 
 # Lattices that are closer to each other tell no rate.
-FARTHEST_TO_COMPARE = 0.8
+FARTHEST_TO_COMPARE = 0.75
 
 
 class UpperSearch:
@@ -60,72 +62,69 @@ class _Request:
         self._known: dict[GramCandidate, Found] = {}
 
     def best(self) -> Found:
-        """All cuts with the usual tilt, the best with others, then the best few, finer."""
+        """Climbs from the best layout, then computes the best few, and the best of these."""
         settings, majorants = self._search.settings, self._search.majorants
-        self._coarse(majorants.open_cuts())
-        for one in self._best_cuts():
-            self._climb(one)
+        best = self._coarse(map(self._affordable_groups, majorants.first))
         self._coarse(majorants.exact)
-        ranked = self._finalists()
+        before = None
+        while best is not before:
+            before, best = best, self._coarse([best, *majorants.beside(best)])
+        best = self._coarse([best, *majorants.halfway(best)])
+        ranked = sorted(self._known.values(), key=self._predicted)
+        # Coarse lattices lose more of some kinds, and of the matrix itself they show least.
+        kinds = {one.candidate.kind: one for one in reversed(ranked)}
+        others = sorted(kinds.values(), key=self._predicted)
+        exact = [one for one in ranked if one.candidate in majorants.exact]
+        few = settings.finalists
+        ranked = list(dict.fromkeys([*ranked[:few], *others[:few], *exact]))
         finer = [self._at(one.candidate, settings.medium_work) for one in ranked]
-        tried = [*zip(finer, map(_rate, finer, ranked), strict=True), *self._closed()]
+        tried = [*zip(finer, map(_rate, finer, ranked), strict=True), *self._closed(best)]
         best = min(tried, key=lambda x: self._predicted(*x))[0].candidate
         return min((*finer, self._at(best, settings.finest_work)), key=_value)
 
-    def _closed(self) -> list[tuple[Found, None]]:
-        """The first closed ring whose last lattice would be fine, with the best tilt so far."""
-        settings, (best, *_) = self._search.settings, self._best_cuts()
-        for one in self._search.majorants.closed_cuts(best.tilt):
-            if self._affordable(one, settings.finest_work) <= settings.closed_fineness:
-                return [(self._at(one, settings.medium_work), None)]
+    def _closed(self, best: GramCandidate) -> list[tuple[Found, float]]:
+        """The first closed ring whose last lattice is fine, with a tilt that has proved best."""
+        settings, known = self._search.settings, self._query.delta is not None
+        rate = settings.closing * (settings.epsilon_rate if known else settings.delta_rate)
+        for one in self._search.majorants.closed(best.tilt):
+            fineness = self._affordable(one, settings.finest_work)
+            if one not in self._known and fineness <= settings.closed_fineness:
+                return [(self._at(one, settings.medium_work), rate)]
         return []
 
-    def _ranked(self) -> list[GramCandidate]:
-        """All so far, the best first."""
-        return [one.candidate for one in sorted(self._known.values(), key=self._predicted)]
-
-    def _best_cuts(self) -> list[GramCandidate]:
-        """The best with mirrors and the best without."""
-        found = {one.mirrors: one for one in reversed(self._ranked())}
-        return [one for one in self._ranked() if one in found.values()]
-
-    def _finalists(self) -> list[Found]:
-        """The best of each kind, if not far behind: coarse lattices lose more of some kinds."""
-        known = {one.candidate: one for one in self._known.values()}
-        kinds = {one.kind: known[one] for one in reversed(self._ranked())}
-        most = self._search.settings.far_behind * min(map(self._predicted, kinds.values()))
-        return [one for one in kinds.values() if self._predicted(one) <= most]
-
-    def _climb(self, best: GramCandidate) -> None:
-        """Other tilts as long as they help, then other numbers of groups and of bins left out."""
-        majorants = self._search.majorants
-        for neighbours in (majorants.tilted, majorants.beside):
-            before = None
-            while best is not before:
-                near = [best, *neighbours(best)]
-                self._coarse(near)
-                known = [self._known[one] for one in near if one in self._known]
-                before, best = best, min(known, key=self._predicted).candidate
-
-    def _coarse(self, candidates: Iterable[GramCandidate | None]) -> None:
-        """Evaluate candidates on coarse lattices; those too expensive are left out."""
+    def _affordable_groups(self, one: GramCandidate) -> GramCandidate:
+        """The same in more groups, until a coarse lattice is affordable."""
         settings = self._search.settings
+        while self._affordable(one, settings.coarse_work) >= settings.too_coarse:
+            shorter = self._search.majorants.shorter(one)
+            if shorter is None:
+                break
+            one = shorter
+        return one
+
+    def _coarse(self, candidates: Iterable[GramCandidate | None]) -> GramCandidate:
+        """The best of some candidates, all of which are kept; those too expensive are left out."""
+        settings, found = self._search.settings, []
         for one in candidates:
-            if one is None or one in self._known:
-                continue
-            fineness = max(settings.coarse, self._affordable(one, settings.coarse_work))
-            if not self._known or fineness < settings.too_coarse:
+            if one is not None and one not in self._known:
+                fineness = max(settings.coarse, self._affordable(one, settings.coarse_work))
+                exact = one in self._search.majorants.exact
+                if self._known and fineness >= (
+                    settings.coarsest if exact else settings.too_coarse
+                ):
+                    continue
                 self._known[one] = self._evaluated(one, fineness)
+            if one is not None:
+                found.append(self._known[one])
+        return min(found or self._known.values(), key=self._predicted).candidate
 
     def _predicted(self, found: Found, rate: float | None = None) -> float:
         """What a bound may become on the finest lattice that is affordable; an estimate."""
         settings = self._search.settings
-        known = self._query.delta is not None
-        usual = settings.epsilon_rate if known else settings.delta_rate
-        _, closed, rounds = found.candidate.kind
-        usual *= settings.rounding if closed or rounds else 1.0
-        # On very coarse lattices bounds fall faster than with the square of the fineness.
-        rate = usual if rate is None else min(rate, usual)
+        if rate is None:
+            known = self._query.delta is not None
+            rate = settings.epsilon_rate if known else settings.delta_rate
+            rate *= settings.rounding if found.candidate.rounds else 1.0
         finest = self._affordable(found.candidate, settings.finest_work)
         return found.value * math.exp(rate * min(finest**2 - found.fineness**2, 0.0))
 
