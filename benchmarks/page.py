@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from string import Template
 
 import fine_tuning_table
+import monte_carlo
 import training_table
 from cases import CASES
 from environments import HERE, ROOT
@@ -32,6 +34,7 @@ def rendered(found: dict) -> str:
         cases="\n\n".join(_case(name, answers) for name, answers in found["cases"].items()),
         training=_table(training_table.COLUMNS, training_table.rows()),
         training_conditions=training_table.conditions(),
+        monte_carlo=monte_carlo.table(json.loads((HERE / "monte_carlo.json").read_text())),
         fine_tuning=_table(fine_tuning_table.COLUMNS, fine_tuning_table.rows()),
         fine_tuning_conditions=fine_tuning_table.conditions(),
         sweeps="\n\n".join(_sweep(name, answers) for name, answers in found["sweeps"].items()),

@@ -206,17 +206,14 @@ def test_slots_are_valid(bands):
     assert abs(found.mean() - fine.mean()) <= 4.5 * error
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sampling", "bands"),
-    thinned(
-        [
-            (hs.CyclicPoisson(rate=0.04, groups=4, random_phase=True), 4),
-            (hs.RandomAllocation(picks=1, out_of=50), 4),
-            (hs.Poisson(rate=0.01), 3),
-        ],
-        normal=1,
-    ),
+    [
+        (hs.CyclicPoisson(rate=0.04, groups=4, random_phase=True), 4),
+        (hs.RandomAllocation(picks=1, out_of=50), 4),
+        (hs.Poisson(rate=0.01), 3),
+    ],
 )
 def test_verified_close_to_the_estimate(sampling, bands):
     """At a delta that draws of the run itself cannot see."""
