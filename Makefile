@@ -95,7 +95,8 @@ docs: $(VENV)/.installed-docs
 
 # One version of the site onto the branch gh-pages, pushed: VERSION=v0.2.0 ALIAS=latest, or dev.
 docs-deploy: $(VENV)/.installed-docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mike deploy --push --update-aliases $(VERSION) $(ALIAS)
+	PATH="$(abspath $(BIN)):$$PATH" NO_MKDOCS_2_WARNING=1 \
+	  mike deploy --push --update-aliases $(VERSION) $(ALIAS)
 	$(if $(ALIAS),$(BIN)/mike set-default --push $(ALIAS))
 
 dist: $(VENV)/.installed-release
