@@ -55,13 +55,14 @@ test-all:
 	  $(MAKE) PYTHON="$$python" VENV=".venv-$$version" "$$suite" </dev/null || exit 1; \
 	done
 
-# Floors of pyproject.toml; pip refuses if one of them cannot be had together with the others.
+# Floors of pyproject.toml; pip refuses if one of them cannot be had together with the others. Old
+# releases use what newer ones of others have deprecated.
 test-lowest:
 	$(MAKE) VENV=.venv-lowest .venv-lowest/.created
 	.venv-lowest/bin/python tests/lowest.py > .venv-lowest/lowest.txt
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check \
 	  --constraint .venv-lowest/lowest.txt --editable '.[test-core]'
-	.venv-lowest/bin/python -m pytest -n 2 --dist loadfile -m "not long"
+	.venv-lowest/bin/python -m pytest -n 2 --dist loadfile -m "not long" -W ignore::DeprecationWarning
 
 test-long: $(VENV)/.installed-test browser
 	HOCKEYSTICK_EXAMPLES=5 $(BIN)/python -m pytest -n 2 --dist loadfile --durations=10 -m long
@@ -95,7 +96,8 @@ docs: $(VENV)/.installed-docs
 
 # One version of the site onto the branch gh-pages, pushed: VERSION=v0.2.0 ALIAS=latest, or dev.
 docs-deploy: $(VENV)/.installed-docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mike deploy --push --update-aliases $(VERSION) $(ALIAS)
+	PATH="$(abspath $(BIN)):$$PATH" NO_MKDOCS_2_WARNING=1 \
+	  mike deploy --push --update-aliases $(VERSION) $(ALIAS)
 	$(if $(ALIAS),$(BIN)/mike set-default --push $(ALIAS))
 
 dist: $(VENV)/.installed-release
