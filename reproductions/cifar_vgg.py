@@ -104,7 +104,7 @@ def _tensors(images: Images) -> TensorDataset:
     return TensorDataset(points, torch.from_numpy(images.labels))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def run(arguments: Sequence[str] | None = None) -> int:
     """Print the tables; with --output also write picture and numbers."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--data", type=Path, metavar="DIR", help="a folder with CIFAR-10")
@@ -126,4 +126,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

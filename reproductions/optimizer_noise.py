@@ -124,10 +124,10 @@ def draw(folder: Path | None, small: bool) -> Experiment:
     return Experiment(Panels("optimizer_noise", title, [Gains(found)], columns=1), stated)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def run(arguments: Sequence[str] | None = None) -> int:
     """Print the tables; with --output also write picture, numbers and statements."""
     return run_on_data(draw, __doc__ or "", arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

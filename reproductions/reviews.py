@@ -171,10 +171,10 @@ def heads_for(
     return Heads(*parts, Recipe(), comparison.delta, store, about)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def run(arguments: Sequence[str] | None = None) -> int:
     """Print the tables; with --output also write picture, numbers and statements."""
     return run_on_data(draw, __doc__ or "", arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

@@ -83,13 +83,13 @@ def test_invalid_parameters(options, name):
             mechanism=hs.Profile.laplace(scale=1.0),
         ),
         hs.Plan(
-            sampling=hs.RandomAllocation(picks=1, out_of=5),
+            sampling=hs.RandomAllocation(picks=2, out_of=5),
             steps=5,
             strategy=hs.strategies.bsr(5, bands=2),
         ),
     ],
 )
 def test_what_is_not_simulated(plan):
-    """Other schemes, mechanisms and correlated noise are refused."""
+    """Other schemes, mechanisms, and several picks with correlated noise are refused."""
     with pytest.raises(hs.errors.UnsupportedPlan):
         hs.estimate_delta(plan, noise_multiplier=1.0, epsilon=1.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import copy
 
 import pytest
@@ -150,7 +152,9 @@ def test_a_filter_is_not_bypassed_by_closing(runs):
     model, taken = runs.linear_model(), 0
     for steps in (4, 3, 40):
         run = runs.private(plan, model=model, filter=filter_)
-        runs.train(run, until=steps)
+        nothing = pytest.warns(UserWarning, match="permits no step")
+        with nothing if steps == 40 else nullcontext():
+            runs.train(run, until=steps)
         if not run.finished:
             next(iter(run.loader))  # reserved, and then closed
         run.close()

@@ -125,7 +125,7 @@ def test_small_mode(folder, tmp_path, capsys):
     import cifar_vgg
 
     output = tmp_path / "output"
-    assert cifar_vgg.main(["--data", str(folder), "--small", "--output", str(output)]) == 0
+    assert cifar_vgg.run(["--data", str(folder), "--small", "--output", str(output)]) == 0
     assert "CIFAR-10, VGG, 4 steps with batches of 9 of 36" in capsys.readouterr().out
     entries = json.loads((output / "cifar_vgg.json").read_text())["panels"][0]["entries"]
     assert len(entries) == 4
@@ -149,4 +149,4 @@ def test_bad_options(words, name):
     import cifar_vgg
 
     with pytest.raises(InvalidParameter, match=name):
-        cifar_vgg.main(words)
+        cifar_vgg.run(words)

@@ -242,16 +242,17 @@ def test_the_page_shows_the_stored_accuracies():
 
 @pytest.mark.filterwarnings("ignore:Attempting to set identical")  # all accuracies are 100 %
 @pytest.mark.parametrize(
-    "script",
+    ("script", "command"),
     [
-        pytest.param(cifar, marks=pytest.mark.slow),
-        pytest.param(reviews, marks=pytest.mark.long),
-        pytest.param(optimizer_noise, marks=pytest.mark.long),
+        pytest.param(cifar, cifar.main, marks=pytest.mark.slow),
+        pytest.param(reviews, reviews.run, marks=pytest.mark.long),
+        pytest.param(optimizer_noise, optimizer_noise.run, marks=pytest.mark.long),
     ],
+    ids=["cifar", "reviews", "optimizer_noise"],
 )
-def test_small_mode(script, tmp_path, capsys):
+def test_small_mode(script, command, tmp_path, capsys):
     """Everything runs on made-up data, and statements hold."""
-    assert script.main(["--small", "--output", str(tmp_path)]) == 0
+    assert command(["--small", "--output", str(tmp_path)]) == 0
     name = script.__name__
     assert "seeds" in capsys.readouterr().out
     assert {path.name for path in tmp_path.iterdir()} >= {f"{name}.json", f"{name}_statements.json"}

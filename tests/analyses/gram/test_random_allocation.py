@@ -136,7 +136,8 @@ def test_a_medium_plan_is_close():
 def test_far_less_noise_than_with_revealed_steps():
     """The only other proven method there is `gaussian`."""
     plan = plan_of(hs.strategies.bsr(60, 3), 20)
-    assert set(hs.methods(plan)) == {"gaussian", "gram"}
+    proven = {name for name, kind in hs.methods(plan).items() if kind == "proven"}
+    assert proven == {"gaussian", "gram"}
     revealed = hs.account(plan, noise_multiplier=2.0, method="gaussian").epsilon(1e-5)
     answer = hs.account(plan, noise_multiplier=2.0, budget=1e6).answer(delta=1e-5)
     assert answer.method == "gram"

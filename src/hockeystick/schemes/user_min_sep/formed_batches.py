@@ -45,7 +45,7 @@ class FormedBatches(Sampling):
     >>> users = hs.Attribution.from_pairs(examples=[0, 1, 1, 2, 3], users=[0, 0, 1, 1, 2])
     >>> scheme = hs.FormedBatches(batch_size=1, separation=2)
     >>> [batch.tolist() for batch in scheme.batches(examples=users, steps=4, rng=3)]
-    [[3], [0], [2], [3]]
+    [[2], [3], [0], [2]]
     """
 
     name: ClassVar[str] = "formed-batches"
