@@ -28,7 +28,7 @@ from hockeystick.errors import InvalidParameter
 from private_training import Recipe
 from scheme_comparison import Effort, Parts, Setting, compare, panels
 
-__all__ = ["draw", "load", "main", "slower", "vgg"]
+__all__ = ["draw", "load", "run", "slower", "vgg"]
 
 STEPS_PER_EPOCH, STEPS, DELTA = 90, 2_000, 1e-5
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)

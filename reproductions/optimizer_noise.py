@@ -32,7 +32,7 @@ from linear_heads import Recipe
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["RECIPES", "draw", "main", "workload"]
+__all__ = ["RECIPES", "draw", "run", "workload"]
 
 RECIPES = {
     "constant rate": Recipe(momentum=0.0, last=1.0),

@@ -31,7 +31,7 @@ from head_mechanisms import Mechanism, Size, poisson
 from hockeystick.datasets import read_arrays, texts_of
 from linear_heads import Data, Heads, Recipe, Store
 
-__all__ = ["attribution", "draw", "main", "words_of"]
+__all__ = ["attribution", "draw", "run", "words_of"]
 
 FOLDER = Path("data/reviews")
 BUCKETS = 512

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 import copy
+from contextlib import nullcontext
 
 import pytest
 import torch
