@@ -110,7 +110,7 @@ release-check: lint test-all test-lowest test-extras docs dist
 	@echo "Everything but uploading is done: dist/ is what a release would contain."
 
 clean:
-	rm -rf $(VENV) $(EXTRAS) .venv-lowest .venv-3.* site build dist demo.png demo-statement.json
+	rm -rf $(VENV) $(EXTRAS) .venv-lowest .venv-3.* site build dist demo.png story.json story.png demo-statement.json
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -type d -name __pycache__ -prune -exec rm -rf {} +
 
