@@ -13,6 +13,7 @@ from scipy import stats
 
 import hockeystick as hs
 from hockeystick.errors import InvalidParameter, UnsupportedPlan
+from hockeystick.schemes.batches import chance_of_full
 
 ALARM = 1e-6
 """p-value below which a fixed-seed statistic fails."""
@@ -240,3 +241,9 @@ def test_fixed_sizes_without_replacement():
             for (p, q), (r, s) in itertools.product(steps, steps):
                 found = divergence(np.outer(p, r), np.outer(q, s), epsilon, cell)
                 assert found <= double * (1 + 5e-3)
+
+
+def test_a_chance_that_underflows_is_rounded_up():
+    """Only a cap that cannot be reached has no chance of a full batch."""
+    assert chance_of_full(100_000, 1e-3, 50_000) >= 1e-300
+    assert chance_of_full(99, 0.5, 100) == 0

@@ -179,7 +179,10 @@ def chance_of_full(others: int, rate: float, cap: int) -> float:
     """The probability that at least `cap` of the others are drawn, rounded up."""
     from scipy.stats import binom
 
-    return min(1.0, float(binom.sf(cap - 1, others, rate)) * (1 + TAIL_ROUNDING))
+    if cap > others:
+        return 0.0
+    # What underflows is rounded up, far enough for products with masses not to underflow at once.
+    return min(1.0, max(float(binom.sf(cap - 1, others, rate)) * (1 + TAIL_ROUNDING), 1e-300))
 
 
 def smallest_cap(examples: int, rate: float, *, most: float) -> int:
