@@ -19,8 +19,8 @@ from dataclasses import fields, replace
 import numpy as np
 
 import hockeystick as hs
-from hockeystick.analyses.gram.law.task import LatticeSettings
-from hockeystick.analyses.gram.method import GramBound
+from hockeystick.analyses.gram import GramBound
+from hockeystick.analyses.gram.law import LatticeSettings
 from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 
 BUDGET, DELTA, ACCURACY = 3e6, 1e-5, 1e-3

@@ -73,7 +73,7 @@ REQUEST = _wide(
     1.2,
     CHOOSE,
     "3  One request",
-    "Guarantee.epsilon(1e-5)    guarantee.py, bounds/bound.py\n"
+    "Guarantee.epsilon(1e-5)    guarantee.py, bounds/__init__.py\n"
     "evaluates the bounds one after the other, and takes the smallest",
 )
 BOUNDS = [

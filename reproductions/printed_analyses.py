@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import gammaln
 
 import hockeystick as hs
-from hockeystick.analyses.decomposition import decomposed
+from hockeystick.analyses.convolution import decomposed
 from hockeystick.profile.resolution import BOTH
 
 __all__ = ["dong_et_al", "orders_up_to", "theorem_3_2", "theorem_4_1", "theorem_4_1_delta"]

@@ -37,7 +37,7 @@ from hockeystick.sequence import Sequence
 if TYPE_CHECKING:
     from hockeystick import audit, datasets, fdp, filters, interop, ledger, training, tuning
     from hockeystick.accounting.compare import Compared, compare, steps_for
-    from hockeystick.analyses.conditional.method import conditional
+    from hockeystick.analyses.conditional import conditional
     from hockeystick.montecarlo.estimate import (
         Estimate,
         estimate_delta,
@@ -58,7 +58,7 @@ _ON_DEMAND = {
     "Execution": "montecarlo.settings",
     "MonteCarlo": "montecarlo.settings",
     "compare": "accounting.compare",
-    "conditional": "analyses.conditional.method",
+    "conditional": "analyses.conditional",
     "draws_to_verify": "montecarlo.verify",
     "estimate_delta": "montecarlo.estimate",
     "estimate_noise": "montecarlo.noise_estimate",

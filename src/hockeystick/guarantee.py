@@ -8,7 +8,7 @@ from functools import cached_property, reduce
 from typing import NamedTuple
 
 from hockeystick import _validate as check
-from hockeystick.bounds.bound import KINDS, Analysis, Evaluated, Kind, Query, evaluate
+from hockeystick.bounds import KINDS, Analysis, Evaluated, Kind, Query, evaluate
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.bounds.risk import AttackRisk
 from hockeystick.errors import InvalidParameter

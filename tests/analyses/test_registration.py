@@ -17,9 +17,9 @@ def test_account_and_methods_know_it():
     """By its name, and "auto" takes it where it is the best."""
 
     def analyse(request):
-        return Analysis("other", "proven", convolution.METHOD.analyse(request).bound)
+        return Analysis("other", "proven", convolution.PROFILE.analyse(request).bound)
 
-    method = replace(convolution.METHOD, name="other", analyse=analyse)
+    method = replace(convolution.PROFILE, name="other", analyse=analyse)
     assert register(method) is method
     try:
         assert hs.methods(PLAN)["other"] == "proven"

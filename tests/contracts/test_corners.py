@@ -7,7 +7,7 @@ import time
 import pytest
 
 import hockeystick as hs
-from hockeystick.bounds.bound import UpperBound
+from hockeystick.bounds import UpperBound
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.errors import PrecisionError
 from hockeystick.guarantee import Analysis, Guarantee

@@ -9,7 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import strategies
-from hockeystick.analyses.poisson_reduction.method import separate_lengths
+from hockeystick.analyses.poisson_reduction import separate_lengths
 from hockeystick.schemes import ConjecturedUserMinSep, MinSep, UserMinSep
 from hypothesis_strategies import thinned
 from references.participation_patterns import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 import hockeystick as hs
-from hockeystick.bounds.bound import UpperBound
+from hockeystick.bounds import UpperBound
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.guarantee import Analysis, Guarantee
 

@@ -11,7 +11,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.analyses import METHODS, convolution
 from hockeystick.analyses import register as register_method
-from hockeystick.bounds.bound import UpperBound
+from hockeystick.bounds import UpperBound
 from hockeystick.cli.main import app
 from hockeystick.cli.main import register as register_command
 from hockeystick.cli.noise import epsilon
@@ -22,7 +22,7 @@ from hockeystick.strategies import FACTORIZATIONS
 from in_one_test import in_one_test
 
 PLAN = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=10)
-PROFILE = convolution.METHOD
+PROFILE = convolution.PROFILE
 NO_FUNCTIONS = [5, None, "epsilon", dict, lambda: None, partial(print)]
 
 

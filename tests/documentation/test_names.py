@@ -58,7 +58,7 @@ def test_spelled_schemes_can_be_typed(page):
 @in_one_test
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_files_exist(page):
-    """`analyses/gram/method.py` in the package, `reproductions/curves.py` in the repository.
+    """`analyses/gram/__init__.py` in the package, `reproductions/curves.py` in the repository.
 
     Or the reader saves it.
     """

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hockeystick._numerics.law import Law, Side
 from hockeystick._numerics.rounding import trim, upper_share
-from hockeystick.profile.convolution.products import regrid
+from hockeystick.profile.convolution import regrid
 from hypothesis_strategies import law_of, pairs, quick
 from in_one_test import in_one_test
 from references.laws import measure, p_mass, q_mass

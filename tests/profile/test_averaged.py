@@ -15,7 +15,7 @@ from hockeystick import Profile
 from hockeystick._numerics.divergence import delta_from_law
 from hockeystick._numerics.law import Resolution, Side, reverse
 from hockeystick._numerics.moments import moments_of_law
-from hockeystick.profile.expressions.base import Reversed
+from hockeystick.profile.expressions import Reversed
 from hockeystick.profile.expressions.discrete import from_pmfs
 from hockeystick.profile.expressions.mechanisms import GaussianPair
 from hockeystick.profile.expressions.sampled import Allocated, Averaged, drawn_uniformly

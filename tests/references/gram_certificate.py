@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linprog
 
-from hockeystick.analyses.gram.order.lag_bounds import LagBounds
+from hockeystick.analyses.gram.order import LagBounds
 
 __all__ = [
     "KINDS",

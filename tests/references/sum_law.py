@@ -8,9 +8,9 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from hockeystick._numerics.law import Side
+from hockeystick.analyses.gram.law import LATTICES, Task
 from hockeystick.analyses.gram.law.chain_sums import chain_sum_law
 from hockeystick.analyses.gram.law.moving_sums import moving_sum_law
-from hockeystick.analyses.gram.law.task import LATTICES, Task
 
 __all__ = [
     "assert_order_two",

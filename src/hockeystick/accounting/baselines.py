@@ -32,7 +32,7 @@ from hockeystick._numerics.divergence import guard
 from hockeystick._numerics.gaussian import binomial_above, binomial_masses, binomial_up_to
 from hockeystick._numerics.law import Side
 from hockeystick._numerics.search import bracket, minimize_on_interval
-from hockeystick.bounds.bound import Bound, UpperBound
+from hockeystick.bounds import Bound, UpperBound
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile

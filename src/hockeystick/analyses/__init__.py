@@ -7,20 +7,18 @@ registered, with one line: `register(METHOD)`.
 from __future__ import annotations
 
 from hockeystick.analyses import (
-    asymptotic_gdp,
     chain,
-    decomposition,
+    conditional,
+    convolution,
     few_neighbours,
     gaussian,
+    gram,
+    known_participation,
     monte_carlo,
+    poisson_reduction,
+    renyi,
 )
-from hockeystick.analyses import convolution as profile
-from hockeystick.analyses.conditional import method as conditional
-from hockeystick.analyses.gram import method as gram
-from hockeystick.analyses.known_participation import method as known_participation
 from hockeystick.analyses.method import Method, Request
-from hockeystick.analyses.poisson_reduction import method as poisson_reduction
-from hockeystick.analyses.renyi import method as renyi
 from hockeystick.analyses.renyi.mixture_moments import DEFAULT_BUDGET
 from hockeystick.errors import InvalidParameter
 
@@ -57,18 +55,18 @@ def register(method: Method) -> Method:
     return method
 
 
-for _module in (
-    gaussian,
-    known_participation,
-    profile,
-    renyi,
-    conditional,
-    gram,
-    decomposition,
-    poisson_reduction,
-    few_neighbours,
-    chain,
-    asymptotic_gdp,
-    monte_carlo,
+for _method in (
+    gaussian.KNOWN,
+    known_participation.METHOD,
+    convolution.PROFILE,
+    renyi.METHOD,
+    conditional.METHOD,
+    gram.METHOD,
+    convolution.DECOMPOSITION,
+    poisson_reduction.METHOD,
+    few_neighbours.METHOD,
+    chain.METHOD,
+    gaussian.LIMIT,
+    monte_carlo.METHOD,
 ):
-    register(_module.METHOD)
+    register(_method)

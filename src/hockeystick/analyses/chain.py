@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from hockeystick._numerics.search import minimize_on_interval
 from hockeystick.analyses.method import Method, Request
-from hockeystick.bounds.bound import Bound, Query, UpperBound, evaluate
+from hockeystick.bounds import Bound, Query, UpperBound, evaluate
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile

@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from hockeystick.analyses.known_participation.method import RevealedCounts
+from hockeystick.analyses.known_participation import RevealedCounts
 from hockeystick.analyses.method import Method, Request
-from hockeystick.analyses.poisson_reduction.method import (
+from hockeystick.analyses.poisson_reduction import (
     block_profile,
     block_sizes,
     missing_draws,

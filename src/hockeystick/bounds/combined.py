@@ -17,7 +17,7 @@ from functools import reduce
 import numpy as np
 
 from hockeystick._numerics.mixed_ratio import argument_growth, mixed_loss, unmixed_loss
-from hockeystick.bounds.bound import Bound, UpperBound, largest
+from hockeystick.bounds import Bound, UpperBound, largest
 from hockeystick.bounds.profiles import DeltaCurve, profile_of_deltas
 from hockeystick.profile import Profile
 from hockeystick.profile.resolution import Direction

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hockeystick.bounds.bound import Bound, UpperBound
+from hockeystick.bounds import Bound, UpperBound
 from hockeystick.bounds.combined import ByDirection
 from hockeystick.bounds.profiles import profile_of_deltas
 from hockeystick.profile import Profile

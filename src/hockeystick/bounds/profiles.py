@@ -18,10 +18,10 @@ from hockeystick import _validate as check
 from hockeystick._numerics.divergence import ROUNDING, delta_from_law, epsilon_from_law
 from hockeystick._numerics.envelope import law_of_deltas
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side
-from hockeystick.bounds.bound import Bound, UpperBound
+from hockeystick.bounds import Bound, UpperBound
 from hockeystick.errors import PrecisionError
 from hockeystick.profile import Profile
-from hockeystick.profile.expressions.base import Expression
+from hockeystick.profile.expressions import Expression
 from hockeystick.profile.expressions.discrete import Atoms
 from hockeystick.profile.refinement import Bounds
 from hockeystick.profile.resolution import (

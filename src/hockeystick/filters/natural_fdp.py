@@ -25,7 +25,7 @@ from hockeystick.filters.request import Expected, GaussianStep, checked_expected
 from hockeystick.guarantee import Analysis, Guarantee
 from hockeystick.ledger.heads import Where
 from hockeystick.profile import Profile
-from hockeystick.profile.expressions.base import Expression
+from hockeystick.profile.expressions import Expression
 
 __all__ = ["NaturalFDP", "NotAChain", "exact_name", "upper_profile"]
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from hockeystick.bounds.bound import Bound, UpperBound
+from hockeystick.bounds import Bound, UpperBound
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.errors import InvalidParameter
 from hockeystick.montecarlo.drawing import Drawer, open_drawer

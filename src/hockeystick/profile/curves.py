@@ -10,7 +10,7 @@ import numpy as np
 from hockeystick._numerics.divergence import tradeoff_from_law
 from hockeystick._numerics.envelope import dominates
 from hockeystick._numerics.law import FloatArray, Resolution
-from hockeystick.profile.expressions.base import Expression
+from hockeystick.profile.expressions import Expression
 from hockeystick.profile.refinement import Bounds, Evaluator, Laws, Quantity
 from hockeystick.profile.resolution import smallest_tail
 

@@ -7,7 +7,7 @@ from typing import Self
 from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter
 from hockeystick.profile.constructors import ProfileConstructors
-from hockeystick.profile.expressions.base import Expression
+from hockeystick.profile.expressions import Expression
 from hockeystick.profile.expressions.replaced import Chained
 
 __all__ = ["NeighbourChains"]

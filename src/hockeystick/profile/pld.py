@@ -8,8 +8,8 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray, Law, Side, from_losses, reverse
 from hockeystick.errors import InvalidParameter, MissingExtra
-from hockeystick.profile.convolution.products import regrid
-from hockeystick.profile.expressions.base import Expression
+from hockeystick.profile.convolution import regrid
+from hockeystick.profile.expressions import Expression
 from hockeystick.profile.expressions.composed import Minimum
 from hockeystick.profile.expressions.discrete import Atoms
 

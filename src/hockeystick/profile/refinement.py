@@ -17,7 +17,7 @@ from hockeystick._numerics.divergence import ROUNDING, delta_from_law, epsilon_f
 from hockeystick._numerics.law import Law, Resolution, Side
 from hockeystick._numerics.search import smallest_argument
 from hockeystick.errors import PrecisionError
-from hockeystick.profile.expressions.base import Expression
+from hockeystick.profile.expressions import Expression
 from hockeystick.profile.resolution import (
     COARSE_ACCURACY,
     COARSE_TAILS,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from hockeystick._numerics.law import Law, reverse
-from hockeystick.profile.expressions.base import Expression
+from hockeystick.profile.expressions import Expression
 
 __all__ = [
     "BOTH",

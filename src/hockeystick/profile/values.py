@@ -10,7 +10,7 @@ import numpy as np
 from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter
 from hockeystick.profile.curves import FINE, Side, renyi_divergences, tradeoff_curve
-from hockeystick.profile.expressions.base import Expression
+from hockeystick.profile.expressions import Expression
 from hockeystick.profile.refinement import Bounds, Evaluator
 from hockeystick.profile.resolution import Direction
 

@@ -43,7 +43,7 @@ import numpy as np
 from hockeystick._numerics.divergence import ROUNDING
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side
 from hockeystick._numerics.search import smallest_argument
-from hockeystick.bounds.bound import Bound, UpperBound, largest
+from hockeystick.bounds import Bound, UpperBound, largest
 from hockeystick.bounds.profiles import DeltaCurve, profile_of_deltas
 from hockeystick.profile import Profile
 from hockeystick.profile.resolution import (

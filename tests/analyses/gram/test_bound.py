@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.analyses.gram.method import GramBound
+from hockeystick.analyses.gram import GramBound
 from hypothesis_strategies import thinned
 from references.gram_search import kernel_of
 

@@ -11,7 +11,7 @@ import hockeystick as hs
 from hockeystick import strategies
 from hockeystick._numerics.divergence import delta_from_law
 from hockeystick._numerics.law import Resolution, Side, reverse
-from hockeystick.analyses.known_participation.method import RevealedCounts
+from hockeystick.analyses.known_participation import RevealedCounts
 from hockeystick.schemes import Attribution, ConjecturedUserMinSep, MinSep, UserMinSep
 from hockeystick.schemes.capabilities import Participant
 from hockeystick.schemes.user_min_sep.participation import binomial_weights

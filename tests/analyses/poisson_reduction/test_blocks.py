@@ -11,7 +11,7 @@ from scipy.stats import binom
 import hockeystick as hs
 from hockeystick import strategies
 from hockeystick._numerics.law import Resolution
-from hockeystick.analyses.poisson_reduction.method import (
+from hockeystick.analyses.poisson_reduction import (
     block_lengths,
     block_profile,
     block_sizes,

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 
 from hockeystick import strategies
-from hockeystick.analyses.poisson_reduction.method import shared_length
+from hockeystick.analyses.poisson_reduction import shared_length
 
 
 def longest_step(logits, c, size):

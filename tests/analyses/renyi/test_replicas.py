@@ -12,8 +12,8 @@ import pytest
 import hockeystick as hs
 from hockeystick import strategies
 from hockeystick._numerics.law import Resolution
+from hockeystick.analyses.renyi import REPLICA_ORDERS
 from hockeystick.analyses.renyi.bound import MomentBound, OrderGrowth
-from hockeystick.analyses.renyi.method import REPLICA_ORDERS
 from hockeystick.analyses.renyi.mixture_moments import mixture_moments
 from hockeystick.analyses.renyi.replicas import MinSepWalk, ReplicaMoments, replica_moments
 from hockeystick.schemes.capabilities import Renewal

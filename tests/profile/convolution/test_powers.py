@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hockeystick._numerics.law import Resolution, Side
-from hockeystick.profile.convolution import products
-from hockeystick.profile.convolution.products import (
+from hockeystick.profile import convolution as products
+from hockeystick.profile.convolution import (
     average_of_copies,
     product_of_powers,
     rounding_levels,

@@ -10,8 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hockeystick._numerics.law import Law, Resolution, Side, subsample
-from hockeystick.profile.convolution import products
-from hockeystick.profile.convolution.products import average, compress, product
+from hockeystick.profile import convolution as products
+from hockeystick.profile.convolution import average, compress, product
 from hockeystick.profile.expressions.discrete import randomized_response
 from hockeystick.profile.expressions.mechanisms import GaussianPair
 from hypothesis_strategies import law_of, narrow_pairs, pairs, quick, thorough, wild_pairs

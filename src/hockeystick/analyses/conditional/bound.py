@@ -24,11 +24,11 @@ from hockeystick.analyses.conditional.posterior_tails import (
     Tails,
     posterior_tails,
 )
-from hockeystick.bounds.bound import Bound, UpperBound, largest
+from hockeystick.bounds import Bound, UpperBound, largest
 from hockeystick.bounds.profiles import DeltaCurve, profile_of_deltas, upper_side
 from hockeystick.guarantee import REFERENCE_DELTA
 from hockeystick.profile import Profile
-from hockeystick.profile.expressions.base import Expression, Factor
+from hockeystick.profile.expressions import Expression, Factor
 from hockeystick.profile.expressions.composed import compose
 from hockeystick.profile.expressions.mechanisms import GaussianPair, random_shift
 from hockeystick.profile.resolution import Direction

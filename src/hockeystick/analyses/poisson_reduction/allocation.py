@@ -39,7 +39,7 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side
 from hockeystick._numerics.search import minimize_around_grid, minimize_on_interval
-from hockeystick.bounds.bound import Bound, UpperBound
+from hockeystick.bounds import Bound, UpperBound
 from hockeystick.bounds.profiles import upper_side
 from hockeystick.guarantee import REFERENCE_DELTA
 from hockeystick.profile import Profile

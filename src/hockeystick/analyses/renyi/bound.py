@@ -23,10 +23,10 @@ from hockeystick._numerics.divergence import ROUNDING
 from hockeystick._numerics.law import FloatArray, Resolution
 from hockeystick._numerics.moments import MomentNodes, PowerMoments
 from hockeystick._numerics.search import smallest_argument
-from hockeystick.bounds.bound import Bound, UpperBound
+from hockeystick.bounds import Bound, UpperBound
 from hockeystick.bounds.profiles import DeltaCurve, profile_of_deltas
 from hockeystick.profile import Profile
-from hockeystick.profile.expressions.base import Expression
+from hockeystick.profile.expressions import Expression
 from hockeystick.profile.resolution import EPSILON_NATS, Direction, tail_below
 
 __all__ = [

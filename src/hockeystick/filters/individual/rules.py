@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.search import bracket
-from hockeystick.bounds.bound import Bound
+from hockeystick.bounds import Bound
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.errors import InvalidParameter
 from hockeystick.filters.gaussian import RegimeName, chosen_regime, require_admitted

@@ -17,7 +17,7 @@ from hockeystick._numerics.envelope import deltas
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side, reverse
 from hockeystick.filters.levy.pair import LevyPair
 from hockeystick.filters.levy.process import LevyProcess
-from hockeystick.profile.expressions.base import Expression
+from hockeystick.profile.expressions import Expression
 from hockeystick.profile.expressions.composed import compose
 from hockeystick.profile.expressions.mechanisms import GaussianPair
 

@@ -18,7 +18,7 @@ import numpy as np
 from hockeystick._numerics.gaussian import log_normal_cells, quantile_of_tail
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side
 from hockeystick._numerics.rounding import law_from_cells
-from hockeystick.profile.expressions.base import Expression
+from hockeystick.profile.expressions import Expression
 
 __all__ = ["Calls", "JumpLattice", "LevyPair", "jump_lattice", "levy_calls"]
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from hockeystick._numerics.envelope import law_of_deltas
-from hockeystick.bounds.bound import Bound, UpperBound
+from hockeystick.bounds import Bound, UpperBound
 from hockeystick.filters.renyi.divergence import LARGEST_FRACTIONAL
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.discrete import Atoms

@@ -31,7 +31,7 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import UnsupportedPlan
 from hockeystick.fdp.schedule import EqualSteps
 from hockeystick.profile import Profile
-from hockeystick.profile.expressions.base import Expression
+from hockeystick.profile.expressions import Expression
 from hockeystick.profile.expressions.sampled import Subsampled
 
 __all__ = [

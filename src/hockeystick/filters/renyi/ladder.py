@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hockeystick._numerics.envelope import law_of_deltas
-from hockeystick.bounds.bound import Bound, UpperBound
+from hockeystick.bounds import Bound, UpperBound
 from hockeystick.fdp.schedule import EqualSteps
 from hockeystick.filters.charging import ROUNDING
 from hockeystick.filters.renyi.conversion import (

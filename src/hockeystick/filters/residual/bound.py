@@ -10,7 +10,7 @@ import numpy as np
 
 from hockeystick._numerics.envelope import deltas, law_of_deltas
 from hockeystick._numerics.law import Law, Side
-from hockeystick.bounds.bound import Bound, UpperBound
+from hockeystick.bounds import Bound, UpperBound
 from hockeystick.filters.residual.composition import HEIGHT_ERROR, law_of
 from hockeystick.filters.residual.menus import MenuDesign
 from hockeystick.profile import Profile

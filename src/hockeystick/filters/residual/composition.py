@@ -16,7 +16,7 @@ import numpy as np
 from hockeystick._numerics.envelope import deltas
 from hockeystick._numerics.law import Law, Resolution, Side
 from hockeystick.filters.levy.charge import block_of, block_variance, rounded_up
-from hockeystick.profile.expressions.base import Expression
+from hockeystick.profile.expressions import Expression
 from hockeystick.profile.expressions.composed import compose
 
 __all__ = [

@@ -22,7 +22,7 @@ from hockeystick.filters.residual.search.exchange import (
     exchange_for_mechanism,
     exchange_for_more,
 )
-from hockeystick.profile.expressions.base import Expression
+from hockeystick.profile.expressions import Expression
 
 __all__ = ["Changes", "Menus", "applied"]
 

@@ -17,8 +17,8 @@ from hockeystick._numerics.moments import (
     composed_nodes,
 )
 from hockeystick._numerics.rounding import spread_outwards
-from hockeystick.profile.convolution.products import product_of_powers, rounding_levels
-from hockeystick.profile.expressions.base import Expression, Factor
+from hockeystick.profile.convolution import product_of_powers, rounding_levels
+from hockeystick.profile.expressions import Expression, Factor
 
 __all__ = [
     "Composed",

@@ -23,7 +23,7 @@ from hockeystick._numerics.law import (
 from hockeystick._numerics.law import reverse as reverse_law
 from hockeystick._numerics.rounding import law_from_cells
 from hockeystick.errors import InvalidParameter
-from hockeystick.profile.expressions.base import Expression
+from hockeystick.profile.expressions import Expression
 
 __all__ = ["Atoms", "Cells", "from_cells", "from_epsilon_delta", "from_pmfs", "randomized_response"]
 

@@ -21,7 +21,7 @@ from hockeystick._numerics.gaussian import (
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side, from_losses, without_atoms
 from hockeystick._numerics.moments import MomentNodes, PowerMoments, rounded_up
 from hockeystick._numerics.rounding import law_from_cells, mixture
-from hockeystick.profile.expressions.base import Expression, Factor
+from hockeystick.profile.expressions import Expression, Factor
 
 __all__ = ["GaussianPair", "Laplace", "Shifts", "random_shift"]
 

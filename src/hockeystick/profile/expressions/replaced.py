@@ -31,7 +31,7 @@ from hockeystick._numerics.law import FloatArray, Law, Resolution, Side, joined
 from hockeystick._numerics.law import reverse as reverse_law
 from hockeystick._numerics.mixed_ratio import mixed_losses
 from hockeystick._numerics.rounding import law_from_cells
-from hockeystick.profile.expressions.base import Expression
+from hockeystick.profile.expressions import Expression
 
 __all__ = ["Chained", "ReplacedGaussian"]
 

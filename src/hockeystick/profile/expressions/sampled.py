@@ -21,13 +21,13 @@ from hockeystick._numerics.moments import (
     subsampled_moments,
 )
 from hockeystick._numerics.rounding import spread_outwards
-from hockeystick.profile.convolution.products import (
+from hockeystick.profile.convolution import (
     TAIL_SHARE,
     average,
     average_of_copies,
     rounding_levels,
 )
-from hockeystick.profile.expressions.base import Expression, Factor
+from hockeystick.profile.expressions import Expression, Factor
 
 __all__ = [
     "Allocated",

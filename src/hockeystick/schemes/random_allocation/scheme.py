@@ -157,7 +157,7 @@ class RandomAllocation(Sampling):
     def _below(self, run: Run, step: Step) -> tuple[Profile, ...]:
         """What several picks out of t dominate, in every whole block.
 
-        One pick: a set of steps dominates a set that it contains (analyses/decomposition.py). With
+        One pick: a set of steps dominates a set that it contains (analyses/convolution.py). With
         Gaussian noise also the sum of the outputs of a block, a Gaussian mechanism with the
         sensitivity picks / sqrt(t) whichever steps were picked: a post-processing of the run.
         """

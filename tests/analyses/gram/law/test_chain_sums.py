@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from hockeystick._numerics.law import Side
+from hockeystick.analyses.gram.law import LATTICES, Task
 from hockeystick.analyses.gram.law.chain_states import own_parts
-from hockeystick.analyses.gram.law.task import LATTICES, Task
 from hockeystick.analyses.gram.order.chains import ChainMixture
 from hypothesis_strategies import thinned
 from in_one_test import in_one_test

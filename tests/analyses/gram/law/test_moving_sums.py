@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from hockeystick._numerics.law import Side
+from hockeystick.analyses.gram.law import LATTICES, Task
 from hockeystick.analyses.gram.law.moving_sums import moving_work
-from hockeystick.analyses.gram.law.task import LATTICES, Task
 from hockeystick.analyses.gram.order.chains import ChainMixture
 from hockeystick.analyses.gram.order.moving_average import MovingAverage
 from hypothesis_strategies import thinned

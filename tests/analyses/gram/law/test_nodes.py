@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from hockeystick.analyses.gram.law.task import LATTICES
-from hockeystick.analyses.gram.law.task import spaced_nodes as nodes_of
+from hockeystick.analyses.gram.law import LATTICES
+from hockeystick.analyses.gram.law import spaced_nodes as nodes_of
 
 spaced_nodes = partial(nodes_of, settings=LATTICES)
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.analyses.gram.order.blocks import block_shifts, highest_block
-from hockeystick.analyses.gram.order.blocks import separated_blocks as separated
+from hockeystick.analyses.gram.order.groups import block_shifts, highest_block
+from hockeystick.analyses.gram.order.groups import separated_blocks as separated
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.mechanisms import random_shift
 from in_one_test import in_one_test

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hockeystick.analyses.gram.order.cuts import Cut, cut_ring, thinned_line, whole_line
-from hockeystick.analyses.gram.order.domination import ChainFit, LagFamily
-from hockeystick.analyses.gram.order.lag_bounds import by_distance, cover, ring_cover
+from hockeystick.analyses.gram.order import ChainFit, LagFamily, by_distance, cover, ring_cover
+from hockeystick.analyses.gram.order.groups import Cut, cut_ring, thinned_line, whole_line
 from in_one_test import in_one_test
 from references.gram_certificate import least_form, matrix_of, random_columns
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hockeystick.analyses.gram.order.chains import ring_kernel
-from hockeystick.analyses.gram.order.domination import (
+from hockeystick.analyses.gram.order import (
+    LagBounds,
     LagFamily,
     chain_below,
     diagonal_below,
     independent_above,
 )
-from hockeystick.analyses.gram.order.lag_bounds import LagBounds
+from hockeystick.analyses.gram.order.chains import ring_kernel
 from in_one_test import in_one_test
 from references.gram_certificate import KINDS, matrix_of, random_target
 

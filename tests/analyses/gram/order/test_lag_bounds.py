@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.analyses.gram.order.blocks import separated_blocks
-from hockeystick.analyses.gram.order.lag_bounds import (
+from hockeystick.analyses.gram.order import (
     by_distance,
     compensated_cover,
     cover,
     floor,
     ring_cover,
 )
+from hockeystick.analyses.gram.order.groups import separated_blocks
 from in_one_test import in_one_test
 from references.gram_certificate import least_form, matrix_of, random_columns
 

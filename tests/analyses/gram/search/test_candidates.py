@@ -10,7 +10,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick._numerics.law import Side
-from hockeystick.analyses.gram.order.cuts import Cut
+from hockeystick.analyses.gram.order.groups import Cut
 from hockeystick.analyses.gram.search.candidates import Majorants
 from hockeystick.analyses.gram.search.evaluation import LawCache
 from hockeystick.schemes.mixtures import MixtureBlocks

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hockeystick.analyses.gram.order import LagBounds
 from hockeystick.analyses.gram.order.chains import ring_kernel
-from hockeystick.analyses.gram.order.lag_bounds import LagBounds
 from hockeystick.analyses.gram.search.programmes import best_majorant, best_minorant
 from in_one_test import in_one_test
 from references.gram_certificate import (

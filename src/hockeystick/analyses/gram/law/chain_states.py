@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from hockeystick._numerics.gaussian import ndtr
 from hockeystick._numerics.law import FloatArray
+from hockeystick.analyses.gram.law import MarkovMixture, Task, part_nodes
 from hockeystick.analyses.gram.law.state_lattices import (
     SHRINKAGE,
     aliasing,
@@ -30,7 +31,6 @@ from hockeystick.analyses.gram.law.state_lattices import (
     sampled_beyond,
     sampled_smoothing,
 )
-from hockeystick.analyses.gram.law.task import MarkovMixture, Task, part_nodes
 from hockeystick.analyses.gram.order.chains import Chain, ChainMixture
 
 __all__ = [

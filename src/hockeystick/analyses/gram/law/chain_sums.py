@@ -17,6 +17,7 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.threads import in_threads
+from hockeystick.analyses.gram.law import Task, expected_size
 from hockeystick.analyses.gram.law.chain_states import (
     ChainStep,
     Parts,
@@ -28,7 +29,6 @@ from hockeystick.analyses.gram.law.chain_states import (
 from hockeystick.analyses.gram.law.reading import SumLaw, mixed_laws
 from hockeystick.analyses.gram.law.state_lattices import lattices, state_count
 from hockeystick.analyses.gram.law.sum_table import SumTable, kernels
-from hockeystick.analyses.gram.law.task import Task, expected_size
 from hockeystick.analyses.gram.order.chains import ChainMixture
 
 __all__ = ["chain_sum_law", "chain_work"]

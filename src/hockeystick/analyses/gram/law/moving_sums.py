@@ -15,11 +15,11 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.threads import in_threads
+from hockeystick.analyses.gram.law import Task, expected_size, part_nodes, reach, spaced_nodes
 from hockeystick.analyses.gram.law.chain_states import transition
 from hockeystick.analyses.gram.law.reading import SumLaw, mixed_laws
 from hockeystick.analyses.gram.law.state_lattices import merged
 from hockeystick.analyses.gram.law.sum_table import SumTable
-from hockeystick.analyses.gram.law.task import Task, expected_size, part_nodes, reach, spaced_nodes
 from hockeystick.analyses.gram.order.moving_average import MovingAverage
 
 __all__ = ["moving_sum_law", "moving_work"]

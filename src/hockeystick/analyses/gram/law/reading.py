@@ -24,7 +24,7 @@ from hockeystick._numerics.gaussian import (
 from hockeystick._numerics.gaussian import SMALL_MU as SMALL
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side
 from hockeystick._numerics.search import bracket
-from hockeystick.profile.convolution.products import average_of_copies
+from hockeystick.profile.convolution import average_of_copies
 from hockeystick.profile.resolution import Direction
 
 __all__ = ["LawReading", "SumLaw", "add_delta", "averaged_copies", "mixed_laws", "remove_delta"]

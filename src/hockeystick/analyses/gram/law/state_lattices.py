@@ -22,7 +22,7 @@ import numpy as np
 
 from hockeystick._numerics.gaussian import ndtr
 from hockeystick._numerics.law import FloatArray
-from hockeystick.analyses.gram.law.task import Task, reach, spaced_nodes
+from hockeystick.analyses.gram.law import Task, reach, spaced_nodes
 from hockeystick.analyses.gram.order.chains import Chain, ChainMixture
 
 __all__ = [

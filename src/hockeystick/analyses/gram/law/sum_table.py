@@ -18,8 +18,8 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.threads import in_threads
+from hockeystick.analyses.gram.law import M_co, Task, low_nodes, probe_nodes, sum_nodes
 from hockeystick.analyses.gram.law.reading import SumLaw
-from hockeystick.analyses.gram.law.task import M_co, Task, low_nodes, probe_nodes, sum_nodes
 
 __all__ = ["SumTable", "kernels"]
 

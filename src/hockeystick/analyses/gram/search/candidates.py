@@ -11,14 +11,20 @@ from functools import cached_property
 import numpy as np
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick.analyses.gram.order.cuts import Cut, CutTarget, cut_ring, thinned_line, whole_line
-from hockeystick.analyses.gram.order.domination import ChainFit
-from hockeystick.analyses.gram.order.lag_bounds import (
+from hockeystick.analyses.gram.order import (
+    ChainFit,
     LagBounds,
     by_distance,
     compensated_cover,
     cover,
     ring_cover,
+)
+from hockeystick.analyses.gram.order.groups import (
+    Cut,
+    CutTarget,
+    cut_ring,
+    thinned_line,
+    whole_line,
 )
 from hockeystick.analyses.gram.order.moving_average import (
     few_bands_above,

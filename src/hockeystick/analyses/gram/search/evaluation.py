@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from hockeystick._numerics.law import Resolution, Side
 from hockeystick._numerics.search import bracket
+from hockeystick.analyses.gram.law import MarkovMixture, Task
 from hockeystick.analyses.gram.law.chain_sums import chain_sum_law, chain_work
 from hockeystick.analyses.gram.law.moving_sums import moving_sum_law, moving_work
 from hockeystick.analyses.gram.law.reading import LawReading, SumLaw, averaged_copies
-from hockeystick.analyses.gram.law.task import MarkovMixture, Task
 from hockeystick.analyses.gram.order.chains import ChainMixture
-from hockeystick.analyses.gram.order.cuts import Cut
+from hockeystick.analyses.gram.order.groups import Cut
 from hockeystick.analyses.gram.order.moving_average import MovingAverage
 from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 from hockeystick.errors import PrecisionError

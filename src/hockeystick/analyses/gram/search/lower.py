@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from hockeystick._numerics.law import FloatArray, Side
-from hockeystick.analyses.gram.order.blocks import block_shifts
-from hockeystick.analyses.gram.order.lag_bounds import floor
+from hockeystick.analyses.gram.order import floor
+from hockeystick.analyses.gram.order.groups import block_shifts
 from hockeystick.analyses.gram.order.moving_average import few_bands_below, two_bands
 from hockeystick.analyses.gram.search.candidates import tilts
 from hockeystick.analyses.gram.search.evaluation import (

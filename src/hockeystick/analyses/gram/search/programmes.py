@@ -2,7 +2,7 @@
 
 For a given correlation the amplitudes of K' = common + chain k_d + own [d = 0] and the entries of
 N are subject to linear conditions, one for each frequency. A linear programme with some of the
-frequencies proposes them, `order.domination` certifies them at all frequencies. Which correlation
+frequencies proposes them, `order` certifies them at all frequencies. Which correlation
 is best is tried out.
 """
 
@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick.analyses.gram.order.chains import ChainMixture
-from hockeystick.analyses.gram.order.domination import (
+from hockeystick.analyses.gram.order import (
     MARGIN,
     ChainFit,
+    LagBounds,
     LagFamily,
     chain_below,
     diagonal_below,
     independent_above,
 )
-from hockeystick.analyses.gram.order.lag_bounds import LagBounds
+from hockeystick.analyses.gram.order.chains import ChainMixture
 from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 
 __all__ = ["best_majorant", "best_minorant"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hockeystick.analyses.gram.law.task import LATTICES, LatticeSettings
+from hockeystick.analyses.gram.law import LATTICES, LatticeSettings
 
 __all__ = ["SETTINGS", "GramSettings"]
 

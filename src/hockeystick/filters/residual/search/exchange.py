@@ -10,7 +10,7 @@ import math
 from hockeystick.filters.residual.composition import StepClass, WhatMayFollow
 from hockeystick.filters.residual.menus import Payment
 from hockeystick.filters.residual.search.evenly import SETTINGS
-from hockeystick.profile.expressions.base import Expression
+from hockeystick.profile.expressions import Expression
 
 __all__ = ["copies_for", "exchange_for_less", "exchange_for_mechanism", "exchange_for_more"]
 
