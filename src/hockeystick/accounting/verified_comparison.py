@@ -24,9 +24,9 @@ from hockeystick.accounting.compared import (
     progress_bar,
 )
 from hockeystick.guarantee import directions_for
+from hockeystick.montecarlo import Execution, MonteCarlo
 from hockeystick.montecarlo.noise_by_tuples import offers_tuples, sensitivity_of
 from hockeystick.montecarlo.noise_estimate import quick_estimate
-from hockeystick.montecarlo.settings import Execution, MonteCarlo
 from hockeystick.montecarlo.verifier import Claim
 from hockeystick.plan import Plan
 from hockeystick.schemes import Candidate

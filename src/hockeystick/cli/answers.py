@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from hockeystick.accounting.account import methods
+from hockeystick.accounting import methods
 from hockeystick.accounting.baselines import BASELINES, Baseline
 from hockeystick.analyses import METHODS
 from hockeystick.bounds.risk import RiskBounds

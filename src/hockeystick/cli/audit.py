@@ -15,8 +15,8 @@ import typer
 
 from hockeystick.audit import AuditReport
 from hockeystick.audit import check as check_run
-from hockeystick.cli.gather import gathered
-from hockeystick.cli.options import QUESTION, Json, PlanOptions
+from hockeystick.cli.gather import QUESTION, gathered
+from hockeystick.cli.options import Json, PlanOptions
 from hockeystick.cli.output import print_json
 from hockeystick.cli.plans import described, plan_from
 from hockeystick.errors import InvalidParameter

@@ -1,4 +1,4 @@
-"""Options that several commands share, as dataclasses."""
+"""Options that several commands share, as dataclasses, and the parts of the help they are in."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from typing import Any, TypeVar, get_type_hints
 import typer
 
 __all__ = ["Command", "gathered", "options_of", "spelled_out", "taken_from"]
+
+# The parts of the help.
+RUN, QUESTION, DRAWS, OUTPUT = "The run", "The question", "Draws", "Output"
 
 Group = TypeVar("Group")
 

@@ -15,6 +15,7 @@ from hockeystick import _validate as check
 from hockeystick._files import check_target, replacing
 from hockeystick._text import printable
 from hockeystick._version import __version__
+from hockeystick.cli.gather import OUTPUT
 from hockeystick.cli.ledger_output import (
     audit_object,
     budget_object,
@@ -23,7 +24,7 @@ from hockeystick.cli.ledger_output import (
     print_budgets,
     print_entries,
 )
-from hockeystick.cli.options import OUTPUT, Json
+from hockeystick.cli.options import Json
 from hockeystick.cli.output import json_text, print_json
 from hockeystick.errors import InvalidParameter
 from hockeystick.ledger import BudgetRecord, EntryRecord, Ledger, read_ledger

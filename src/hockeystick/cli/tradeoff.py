@@ -13,18 +13,11 @@ import typer
 from rich import box
 from rich.table import Table
 
-from hockeystick.accounting.account import account
+from hockeystick.accounting import account
 from hockeystick.cli.answers import ALL
 from hockeystick.cli.files import required_noise
-from hockeystick.cli.gather import gathered
-from hockeystick.cli.options import (
-    OUTPUT,
-    QUESTION,
-    AccountingOptions,
-    Json,
-    KnownNoise,
-    PlanOptions,
-)
+from hockeystick.cli.gather import OUTPUT, QUESTION, gathered
+from hockeystick.cli.options import AccountingOptions, Json, KnownNoise, PlanOptions
 from hockeystick.cli.output import plan_text, print_json, stdout
 from hockeystick.cli.plans import described, plan_from
 from hockeystick.errors import InvalidParameter

@@ -31,7 +31,7 @@ from hockeystick.cli.output import print_json, stdout
 from hockeystick.cli.plans import described, plan_from
 from hockeystick.cli.question import Question, Spot, show_draw_plans
 from hockeystick.errors import InvalidParameter
-from hockeystick.montecarlo.settings import MonteCarlo
+from hockeystick.montecarlo import MonteCarlo
 from hockeystick.montecarlo.verify import draws_to_verify
 from hockeystick.montecarlo.verify import verify as check_claim
 from hockeystick.report.text import Update, count_text, progress, upper_text

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hockeystick import _validate as check
-from hockeystick.accounting.account import account
+from hockeystick.accounting import account
 from hockeystick.errors import BudgetExceeded, InvalidParameter, PlanMismatch
 from hockeystick.filters import Filter
 from hockeystick.jax.draws import PaddedBatch, plan_noise, row_bound

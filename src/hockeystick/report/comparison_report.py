@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hockeystick import _validate as check
-from hockeystick.accounting.account import methods
+from hockeystick.accounting import methods
 from hockeystick.accounting.compare import Compared
 from hockeystick.analyses import METHODS
 from hockeystick.errors import HockeystickError

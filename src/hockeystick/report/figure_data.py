@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hockeystick import _validate as check
-from hockeystick.accounting.account import account
+from hockeystick.accounting import account
 from hockeystick.accounting.compare import Compared
 from hockeystick.errors import InvalidParameter, PrecisionError
 from hockeystick.guarantee import Guarantee, Kind
