@@ -17,7 +17,7 @@ import numpy as np
 
 from hockeystick.accounting.calibrate import Calibration, calibrate
 from hockeystick.accounting.candidates import RunSize, plan_of
-from hockeystick.accounting.compared import (
+from hockeystick.accounting.compare import (
     Compared,
     candidate_text,
     duration_text,

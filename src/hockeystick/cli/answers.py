@@ -16,7 +16,7 @@ from hockeystick.bounds.risk import RiskBounds
 from hockeystick.errors import CalibrationError, HockeystickError, PrecisionError
 from hockeystick.guarantee import KINDS, Answer, Guarantee, Kind, directions_for
 from hockeystick.plan import Plan
-from hockeystick.report.text import Update
+from hockeystick.report import Update
 
 __all__ = [
     "ALL",

@@ -14,19 +14,15 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from hockeystick.accounting.candidates import RunSize, candidates
-from hockeystick.accounting.compare import Compared, compare_run, time_of_draws
-from hockeystick.cli.gather import DRAWS, OUTPUT, QUESTION, RUN, gathered
+from hockeystick.accounting.compare import Compared, compare_run
+from hockeystick.accounting.verified_comparison import time_of_draws
+from hockeystick.cli import DRAWS, OUTPUT, QUESTION, RUN, gathered
 from hockeystick.cli.options import Delta, Epochs, Epsilon, Json, Steps
 from hockeystick.cli.output import print_json, stdout
 from hockeystick.cli.parameters import NOTHING_SAID, Optimizer, OptimizerOptions
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import ADJACENCY
-from hockeystick.report.comparison_report import comparison_report
-from hockeystick.report.figure import check_figure_file, save_figure
-from hockeystick.report.page import check_page_file, report_figure, write_page
-from hockeystick.report.recommendation import Recommendation, recommended
-from hockeystick.report.reproduction import OptimizerSetting
-from hockeystick.report.text import (
+from hockeystick.report import (
     COLUMNS,
     StatusLine,
     cells,
@@ -38,6 +34,11 @@ from hockeystick.report.text import (
     strategy_text,
     upper_text,
 )
+from hockeystick.report.comparison_report import comparison_report
+from hockeystick.report.figure import check_figure_file, save_figure
+from hockeystick.report.page import check_page_file, report_figure, write_page
+from hockeystick.report.recommendation import Recommendation, recommended
+from hockeystick.report.reproduction import OptimizerSetting
 
 __all__ = ["compare", "print_comparison", "print_comparison_json", "result_line"]
 

@@ -8,9 +8,9 @@ from typing import Any
 from hockeystick.accounting import account
 from hockeystick.accounting.calibrate import calibrate as find_noise
 from hockeystick.accounting.calibrate import draws_to_calibrate
+from hockeystick.cli import gathered
 from hockeystick.cli.answers import BaselineQuestion, MethodAnswer, answer_of
 from hockeystick.cli.files import required_noise
-from hockeystick.cli.gather import gathered
 from hockeystick.cli.options import (
     AccountingOptions,
     Baselines,
@@ -28,7 +28,7 @@ from hockeystick.cli.question import Question, Spot, show_draw_plans
 from hockeystick.errors import HockeystickError, InvalidParameter
 from hockeystick.plan import Plan
 from hockeystick.profile import DEFAULT_ACCURACY
-from hockeystick.report.text import Update, progress, upper_text
+from hockeystick.report import Update, progress, upper_text
 
 __all__ = [
     "answer_with_known_noise",

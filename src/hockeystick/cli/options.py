@@ -12,12 +12,12 @@ import typer
 
 from hockeystick.accounting import DEFAULT_BUDGET
 from hockeystick.accounting.candidates import steps_for
+from hockeystick.cli import DRAWS, OUTPUT, QUESTION, RUN, spelled_out
 from hockeystick.cli.files import read_attribution
-from hockeystick.cli.gather import DRAWS, OUTPUT, QUESTION, RUN, spelled_out
 from hockeystick.cli.parameters import NOTHING_SAID, OptimizerOptions, Risk, further_options
 from hockeystick.errors import InvalidParameter
 from hockeystick.montecarlo import Execution, MonteCarlo
-from hockeystick.report.text import Update
+from hockeystick.report import Update
 from hockeystick.schemes import SCHEMES, Attribution
 from hockeystick.strategies import FACTORIZATIONS
 

@@ -15,7 +15,7 @@ from rich.table import Table
 from hockeystick._version import __version__
 from hockeystick.bounds.risk import USUAL_PRIOR, USUAL_RATE, RiskBounds
 from hockeystick.cli.answers import Answers, MethodAnswer, Row, best_of
-from hockeystick.report.text import count_text, lower_text, upper_text
+from hockeystick.report import count_text, lower_text, upper_text
 
 __all__ = ["answers_object", "json_text", "plan_text", "print_answers", "print_json", "stdout"]
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import typer
 
-from hockeystick.cli.gather import QUESTION, RUN
+from hockeystick.cli import QUESTION, RUN
 from hockeystick.errors import InvalidParameter
 from hockeystick.report.reproduction import OptimizerSetting
 from hockeystick.schemes import SCHEMES

@@ -16,11 +16,11 @@ import typer
 
 from hockeystick._files import KEY_BYTES, check_target, write_private
 from hockeystick._validate import choice
-from hockeystick.cli.gather import OUTPUT
+from hockeystick.cli import OUTPUT
 from hockeystick.cli.output import stdout
 from hockeystick.datasets import DATASETS, fetch
 from hockeystick.errors import InvalidParameter
-from hockeystick.report.text import progress
+from hockeystick.report import progress
 from hockeystick.training.signatures import new_key_files
 
 __all__ = ["data", "docs", "keygen", "page_names", "page_text"]

@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from hockeystick._text import escaped
+from hockeystick.cli import Command, gathered
 from hockeystick.cli.answers import MethodAnswer
-from hockeystick.cli.gather import Command, gathered
 from hockeystick.cli.options import (
     AccountingOptions,
     Delta,
@@ -34,7 +34,7 @@ from hockeystick.errors import InvalidParameter
 from hockeystick.montecarlo import MonteCarlo
 from hockeystick.montecarlo.verify import draws_to_verify
 from hockeystick.montecarlo.verify import verify as check_claim
-from hockeystick.report.text import Update, count_text, progress, upper_text
+from hockeystick.report import Update, count_text, progress, upper_text
 from hockeystick.training import (
     Coverage,
     JointStatement,

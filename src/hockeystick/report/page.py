@@ -14,12 +14,12 @@ import numpy as np
 
 from hockeystick._files import check_target, replacing
 from hockeystick.errors import InvalidParameter, MissingExtra
+from hockeystick.report import count_text, upper_text
 from hockeystick.report import page_text as text
 from hockeystick.report.comparison_report import ComparisonReport, FamilyReport, page_json
 from hockeystick.report.figure import INK, PALETTE, curve_style, linear_axes, log_axes, new_figure
 from hockeystick.report.figure_data import ErrorCurve, SimulatedBatches
 from hockeystick.report.noise_figure import EPSILON_LABEL, Mark, draw_curves, draw_mark
-from hockeystick.report.text import count_text, upper_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

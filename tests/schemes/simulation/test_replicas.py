@@ -12,7 +12,7 @@ from hockeystick import strategies
 from hockeystick.analyses.renyi.replicas import MinSepWalk, replica_moments
 from hockeystick.schemes.capabilities import Renewal
 from hockeystick.schemes.simulation import Replicas
-from hockeystick.schemes.simulation.replica_laws import first_rates
+from hockeystick.schemes.simulation.replica_states import first_rates
 from hockeystick.schemes.simulation.replicas import (
     ReplicaSource,
     column_products,

@@ -26,8 +26,7 @@ from hockeystick.analyses.gram.search.candidates import Majorants
 from hockeystick.analyses.gram.search.evaluation import Found, GramQuery
 from hockeystick.analyses.method import Method, Request
 from hockeystick.bounds import Bound, UpperBound
-from hockeystick.bounds.combined import subsampled
-from hockeystick.bounds.directions import RemoveDecides
+from hockeystick.bounds.combined import RemoveDecides, subsampled
 from hockeystick.bounds.profiles import DeltaCurve, ProfileBound, profile_of_deltas
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan

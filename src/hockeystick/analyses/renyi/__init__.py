@@ -14,7 +14,7 @@ For b-min-sep sampling with at most as many bands as the separation, replicas of
 (replicas.py) for the remove direction.
 
 Runs of which only the remove direction has good moments are mixtures of Gaussians, and adding never
-leaks more than removing (bounds/directions.py).
+leaks more than removing (bounds/combined.py).
 
 Lower bounds for a run with correlated noise: how often the example took part.
 
@@ -49,8 +49,7 @@ from hockeystick.analyses.renyi.bins import BinMoments
 from hockeystick.analyses.renyi.bound import MomentBound, OrderGrowth, moments_of
 from hockeystick.analyses.renyi.replicas import ReplicaMoments, missing_replicas
 from hockeystick.bounds import Bound, UpperBound
-from hockeystick.bounds.combined import subsampled
-from hockeystick.bounds.directions import RemoveDecides, RemoveForAdd
+from hockeystick.bounds.combined import RemoveDecides, RemoveForAdd, subsampled
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
