@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick._numerics.law import Resolution, from_losses
-from hockeystick._numerics.moments import (
+from hockeystick._numerics.divergence import (
     PowerMoments,
     allocated_moments,
     composed_moments,
     moments_of_law,
     subsampled_moments,
 )
+from hockeystick._numerics.law import Resolution, from_losses
 from in_one_test import in_one_test
 
 RESOLUTION = Resolution(0.05, 1e-12, 24.0)
