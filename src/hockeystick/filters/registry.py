@@ -264,7 +264,7 @@ def opened(
         if must_exist:
             raise InvalidParameter("must_exist", "left out without a ledger", must_exist)
         return MemoryStore(budget)
-    from hockeystick.ledger.opening import open_store
+    from hockeystick.ledger import open_store
 
     try:
         return open_store(

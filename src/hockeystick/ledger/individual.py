@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import LedgerError
-from hockeystick.ledger import schema
+from hockeystick.ledger import opened, schema
 from hockeystick.ledger.chain import CHARGED, INDIVIDUAL, Event, append, check_key
 from hockeystick.ledger.connections import Connections, reading_only
 from hockeystick.ledger.heads import Where
@@ -27,7 +27,6 @@ from hockeystick.ledger.names import (
     refuse_typo,
     refuse_unnamed,
 )
-from hockeystick.ledger.opening import opened
 from hockeystick.ledger.schema import individual
 from hockeystick.ledger.seals import checked, digest_of, with_checksum
 from hockeystick.ledger.store import as_text, from_text, now
