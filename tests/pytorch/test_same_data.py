@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from hockeystick.torch.same_data import _digests
+from hockeystick.torch.run_data import _digests
 from pytorch import group_program as program
 
 VALUES = [

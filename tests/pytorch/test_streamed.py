@@ -8,7 +8,7 @@ from torch.utils.data import IterableDataset
 
 import hockeystick as hs
 from hockeystick.errors import InvalidParameter, PlanMismatch
-from hockeystick.torch.same_data import IndexedStream, indexed
+from hockeystick.torch.run_data import IndexedStream, indexed
 from pytorch import group_program as program
 
 

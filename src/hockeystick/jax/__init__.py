@@ -21,9 +21,9 @@ from hockeystick import _validate as check
 from hockeystick.accounting.account import account
 from hockeystick.filters import Filter
 from hockeystick.jax.draws import PaddedBatch, PlanNoiseState, plan_noise, row_bound
-from hockeystick.jax.facts import JaxFacts
 from hockeystick.jax.sums import (
     IntegerLattice,
+    JaxFacts,
     check_gamma,
     check_parameters,
     check_step,

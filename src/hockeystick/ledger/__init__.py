@@ -138,7 +138,7 @@ def adopt(where: Where) -> None:
     from hockeystick.ledger.chain import ADOPTED, check_key
     from hockeystick.ledger.conversion import convert
     from hockeystick.ledger.files import refuse_journal_left_at
-    from hockeystick.ledger.place import Place
+    from hockeystick.ledger.locations import Place
     from hockeystick.ledger.schema import FORMAT
     from hockeystick.ledger.tables import format_of, record_place, recorded_place, refuse_damage
 

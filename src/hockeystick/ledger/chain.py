@@ -23,14 +23,12 @@ from hockeystick.ledger.schema import (
     FORMAT,
     budgets,
     chain,
-    entries,
-    individual,
-    ledger,
-)
-from hockeystick.ledger.seals import (
     digest_of,
+    entries,
     fingerprint,
+    individual,
     intact,
+    ledger,
     link_of,
     seal_of,
     text_digest,

@@ -27,8 +27,7 @@ from hockeystick.ledger.names import (
     refuse_typo,
     refuse_unnamed,
 )
-from hockeystick.ledger.schema import individual
-from hockeystick.ledger.seals import checked, digest_of, with_checksum
+from hockeystick.ledger.schema import checked, digest_of, individual, with_checksum
 from hockeystick.ledger.store import as_text, from_text, now
 from hockeystick.ledger.tables import check_server, format_of, prepare
 

@@ -26,7 +26,6 @@ from hockeystick.schemes import Attribution
 from hockeystick.strategies.dyadic import ARITHMETICS
 from hockeystick.torch.assembly import RandomParts, RunInputs, assembled
 from hockeystick.torch.batch_sampler import BatchSampler
-from hockeystick.torch.canaries import sampler_of
 from hockeystick.torch.checks import (
     check_several_ranks,
     checked_parameters,
@@ -42,10 +41,10 @@ from hockeystick.torch.optimizer import PlanOptimizer
 from hockeystick.torch.per_sample_module import free_module
 from hockeystick.torch.probe_outcomes import ProbeReport
 from hockeystick.torch.run import TorchRun
+from hockeystick.torch.run_data import indexed, sampler_of
 from hockeystick.torch.run_facts import fingerprint
 from hockeystick.torch.run_group import RunGroup, in_group, told_to_other_ranks
 from hockeystick.torch.run_settings import Loss, checked_charges, settled, sources
-from hockeystick.torch.same_data import indexed
 from hockeystick.torch.sharded_layout import layout_of
 from hockeystick.training.adaptive_clipping import AdaptiveClipping, clipping_policy
 from hockeystick.training.clip_rules import ClipRule
@@ -120,7 +119,7 @@ def make_private(
         An ordinary optimizer of the model's parameters.
     data
         Examples by index, with a length; or an `IterableDataset` with a length, of which every step
-        reads one pass (see `hockeystick.torch.same_data`).
+        reads one pass (see `hockeystick.torch.run_data`).
     plan
         Batches, steps and noise.
     noise_multiplier

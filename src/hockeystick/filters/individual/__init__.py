@@ -22,7 +22,7 @@ from hockeystick.filters.individual.spending import IndividualStep, checked_norm
 from hockeystick.filters.individual.state import ChargedExamples, KeptIn
 from hockeystick.filters.registry import described_name, parameters_of, require_registered
 from hockeystick.filters.renyi import checked_order
-from hockeystick.filters.renyi.conversion import budget_at_order
+from hockeystick.filters.renyi.divergence import budget_at_order
 from hockeystick.filters.request import Expected, checked_expected
 from hockeystick.guarantee import Analysis, Guarantee
 

@@ -12,11 +12,13 @@ from hockeystick.errors import BudgetExceeded, InvalidParameter
 from hockeystick.fdp.schedule import EqualSteps
 from hockeystick.filters.base import Filter
 from hockeystick.filters.charging import SMALLEST_CHARGE, SMALLEST_SCALE
-from hockeystick.filters.renyi.conversion import OneOrder, budget_at_order, order_of_smallest
 from hockeystick.filters.renyi.divergence import (
     LARGEST_ORDER,
+    OneOrder,
+    budget_at_order,
     divergence_of_profile,
     divergence_of_schedule,
+    order_of_smallest,
     sampled_divergences,
 )
 from hockeystick.filters.request import Expected, GaussianStep, StepRequest, checked_expected, kept

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from hockeystick import _validate as check
-from hockeystick.filters.renyi.conversion import epsilon_at_order
+from hockeystick.filters.renyi.divergence import epsilon_at_order
 from hockeystick.filters.renyi.ladder import (
     OdometerBound,
     added_up,

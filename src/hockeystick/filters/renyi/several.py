@@ -15,7 +15,7 @@ from hockeystick.fdp.schedule import EqualSteps
 from hockeystick.filters.charging import ROUNDING, SMALLEST_SCALE
 from hockeystick.filters.registry import parameters_of
 from hockeystick.filters.renyi import largest_scale_for, usable_order
-from hockeystick.filters.renyi.conversion import budget_at_order
+from hockeystick.filters.renyi.divergence import budget_at_order
 from hockeystick.filters.renyi.ladder import (
     Ladder,
     OrdersBound,

@@ -34,8 +34,7 @@ from hockeystick.filters.levy.search.programme import (
     solve,
 )
 from hockeystick.filters.renyi import best_order
-from hockeystick.filters.renyi.conversion import budget_at_order
-from hockeystick.filters.renyi.divergence import sampled_divergences
+from hockeystick.filters.renyi.divergence import budget_at_order, sampled_divergences
 
 __all__ = ["ExpectedRun", "designed"]
 
