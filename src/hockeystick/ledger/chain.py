@@ -16,8 +16,8 @@ import sqlalchemy as sa
 
 from hockeystick.errors import LedgerError
 from hockeystick.ledger import schema
-from hockeystick.ledger.heads import START, Head
 from hockeystick.ledger.locations import Location
+from hockeystick.ledger.names import START, Head
 from hockeystick.ledger.schema import (
     ENTRY_VALUES,
     FORMAT,

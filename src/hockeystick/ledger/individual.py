@@ -18,9 +18,9 @@ from hockeystick.errors import LedgerError
 from hockeystick.ledger import opened, schema
 from hockeystick.ledger.chain import CHARGED, INDIVIDUAL, Event, append, check_key
 from hockeystick.ledger.connections import Connections, reading_only
-from hockeystick.ledger.heads import Where
 from hockeystick.ledger.locations import Location, existing
 from hockeystick.ledger.names import (
+    Where,
     checked_text,
     refuse_difference,
     refuse_missing,

@@ -14,8 +14,8 @@ from hockeystick.ledger import schema
 from hockeystick.ledger.chain import CREATED, Event, append, begin, broken_links, check_key
 from hockeystick.ledger.connections import sqlite_engine
 from hockeystick.ledger.files import APPLICATION
-from hockeystick.ledger.heads import Head
 from hockeystick.ledger.locations import Location, Place, moved
+from hockeystick.ledger.names import Head
 from hockeystick.ledger.schema import (
     FORMAT,
     TABLES,

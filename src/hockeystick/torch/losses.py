@@ -111,15 +111,15 @@ class PrivateCriterion:
         loss_replay: LossReplay | None = None
         if recording is not None:
             origins = recording.origins((arguments, options))
-            loss_replay = lambda replay: self._values(*replay(origins), size=replay.size)  # noqa: E731
+            loss_replay = lambda replay: self._values(replay.size, *replay(origins))  # noqa: E731
         arguments, options = plain(arguments), plain(options)
-        values = self._values(arguments, options, physical_batch.size)
+        values = self._values(physical_batch.size, arguments, options)
         if recording is not None:
             self._check_same(values, arguments, options)
         total = self._reduction == "sum"
         return PrivateLoss(values, self._batch, physical_batch, loss_replay, total=total)
 
-    def _values(self, arguments: Any, options: Any, size: int) -> torch.Tensor:
+    def _values(self, size: int, arguments: Any, options: Any) -> torch.Tensor:
         """One loss for each of `size` examples, in single precision or wider."""
         losses = self._each(*arguments, **options)
         if not isinstance(losses, torch.Tensor) or losses.ndim == 0 or len(losses) != size:

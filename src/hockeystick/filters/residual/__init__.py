@@ -12,8 +12,7 @@ from hockeystick.fdp.schedule import EqualSteps
 from hockeystick.filters.charging import ROUNDING, SMALLEST_SCALE
 from hockeystick.filters.registry import parameters_of
 from hockeystick.filters.request import GaussianStep, StepRequest
-from hockeystick.filters.residual.bound import bound_of
-from hockeystick.filters.residual.composition import StepClass
+from hockeystick.filters.residual.composition import StepClass, bound_of
 from hockeystick.filters.residual.decision import Changes, Menus, applied
 from hockeystick.filters.residual.menus import (
     ExpectedRanges,
@@ -26,7 +25,7 @@ from hockeystick.filters.residual.menus import (
 from hockeystick.filters.residual.search import designed
 from hockeystick.filters.stateful import StatefulFilter
 from hockeystick.guarantee import Analysis, Guarantee
-from hockeystick.ledger.heads import Where
+from hockeystick.ledger.names import Where
 from hockeystick.ledger.store import Entry
 
 __all__ = ["Residual"]

@@ -13,8 +13,13 @@ import numpy as np
 
 from hockeystick._numerics.law import FloatArray, Side
 from hockeystick.errors import InvalidParameter
-from hockeystick.filters.residual.bound import STEP, TAIL_SHARE
-from hockeystick.filters.residual.composition import StepClass, delta_of, law_of
+from hockeystick.filters.residual.composition import (
+    BOUND_STEP,
+    BOUND_TAIL,
+    StepClass,
+    delta_of,
+    law_of,
+)
 from hockeystick.filters.residual.menus import ExpectedSteps, Menu, MenuDesign, Payment
 from hockeystick.filters.residual.search.evenly import SETTINGS, Even, has_range, setting
 
@@ -64,7 +69,7 @@ class _Target:
 
     def delta_of(self, counts: Payment, step: float) -> float:
         """An upper bound, on a grid of this step."""
-        tail = TAIL_SHARE * self.delta
+        tail = BOUND_TAIL * self.delta
         return delta_of(law_of(counts, Side.UPPER, step=step, tail=tail), self.epsilon)
 
     def excess(self, counts: Payment, share: float, step: float) -> float:
@@ -127,7 +132,7 @@ def _fixed(
         return even, fixed * SETTINGS.margin
     # Few enough for every step to be a class of its own, and to be counted exactly.
     even = Even(expected, cut=cut, classes=MOST_STEPS, block=block)
-    number = _largest(even.steps, target, 1.0, start=fixed, step=STEP)
+    number = _largest(even.steps, target, 1.0, start=fixed, step=BOUND_STEP)
     return even, sum(number.values())
 
 
@@ -196,10 +201,10 @@ def _largest(
         low, high = ((size, value), high) if value <= 0 else (low, (size, value))
         size = _next(low, high, factor)
     size = low[0]
-    if exact and step > STEP:
+    if exact and step > BOUND_STEP:
         # The finer grid of the guarantee allows a little more; in any case it decides.
         size *= 1 + 2 * SIZE_ACCURACY
-        while size > 0 and target.excess(steps(size), share, STEP) > 0:
+        while size > 0 and target.excess(steps(size), share, BOUND_STEP) > 0:
             size = size * (1 - SIZE_ACCURACY) if size > 1 / SIZE_ACCURACY else max(size - 0.5, 0.0)
     return steps(size)
 
