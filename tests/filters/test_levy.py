@@ -10,8 +10,8 @@ import hockeystick as hs
 from fdp_filter_showcase import showcase_schedule
 from hockeystick import filters
 from hockeystick.errors import BudgetExceeded, InvalidParameter
-from hockeystick.filters.levy.search.design import _grid
-from hockeystick.filters.levy.search.settings import DEFAULT
+from hockeystick.filters.levy.search import _grid
+from hockeystick.filters.levy.search.programme import DEFAULT
 from hockeystick.filters.request import GaussianStep
 from hypothesis_strategies import thinned
 from in_one_test import in_one_test
@@ -265,5 +265,5 @@ def test_a_block_without_a_time_costs_its_steps(monkeypatch: pytest.MonkeyPatch)
     """Where no time is found for a block, the times of its steps add up; both are valid."""
     f = small()
     one = f.request(rate=0.01, noise_multiplier=1.5).charge
-    monkeypatch.setattr("hockeystick.filters.levy.filter.charge_of", lambda *_, **__: math.inf)
+    monkeypatch.setattr("hockeystick.filters.levy.charge_of", lambda *_, **__: math.inf)
     assert f.request(rate=0.01, noise_multiplier=1.5, steps=4).charge == pytest.approx(4 * one)

@@ -8,8 +8,11 @@ import pytest
 import hockeystick as hs
 from hockeystick import filters
 from hockeystick.errors import BudgetExceeded, InvalidParameter, UnsupportedPlan
-from hockeystick.filters.renyi.conversion import budget_at_order, epsilon_at_order
-from hockeystick.filters.renyi.divergence import sampled_divergences
+from hockeystick.filters.renyi.divergence import (
+    budget_at_order,
+    epsilon_at_order,
+    sampled_divergences,
+)
 from in_one_test import in_one_test
 
 

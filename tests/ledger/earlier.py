@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 
 from hockeystick.ledger.files import APPLICATION
-from hockeystick.ledger.place import Place
+from hockeystick.ledger.locations import Place
 
 TABLES = """
 CREATE TABLE hockeystick_budgets (

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from hockeystick.cli.main import main
-from hockeystick.ledger import adopt, audit, place, read_ledger
-from hockeystick.ledger.place import birth_of
+from hockeystick.ledger import adopt, audit, locations, read_ledger
+from hockeystick.ledger.locations import birth_of
 from ledger.earlier import open_earlier
 from ledger.test_opening import DESCRIPTION, opened
 from ledger.test_places import half, refuses
@@ -145,15 +145,15 @@ def test_a_backup_with_the_inode_number_of_the_ledger(tmp_path, monkeypatch):
     reserve_in_a_process(file)
     file.unlink()
     shutil.copy(backup, file)
-    given = place._stat
+    given = locations._stat
 
     def same_number(path: Path) -> os.stat_result:
         found = given(path)
         return os.stat_result((found[0], number, *found[2:])) if path == file else found
 
     # Whatever this file system does; the number is the only thing that is feigned.
-    monkeypatch.setattr(place, "_stat", same_number)
-    monkeypatch.setattr(place.OpenFile, "check", lambda _: None)
+    monkeypatch.setattr(locations, "_stat", same_number)
+    monkeypatch.setattr(locations.OpenFile, "check", lambda _: None)
     refuses(lambda: opened(file), "may be a copy")
     assert "may be a copy" in audit(file)[0].problems[0]
     adopt(file)
@@ -181,7 +181,7 @@ def test_a_changed_inode_is_the_same_file(path):
 
 def test_without_births_the_numbers_decide(path, monkeypatch):
     """A file system that does not say, or a ledger that was written on one."""
-    monkeypatch.setattr(place, "birth_of", lambda _: None)
+    monkeypatch.setattr(locations, "birth_of", lambda _: None)
     assert opened(path).spent() == 0.5
     adopt(path)
     monkeypatch.undo()

@@ -36,7 +36,7 @@ def test_a_file_mounted_alone_where_mounts_are_unknown(path, directory, monkeypa
     target = directory / "other" / "ledger.db"
     os.link(path, target)
     path.unlink()
-    monkeypatch.setattr("hockeystick.ledger.place.MOUNTS", directory / "none")
+    monkeypatch.setattr("hockeystick.ledger.locations.MOUNTS", directory / "none")
     refuses(lambda: opened(target), "may be a copy")
 
 

@@ -20,7 +20,7 @@ from hockeystick.cli.options import Json, PlanOptions
 from hockeystick.cli.output import print_json
 from hockeystick.cli.plans import described, plan_from
 from hockeystick.errors import InvalidParameter
-from hockeystick.interop.files import SecondOpinion, check_file
+from hockeystick.interop import SecondOpinion, check_file
 from hockeystick.report import lower_text, upper_text
 from hockeystick.report.figure import audit_figure, check_figure_file, save_figure
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from hockeystick.filters.audit import Audit, AuditPoint
 from hockeystick.filters.base import Filter
 from hockeystick.filters.gaussian import ApproximateGaussian, Gaussian
-from hockeystick.filters.individual.filter import Individual
+from hockeystick.filters.individual import Individual
 from hockeystick.filters.individual.spending import IndividualReport, IndividualStep
-from hockeystick.filters.levy.filter import Levy
+from hockeystick.filters.levy import Levy
 from hockeystick.filters.levy.process import LevyProcess
 from hockeystick.filters.natural_fdp import NaturalFDP, NotAChain
 from hockeystick.filters.registry import from_description, join, register
-from hockeystick.filters.renyi.filter import Renyi
+from hockeystick.filters.renyi import Renyi
 from hockeystick.filters.renyi.odometer import Odometer
 from hockeystick.filters.renyi.several import RenyiOrders
 from hockeystick.filters.request import GaussianStep, Permit
-from hockeystick.filters.residual.filter import Residual
+from hockeystick.filters.residual import Residual
 from hockeystick.filters.residual.menus import Menu, MenuDesign
 from hockeystick.filters.two_rounds import TwoRounds
 

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from hockeystick._validate import concrete, with_known_names
 from hockeystick.errors import InvalidParameter, UnknownParameter, shown
-from hockeystick.ledger.heads import Where
-from hockeystick.ledger.names import PAGE
+from hockeystick.ledger.names import PAGE, Where
 from hockeystick.ledger.records import read_ledger
 from hockeystick.ledger.store import MemoryStore, Store
 
@@ -264,7 +263,7 @@ def opened(
         if must_exist:
             raise InvalidParameter("must_exist", "left out without a ledger", must_exist)
         return MemoryStore(budget)
-    from hockeystick.ledger.opening import open_store
+    from hockeystick.ledger import open_store
 
     try:
         return open_store(

@@ -17,7 +17,7 @@ from hockeystick.profile import Profile
 from hockeystick.profile.expressions.mechanisms import random_shift
 from hockeystick.schemes import Poisson
 from hockeystick.schemes.pairs import dominating_pair
-from hockeystick.tuning.random_runs import RandomRuns
+from hockeystick.tuning import RandomRuns
 
 if TYPE_CHECKING:
     from dp_accounting.dp_event import DpEvent

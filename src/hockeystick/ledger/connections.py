@@ -23,8 +23,7 @@ from hockeystick._process import OwnProcess
 from hockeystick._text import printable
 from hockeystick.errors import HockeystickError, LedgerError, MissingExtra
 from hockeystick.ledger.files import check_header, check_journal, connect, is_logged, readable
-from hockeystick.ledger.locations import Location
-from hockeystick.ledger.place import OpenFile
+from hockeystick.ledger.locations import Location, OpenFile
 
 __all__ = [
     "READ_ONLY",

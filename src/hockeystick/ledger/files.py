@@ -19,7 +19,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from hockeystick.errors import InvalidParameter, LedgerError
-from hockeystick.ledger.place import Place
+from hockeystick.ledger.locations import Place
 
 __all__ = [
     "APPLICATION",

@@ -14,8 +14,8 @@ from hockeystick.ledger.store import from_text
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-    from hockeystick.ledger.heads import Head, Where
     from hockeystick.ledger.locations import Location
+    from hockeystick.ledger.names import Head, Where
 
 __all__ = [
     "BudgetRecord",
@@ -219,7 +219,7 @@ def _records(target: Location, connection: sa.Connection, noted: Head | None) ->
 
 def _elsewhere(target: Location, connection: sa.Connection, version: int) -> str:
     """One sentence if the file may be a copy, or has several names; otherwise nothing."""
-    from hockeystick.ledger.place import Place, check_single, moved
+    from hockeystick.ledger.locations import Place, check_single, moved
     from hockeystick.ledger.tables import recorded_place
 
     try:

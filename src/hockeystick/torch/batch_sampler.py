@@ -19,7 +19,7 @@ from hockeystick.errors import InvalidParameter, UnsupportedPlan
 from hockeystick.plan import Plan
 from hockeystick.randomness import Key, RandomSource, generator, is_secret
 from hockeystick.schemes import Attribution, Indices
-from hockeystick.torch.state_dicts import as_arrays, as_tensors
+from hockeystick.torch.original_state import as_arrays, as_tensors
 from hockeystick.training.filtered import rate_for_filters, scheme_at
 
 __all__ = ["BatchSampler"]

@@ -20,7 +20,7 @@ from hockeystick.filters import Filter, Individual
 from hockeystick.torch.layouts import Layout
 from hockeystick.torch.model_state import layer_type
 from hockeystick.torch.optimizer import PlanOptimizer
-from hockeystick.torch.original_optimizer import trained_parameters
+from hockeystick.torch.original_state import trained_parameters
 from hockeystick.torch.probe_outcomes import SINGLE_FEATURES
 from hockeystick.torch.run_group import in_group
 

@@ -2,18 +2,46 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import warnings
 from typing import Any, Protocol
 
 import torch
+from torch import nn
 
 from hockeystick.errors import InvalidParameter
 from hockeystick.torch.progress import PhysicalBatch
 from hockeystick.torch.recording import Recording, plain
-from hockeystick.torch.reductions import unreduced
-from hockeystick.torch.replay import LossReplay, Replay
+from hockeystick.torch.replay import LossReplay
 
-__all__ = ["PrivateCriterion", "PrivateLoss"]
+__all__ = ["PrivateCriterion", "PrivateLoss", "unreduced"]
+
+
+def unreduced(criterion: Any) -> tuple[Any, str]:
+    """The criterion with a value for each example, and the reduction that it had before."""
+    reduction = getattr(criterion, "reduction", "none")
+    if reduction == "none":
+        return criterion, reduction
+    if reduction not in ("mean", "sum", "batchmean"):
+        raise InvalidParameter("criterion", "one with reduction 'none', 'mean' or 'sum'", reduction)
+    weighted = isinstance(criterion, (nn.CrossEntropyLoss, nn.NLLLoss))
+    if weighted and criterion.weight is not None and reduction == "mean":
+        allowed = (
+            "one with reduction='none': a weighted mean divides by the weights of all examples"
+        )
+        raise InvalidParameter("criterion", allowed, criterion)
+    if reduction == "sum":
+        warnings.warn(
+            "reduction='sum' adds the losses within each example, as over its tokens; sums of "
+            "gradients are divided by the expected batch size all the same, so that learning rates "
+            "are those of reduction='mean'.",
+            stacklevel=4,
+        )
+    each = copy.copy(criterion)
+    each.reduction = "none"
+    return each, reduction
+
 
 # How far, relatively, the criterion's own mean may be from the mean over single examples: rounding
 # in single precision.
@@ -60,9 +88,7 @@ class PrivateCriterion:
     >>> net = torch.nn.Linear(3, 1)
     >>> optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     >>> plan = hs.Plan(sampling=hs.FullBatch(), steps=1)
-    >>> run = hs.torch.make_private(
-    ...     net, optimizer, data, plan, noise_multiplier=1.0, max_grad_norm=1.0
-    ... )
+    >>> run = hs.torch.make_private(net, optimizer, data, plan, noise_multiplier=1, max_grad_norm=1)
     >>> inputs, targets = next(iter(run.loader))
     >>> loss = run.loss(torch.nn.MSELoss())(run.model(inputs), targets)
     >>> type(loss).__name__
@@ -82,25 +108,18 @@ class PrivateCriterion:
         physical_batch, recording = self._batch.physical_batch(), self._batch.recording()
         if physical_batch.size == 0:
             return PrivateLoss(torch.zeros(0), self._batch, physical_batch, None)
-        loss_replay = None
+        loss_replay: LossReplay | None = None
         if recording is not None:
             origins = recording.origins((arguments, options))
-            loss_replay = self._loss_replay(origins)
+            loss_replay = lambda replay: self._values(replay.size, *replay(origins))  # noqa: E731
         arguments, options = plain(arguments), plain(options)
-        values = self._values(arguments, options, physical_batch.size)
+        values = self._values(physical_batch.size, arguments, options)
         if recording is not None:
             self._check_same(values, arguments, options)
         total = self._reduction == "sum"
         return PrivateLoss(values, self._batch, physical_batch, loss_replay, total=total)
 
-    def _loss_replay(self, origins: Any) -> LossReplay:
-        def again(replay: Replay) -> torch.Tensor:
-            arguments, options = replay(origins)
-            return self._values(arguments, options, replay.size)
-
-        return again
-
-    def _values(self, arguments: Any, options: Any, size: int) -> torch.Tensor:
+    def _values(self, size: int, arguments: Any, options: Any) -> torch.Tensor:
         """One loss for each of `size` examples, in single precision or wider."""
         losses = self._each(*arguments, **options)
         if not isinstance(losses, torch.Tensor) or losses.ndim == 0 or len(losses) != size:
@@ -183,9 +202,7 @@ class PrivateLoss:
     >>> net = torch.nn.Linear(3, 1)
     >>> optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     >>> plan = hs.Plan(sampling=hs.FullBatch(), steps=1)
-    >>> run = hs.torch.make_private(
-    ...     net, optimizer, data, plan, noise_multiplier=1.0, max_grad_norm=1.0
-    ... )
+    >>> run = hs.torch.make_private(net, optimizer, data, plan, noise_multiplier=1, max_grad_norm=1)
     >>> inputs, targets = next(iter(run.loader))
     >>> loss = run.loss(torch.nn.MSELoss())(run.model(inputs), targets)
     >>> (0.5 * loss + loss).backward()

@@ -17,7 +17,7 @@ from hockeystick.randomness import Key, RandomSource
 from hockeystick.strategies.noise import NoiseStream
 from hockeystick.strategies.pieces import Coordinates
 from hockeystick.torch.device_noise import DeviceNoiseStream
-from hockeystick.torch.state_dicts import as_arrays, as_tensors
+from hockeystick.torch.original_state import as_arrays, as_tensors
 
 __all__ = ["TorchNoiseStream"]
 

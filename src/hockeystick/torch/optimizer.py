@@ -15,10 +15,14 @@ from hockeystick.torch.checkpoint import RunCheckpoint
 from hockeystick.torch.gradient_sums import GradientSums
 from hockeystick.torch.layouts import Layout
 from hockeystick.torch.noise_stream import TorchNoiseStream
-from hockeystick.torch.original_optimizer import GroupSettings, StepGuard, trained_parameters
+from hockeystick.torch.original_state import (
+    GroupSettings,
+    StepGuard,
+    load_optimizer_state,
+    trained_parameters,
+)
 from hockeystick.torch.progress import Progress
 from hockeystick.torch.repeated_steps import ReleaseWitness, refuse_other_release
-from hockeystick.torch.state_dicts import load_optimizer_state
 from hockeystick.torch.sums import with_noise
 
 __all__ = ["PlanOptimizer"]
@@ -62,12 +66,8 @@ class PlanOptimizer(SingleUse, torch.optim.Optimizer):
     ) -> None:
         # The base class is not set up: groups and state are those of the original.
         self._original = original
-        self._progress, self._gradients, self._noise, self._checkpoint = (
-            progress,
-            gradients,
-            noise,
-            saved,
-        )
+        self._progress, self._gradients = progress, gradients
+        self._noise, self._checkpoint = noise, saved
         self._layout, self._adapting = layout, adapting
         self._dtypes = [held.dtype for held in layout.like()]
         self._excess = 0

@@ -18,12 +18,12 @@ from hockeystick.torch.layouts import Layout
 from hockeystick.torch.loader import PlanLoader
 from hockeystick.torch.losses import PrivateCriterion
 from hockeystick.torch.optimizer import PlanOptimizer
+from hockeystick.torch.original_state import check_model_state
 from hockeystick.torch.probe_outcomes import ProbeReport
 from hockeystick.torch.progress import Progress
 from hockeystick.torch.run_facts import RunFacts, fingerprint
 from hockeystick.torch.run_group import agreed
 from hockeystick.torch.saved_folders import load_folder, save_folder
-from hockeystick.torch.state_dicts import check_model_state
 from hockeystick.training.canaries import RunCanaries
 from hockeystick.training.record import RunRecord, statement, versions_of
 from hockeystick.training.schedules import as_lists

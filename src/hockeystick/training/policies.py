@@ -11,14 +11,79 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter, PlanMismatch
+from hockeystick.filters import Filter
+from hockeystick.randomness import Key, RandomSource, is_secret
+from hockeystick.strategies import identity
 from hockeystick.training.filtered import WITHOUT_FILTER
-from hockeystick.training.private_losses import private_loss
 
 __all__ = ["AdaptedRun", "ChangeAtLoss", "ChangeOnPlateau", "StopOnPlateau", "private_loss"]
 
 SETTINGS = ("noise_multiplier", "rate", "max_grad_norm")
+
+
+def private_loss(
+    budget: Filter,
+    losses: npt.ArrayLike,
+    *,
+    largest: float,
+    noise_multiplier: float,
+    rng: RandomSource = None,
+) -> float:
+    """The mean of private losses with noise, charged to the budget like a step at rate 1.
+
+    Losses are cut to [0, largest] and added up; noise of the standard deviation noise_multiplier *
+    largest makes the sum a Gaussian mechanism. Divided by their number, which is public like that
+    of the training examples, it is an estimate of their mean.
+
+    Parameters
+    ----------
+    budget
+        The filter of the run.
+    losses
+        One for each example of a private validation set.
+    largest
+        What longer losses are cut to.
+    noise_multiplier
+        The standard deviation of the noise over `largest`.
+    rng
+        A generator, by default one with a secret seed; a seed is refused, because a second call
+        would have the noise of the first.
+
+    Returns
+    -------
+    float
+        The noisy mean; `BudgetExceeded` if it is not affordable.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hockeystick as hs
+    >>> budget = hs.filters.Gaussian(mu=1.0)
+    >>> losses = np.full(1000, 0.5)
+    >>> hs.training.policies.private_loss(budget, losses, largest=2.0, noise_multiplier=10.0) < 1.0
+    True
+    >>> round(budget.spent, 4)
+    0.01
+    """
+    if not (is_secret(rng) or isinstance(rng, (np.random.Generator, np.random.BitGenerator))):
+        raise InvalidParameter("rng", "None, 'chacha' or a generator", rng)
+    values = np.asarray(losses, dtype=np.float64)
+    largest = check.positive("largest", largest)
+    if values.ndim != 1 or not values.size:
+        raise InvalidParameter("losses", "a number for each example", values.shape)
+    permit = budget.request(rate=1.0, noise_multiplier=noise_multiplier)
+    permit.commit()
+    # What is no number counts as the largest loss.
+    cut = np.clip(np.nan_to_num(values, nan=largest, posinf=largest), 0.0, largest)
+    total = permit.clip_scale * float(cut.sum())
+    scale = noise_multiplier * largest
+    noise = identity(1).noise(1, scale=scale, dtype=np.float64, rng=Key.of(rng))
+    return (total + float(next(noise)[0])) / permit.clip_scale / values.size
 
 
 class AdaptedRun(Protocol):
@@ -49,12 +114,12 @@ class AdaptedRun(Protocol):
 class _Plateau:
     """How many losses in a row were no better than the best one."""
 
-    def __init__(self, patience: int, threshold: float) -> None:
+    def __init__(self, *, patience: int = 5, threshold: float = 0.0) -> None:
         self._patience = check.positive_integer("patience", patience)
         self._threshold = check.at_least("threshold", threshold, 0.0)
         self._best, self._waited = math.inf, 0
 
-    def seen(self, loss: float) -> bool:
+    def _seen(self, loss: float) -> bool:
         """Whether `patience` losses in a row were no better; counting then begins again."""
         # A loss that is no number is no better either.
         if loss < self._best - self._threshold:
@@ -67,7 +132,7 @@ class _Plateau:
         return True
 
     def state_dict(self) -> dict[str, Any]:
-        """The best loss and how long ago it was."""
+        """What to keep beside the state of a run: the best loss and how long ago it was."""
         return {"best": self._best, "waited": self._waited}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -75,7 +140,7 @@ class _Plateau:
         self._best, self._waited = float(state["best"]), int(state["waited"])
 
 
-class StopOnPlateau:
+class StopOnPlateau(_Plateau):
     """Say when to stop: after `patience` losses in a row that are no better than the best one.
 
     The guarantee does not depend on when a run stops.
@@ -95,23 +160,12 @@ class StopOnPlateau:
     [False, False, False, True]
     """
 
-    def __init__(self, *, patience: int = 5, threshold: float = 0.0) -> None:
-        self._plateau = _Plateau(patience, threshold)
-
     def __call__(self, loss: float) -> bool:
         """Whether to stop now."""
-        return self._plateau.seen(loss)
-
-    def state_dict(self) -> dict[str, Any]:
-        """What to keep beside the state of a run."""
-        return self._plateau.state_dict()
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a saved state."""
-        self._plateau.load_state_dict(state)
+        return self._seen(loss)
 
 
-class ChangeOnPlateau:
+class ChangeOnPlateau(_Plateau):
     """Multiply settings of a run by a factor whenever the loss stops improving.
 
     Parameters
@@ -152,6 +206,7 @@ class ChangeOnPlateau:
         threshold: float = 0.0,
         limits: Mapping[str, tuple[float, float]] | None = None,
     ) -> None:
+        super().__init__(patience=patience, threshold=threshold)
         given = {"noise_multiplier": noise_multiplier, "rate": rate, "max_grad_norm": max_grad_norm}
         factors = {name: check.positive(name, factor) for name, factor in given.items()}
         self._factors = {name: factor for name, factor in factors.items() if factor != 1.0}
@@ -159,11 +214,10 @@ class ChangeOnPlateau:
             raise InvalidParameter("noise_multiplier", "a factor other than 1, or rate's", 1.0)
         self._limits = {"rate": (0.0, 1.0), **(limits or {})}
         _check_names(self._limits)
-        self._plateau = _Plateau(patience, threshold)
 
     def __call__(self, run: AdaptedRun, loss: float) -> bool:
         """Take note of a loss, between two steps; whether settings were changed."""
-        if not self._plateau.seen(loss):
+        if not self._seen(loss):
             return False
         if run.rate is None:
             raise PlanMismatch(WITHOUT_FILTER, page="docs/adapting.md")
@@ -175,14 +229,6 @@ class ChangeOnPlateau:
             return False
         run.set(**wanted)
         return True
-
-    def state_dict(self) -> dict[str, Any]:
-        """What to keep beside the state of a run."""
-        return self._plateau.state_dict()
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a saved state."""
-        self._plateau.load_state_dict(state)
 
 
 class ChangeAtLoss:

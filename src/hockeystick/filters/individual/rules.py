@@ -19,9 +19,8 @@ from hockeystick.bounds import Bound
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.errors import InvalidParameter
 from hockeystick.filters.gaussian import RegimeName, chosen_regime, require_admitted
-from hockeystick.filters.renyi.conversion import OneOrder
-from hockeystick.filters.renyi.divergence import sampled_divergences
-from hockeystick.filters.renyi.filter import usable_order
+from hockeystick.filters.renyi import usable_order
+from hockeystick.filters.renyi.divergence import OneOrder, sampled_divergences
 from hockeystick.guarantee import Kind
 from hockeystick.profile import Profile
 

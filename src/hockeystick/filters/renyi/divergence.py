@@ -1,44 +1,56 @@
-"""The Renyi divergence of the Poisson-sampled Gaussian, and of a profile, at one order: rounded up.
+"""Renyi divergences at one order, rounded up, and what they imply as (epsilon, delta).
 
-For an integer order m and the pair P = (1 - q) N(0, 1) + q N(mu, 1), Q = N(0, 1),
+Of the Poisson-sampled Gaussian, for an integer order m and P = (1 - q) N(0, 1) + q N(mu, 1),
+Q = N(0, 1),
 
     E_Q[LR^m] = 1 + sum_(j=2..m) C(m, j) q^j (1 - q)^(m-j) (e^(j (j-1) mu^2 / 2) - 1),
 
 by the binomial theorem; all terms are positive. Between integers log E_Q[LR^a] is convex in a, so
 the chord is a bound. Below order 10 a bound from a grid is closer: with u = LR - 1, which has mean
-0 under Q, and psi(u) = (1 + u)^a - 1 - a u >= 0,
-
-    E_Q[LR^a] = 1 + E_Q[psi(u)].
-
-psi is convex, so in each cell of a grid in the observation it lies below its chord in u, and the
-expectation of the chord follows from the P- and Q-mass of the cell. Subtracting the tangent first
-keeps the relative accuracy of log E_Q[LR^a] where that is tiny.
+0 under Q, and psi(u) = (1 + u)^a - 1 - a u >= 0, E_Q[LR^a] = 1 + E_Q[psi(u)]. psi is convex, so in
+each cell of a grid in the observation it lies below its chord in u, and the expectation of the
+chord follows from the P- and Q-mass of the cell. Subtracting the tangent first keeps the relative
+accuracy of log E_Q[LR^a] where that is tiny.
 
 The divergence of Q from P is never larger [MironovTalwarZhang19, Theorem 5]: reflection at mu/2
 exchanges the two Gaussians. So one direction bounds both.
+
+A divergence D at the order a, in both directions, implies (epsilon, delta)-DP with
+
+    epsilon = D - (log delta + a log a) / (a - 1) + log(a - 1)
+
+[CanonneKamathSteinke20, Proposition 12]. Any order is valid; only tightness depends on the choice.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
 
+from hockeystick._numerics.envelope import law_of_deltas
 from hockeystick._numerics.gaussian import gaussian_cells
 from hockeystick._numerics.law import FloatArray
+from hockeystick.bounds import Bound, UpperBound
 from hockeystick.errors import UnsupportedPlan
 from hockeystick.fdp.schedule import EqualSteps
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions import Expression
+from hockeystick.profile.expressions.discrete import Atoms
 from hockeystick.profile.expressions.sampled import Subsampled
+from hockeystick.profile.resolution import Direction
 
 __all__ = [
-    "LARGEST_FRACTIONAL",
     "LARGEST_ORDER",
+    "OneOrder",
+    "budget_at_order",
     "divergence_of_profile",
     "divergence_of_schedule",
+    "epsilon_at_order",
+    "log_delta_at_order",
+    "order_of_smallest",
     "sampled_divergences",
 ]
 
@@ -48,8 +60,7 @@ LARGEST_ORDER = 1024
 ROUNDING = 2.0**-33
 # Above this order the chord between integers is within 2 % of the divergence.
 LARGEST_FRACTIONAL = 10.0
-# The grid of the bound between integers reaches so many standard deviations beyond the means; 1e-88
-# of the mass is outside, and added.
+# How many standard deviations beyond the means the grid reaches; the 1e-88 outside are added.
 REACH = 20.0
 # log P(Z > REACH) for a standard normal Z: e^(-x^2/2) / (x sqrt(2 pi)) is a bound.
 LOG_TAIL = -(REACH**2) / 2 - math.log(REACH * math.sqrt(2 * math.pi))
@@ -64,6 +75,18 @@ SMALL = 1e-4
 LARGE, HUGE = 40.0, 700.0
 # Masses of cells are known to this in their logarithms.
 LOG_MASS = 1e-12
+# What the conversion loses, relative to its largest term: 64 roundings of 2^-53.
+CONVERSION_ROUNDING = 2.0**-47
+# The profile made of the bounds ends where delta is this, far below any in use; with so
+# many corners on either side epsilon is within 1e-3 of the bound.
+SMALLEST_DELTA, CORNERS = 1e-30, 400
+# Orders that are tried first: integers, then steps of about 1.5 %; 1.5 stands for what lies below
+# 2. The best of them allows within 0.1 % of the steps that the best order does.
+COARSE: tuple[float, ...] = (
+    1.5,
+    *(float(order) for order in range(2, 64)),
+    *sorted({float(round(64 * 1.015**k)) for k in range(187)}),
+)
 
 
 def sampled_divergences(order: float, rate: float, squares: FloatArray) -> FloatArray:
@@ -182,16 +205,12 @@ def _log_moment_bound(order: float, rate: float, mu: float) -> float:
         share = np.clip(share + slack, 0.0, 1.0)
         chord = np.logaddexp(log_psi[:-1] + np.log1p(-share), log_psi[1:] + np.log(share))
         terms = np.where(log_q > -np.inf, chord + log_q, -np.inf)
-    tails = (_log_left_tail(order, rate), order * (order - 1) * mu**2 / 2 + LOG_TAIL)
+    # Left of the grid psi is at most psi(-rate), which is at most order * rate.
+    tails = math.log(order * rate) + LOG_TAIL, order * (order - 1) * mu**2 / 2 + LOG_TAIL
     every = np.append(terms, tails)
     top = float(every.max())
     excess = top + math.log(float(np.exp(every - top).sum()))
     return excess + math.log1p(math.exp(-excess)) if excess > 0 else math.log1p(math.exp(excess))
-
-
-def _log_left_tail(order: float, rate: float) -> float:
-    """Left of the grid psi is at most psi(-rate), which is at most order * rate."""
-    return math.log(order * rate) + LOG_TAIL
 
 
 def _log_psi(order: float, rate: float, exponents: FloatArray) -> FloatArray:
@@ -208,3 +227,74 @@ def _log_psi(order: float, rate: float, exponents: FloatArray) -> FloatArray:
         psi = np.where(np.abs(u) < SMALL, near, np.maximum(direct, 0.0))
         huge = power + np.log1p(-np.exp(np.minimum(math.log(order) + grown - power, 0.0)))
         return np.where(power < HUGE, np.log(psi), huge)
+
+
+def budget_at_order(order: float, epsilon: float, delta: float) -> float:
+    """The largest divergence at this order that implies (epsilon, delta)-DP, rounded down.
+
+    The conversion solved for the divergence. Not positive if no divergence implies it.
+    """
+    gain, size = _conversion(order, math.log(delta))
+    return epsilon + gain - CONVERSION_ROUNDING * (size + epsilon)
+
+
+def epsilon_at_order(order: float, divergence: float, delta: float) -> float:
+    """The epsilon that this divergence implies at delta, rounded up; at least 0."""
+    gain, size = _conversion(order, math.log(delta))
+    return max(divergence - gain + CONVERSION_ROUNDING / 2 * (size + divergence), 0.0)
+
+
+def log_delta_at_order(order: float, divergence: float, epsilon: float) -> float:
+    """The logarithm of the delta that this divergence implies at epsilon, rounded up."""
+    gain, size = _conversion(order, 0.0)
+    slack = CONVERSION_ROUNDING / 2 * (size + divergence + epsilon)
+    return min((order - 1) * (divergence - epsilon - gain + slack), 0.0)
+
+
+def _conversion(order: float, log_delta: float) -> tuple[float, float]:
+    """The difference of budget and epsilon, and the size of the terms that it is made of."""
+    first = log_delta / (order - 1)
+    second = order * math.log(order) / (order - 1)
+    third = math.log(order - 1)
+    return first + second - third, abs(first) + second + abs(third)
+
+
+class OneOrder(Bound):
+    """Upper bounds from one divergence at one order."""
+
+    def __init__(self, order: float, divergence: float) -> None:
+        self._order, self._divergence = order, divergence
+
+    def epsilon(
+        self, delta: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> UpperBound:
+        """The same in both directions."""
+        return UpperBound(epsilon_at_order(self._order, self._divergence, delta))
+
+    def delta(
+        self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> UpperBound:
+        """The same in both directions."""
+        return UpperBound(self._delta(epsilon))
+
+    def as_profile(self) -> Profile:
+        """The pair with the largest convex profile below the bounds at many epsilons."""
+        end = epsilon_at_order(self._order, self._divergence, SMALLEST_DELTA)
+        loss = np.linspace(0.0, max(end, 1e-3), CORNERS)
+        delta = np.array([self._delta(epsilon) for epsilon in loss])
+        both = np.concatenate((-loss[:0:-1], loss)), np.concatenate((delta[:0:-1], delta))
+        return Profile(Atoms(law_of_deltas(*both)))
+
+    def _delta(self, epsilon: float) -> float:
+        log_delta = log_delta_at_order(self._order, self._divergence, epsilon)
+        return min(math.exp(log_delta) * (1 + 1e-15), 1.0)
+
+
+def order_of_smallest(cost: Callable[[float], float]) -> float:
+    """The order at which a cost is smallest: the best coarse one, refined to tenths below 10.
+
+    Any order is valid; only tightness depends on the search.
+    """
+    best = min(COARSE, key=cost)
+    tenths = [round(best + tenth / 10, 1) for tenth in range(-9, 10)]
+    return min([best, *(a for a in tenths if 1 < a < LARGEST_FRACTIONAL)], key=cost)

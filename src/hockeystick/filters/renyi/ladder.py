@@ -33,15 +33,13 @@ from hockeystick._numerics.envelope import law_of_deltas
 from hockeystick.bounds import Bound, UpperBound
 from hockeystick.fdp.schedule import EqualSteps
 from hockeystick.filters.charging import ROUNDING
-from hockeystick.filters.renyi.conversion import (
+from hockeystick.filters.renyi.divergence import (
     budget_at_order,
+    divergence_of_profile,
+    divergence_of_schedule,
     epsilon_at_order,
     log_delta_at_order,
     order_of_smallest,
-)
-from hockeystick.filters.renyi.divergence import (
-    divergence_of_profile,
-    divergence_of_schedule,
     sampled_divergences,
 )
 from hockeystick.filters.request import GaussianStep, StepRequest

@@ -14,8 +14,8 @@ from hockeystick.errors import BudgetExceeded, InvalidParameter
 from hockeystick.fdp.schedule import EqualSteps
 from hockeystick.filters.charging import ROUNDING, SMALLEST_SCALE
 from hockeystick.filters.registry import parameters_of
-from hockeystick.filters.renyi.conversion import budget_at_order
-from hockeystick.filters.renyi.filter import largest_scale_for, usable_order
+from hockeystick.filters.renyi import largest_scale_for, usable_order
+from hockeystick.filters.renyi.divergence import budget_at_order
 from hockeystick.filters.renyi.ladder import (
     Ladder,
     OrdersBound,
@@ -27,7 +27,7 @@ from hockeystick.filters.renyi.ladder import (
 from hockeystick.filters.request import Expected, GaussianStep, StepRequest, checked_expected
 from hockeystick.filters.stateful import StatefulFilter
 from hockeystick.guarantee import Analysis, Guarantee
-from hockeystick.ledger.heads import Where
+from hockeystick.ledger.names import Where
 from hockeystick.ledger.store import Entry
 
 __all__ = ["RenyiOrders", "Spent", "checked_ladder", "record_divergences"]

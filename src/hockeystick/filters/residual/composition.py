@@ -1,30 +1,40 @@
-"""Compositions of classes: their laws, and when one may take the place of another.
+"""Compositions of classes: their laws, when one may take the place of another, the guarantee.
 
 What makes a residual filter valid is here and in `menus.py`: the law of a composition, rounded to
-the stated side, and `covers`, the comparison of two compositions at every g > 0. docs/residual.md
-has the theorem.
+the stated side; `covers`, the comparison of two compositions at every g > 0; and the guarantee of
+several menus, whose deltas add up at every epsilon. docs/residual.md has the theorem.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hockeystick._numerics.envelope import deltas
+from hockeystick._numerics.envelope import deltas, law_of_deltas
 from hockeystick._numerics.law import Law, Resolution, Side
+from hockeystick.bounds import Bound, UpperBound
 from hockeystick.filters.levy.charge import block_of, block_variance, rounded_up
+from hockeystick.profile import Profile
 from hockeystick.profile.expressions import Expression
 from hockeystick.profile.expressions.composed import compose
+from hockeystick.profile.expressions.discrete import Atoms
+from hockeystick.profile.resolution import Direction
+
+if TYPE_CHECKING:
+    from hockeystick.filters.residual.menus import MenuDesign
 
 __all__ = [
     "HEIGHT_ERROR",
     "NATS",
     "Counts",
+    "MenusBound",
     "StepClass",
     "WhatMayFollow",
+    "bound_of",
     "covers",
     "delta_of",
     "law_of",
@@ -39,6 +49,14 @@ COMPARED_STEP = 0.01
 TAIL_SHARE = 0.01
 # One step of the grid for this many nats of a tail.
 NATS = 24.0
+# The grid of the laws that the guarantee is read from: rounding adds a few 1e-3 to delta.
+BOUND_STEP = 0.01
+# Tails are cut at this share of delta.
+BOUND_TAIL = 1e-6
+# Beyond this epsilon nothing is claimed below delta = 1.
+LARGEST_EPSILON = 700.0
+# The profile made of the bounds ends where delta hardly falls any more; corners on either side.
+CORNERS = 400
 
 
 class StepClass(NamedTuple):
@@ -130,3 +148,62 @@ class WhatMayFollow:
         tail = TAIL_SHARE * self._slack
         upper = law_of(after, Side.UPPER, step=COMPARED_STEP, tail=tail, others=others)
         return covers(self._lower, upper, self._slack)
+
+
+@lru_cache(maxsize=8)
+def bound_of(design: MenuDesign, delta: float) -> MenusBound:
+    """The bound for a design; the same object for the same one."""
+    return MenusBound(design, delta=delta)
+
+
+class MenusBound(Bound):
+    """H(g) <= sum over menus of H_menu(g), plus what exchanges may add, for every g > 0."""
+
+    def __init__(self, design: MenuDesign, *, delta: float) -> None:
+        self._laws = [
+            law_of(menu.start(), Side.UPPER, step=BOUND_STEP, tail=BOUND_TAIL * delta)
+            for menu in design.menus
+        ]
+        self._slack = design.slack * design.exchanges
+
+    @property
+    def laws(self) -> Sequence[Law]:
+        """Of the menus, upper bounds."""
+        return self._laws
+
+    def epsilon(
+        self, delta: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> UpperBound:
+        """The smallest epsilon with such a delta, by bisection; infinite if there is none."""
+        low, high = 0.0, LARGEST_EPSILON
+        if self._delta(low, directions) <= delta:
+            return UpperBound(low)
+        if not self._delta(high, directions) <= delta:
+            return UpperBound(math.inf)
+        while low < (middle := (low + high) / 2) < high:
+            enough = self._delta(middle, directions) <= delta
+            low, high = (low, middle) if enough else (middle, high)
+        return UpperBound(high)
+
+    def delta(
+        self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
+    ) -> UpperBound:
+        """The sum."""
+        return UpperBound(self._delta(epsilon, directions))
+
+    def as_profile(self) -> Profile:
+        """The pair with the largest convex profile below the bounds at many epsilons."""
+        end = max(float(law.loss[-1]) for law in self._laws) + 1.0
+        right = np.linspace(0.0, end, CORNERS)
+        loss = np.concatenate((-right[:0:-1], right))
+        total = np.sum([deltas(law, loss) for law in self._laws], axis=0)
+        delta = np.minimum(total * (1 + HEIGHT_ERROR) + self._slack, 1.0)
+        return Profile(Atoms(law_of_deltas(loss, delta)))
+
+    def _delta(self, epsilon: float, directions: Sequence[Direction]) -> float:
+        at = np.array([epsilon if one == "remove" else -epsilon for one in directions])
+        if epsilon == 0.0:
+            # At loss 0 `deltas` reads the first direction; the exchanged pair has the same value.
+            at = np.zeros(1)
+        total = np.sum([deltas(law, at) for law in self._laws], axis=0)
+        return min(float(total.max()) * (1 + HEIGHT_ERROR) + self._slack, 1.0)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -21,9 +22,86 @@ import numpy as np
 from hockeystick._numerics.law import FloatArray
 from hockeystick.filters.levy.charge import UNSEEN, HalfProfile
 from hockeystick.filters.levy.pair import LevyPair
-from hockeystick.filters.levy.search.settings import SearchSettings
 
-__all__ = ["CoveredBlock", "Lattice", "Solution", "solve"]
+__all__ = ["DEFAULT", "CoveredBlock", "Lattice", "SearchSettings", "Solution", "solve"]
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How a process is designed: any choice is valid; tightness and time depend on it.
+
+    `benchmarks/levy_settings.py` halves and doubles each: at blocks of 50 steps at rate 0.01 and
+    single steps at rate 0.1 no change allows more than 0.4 % more steps, or 0.8 % fewer.
+    """
+
+    # -- what the process is made of --------------------------------------------------------------
+    reserve: float = 0.01
+    """Share of delta that pays for what is killed: about that share of epsilon is lost."""
+    catalysts: tuple[float, ...] = (0.03, 0.01, 0.003)
+    """Catalysts that are tried, as shares of the variance of the whole run; the first one also
+    settles the length of the run."""
+    kinds_of_jumps: int = 24
+    """Sizes of jumps, in geometric progression."""
+    finest: int = 128
+    """Lattice steps of the largest jump."""
+    most_atoms: int = 20_000
+    """Atoms of the lattice; the cost of a charge is proportional to it."""
+    span_of_epsilon: float = 8.0
+    """The lattice is this many times as long as epsilon, so that what is cut is far below delta."""
+    largest_jump: float = 300.0
+    """In nats: the square of e^x has to be a double precision number."""
+    digits: int = 4
+    """Significant digits of a process: short enough to be written down."""
+
+    # -- what it is designed for ------------------------------------------------------------------
+    noise_levels: int = 4
+    """Noise multipliers that stand for a range; one fewer where there are several rates."""
+    rate_levels: int = 2
+    """Rates that stand for a range."""
+    unexpected_weight: float = 0.05
+    """Weight of a point of that grid that is not itself expected."""
+    smallest_rate: float = 1e-6
+    """Smaller rates are designed for as if they were this: a run of them has no end in sight."""
+    shortest_run: float = 1e-3
+    """No run is taken to be shorter than this many blocks."""
+    revised_by: float = 1.5
+    """A design for a run that turns out longer or shorter by this factor is made again."""
+    most_revisions: int = 4
+    """How often: each time some seconds."""
+
+    # -- the linear programmes --------------------------------------------------------------------
+    first_gaussian: float = 0.3
+    """Share of the variance that the first guess leaves to the Gaussian part."""
+    smallest_gaussian: float = 0.25
+    """Least share of the jumps' variance that the Gaussian part has: tiny steps, which have only a
+    tiny part of the catalyst, could not be covered otherwise."""
+    most_rounds: int = 10
+    """Linear programmes, one after the other."""
+    enough: float = 3e-4
+    """A relative gain below this ends them."""
+    first_radius: float = 1.0
+    """How far a programme may move each number at once, relative to itself."""
+    smallest_radius: float = 0.02
+    """Steps that fail shrink the radius; below this nothing better is found."""
+    largest_radius: float = 2.0
+    """Steps that succeed widen it up to this."""
+    floor_of_rates: float = 0.05
+    """Rates that are 0 may move by this share of the largest one."""
+    points: int = 45
+    """Points of each curve that are covered, equally spaced in the logarithm of its height."""
+    linear_points: int = 15
+    """More points, equally spaced in the loss."""
+    wider: float = 1.3
+    """By which factor brackets of times are widened."""
+    time_accuracy: float = 2e-4
+    """To which times are found; charges are found again, to their own accuracy."""
+    largest_time: float = 1e4
+    """A process that needs this many times the guess covers nothing."""
+    largest_exponent: float = 500.0
+    """Of e^(order * jump) in the cost: keeps sums of them finite."""
+
+
+DEFAULT = SearchSettings()
 
 
 class Lattice(NamedTuple):
@@ -41,8 +119,7 @@ class Lattice(NamedTuple):
 class CoveredBlock(NamedTuple):
     """A block of steps beside its catalyst, and how often it is expected.
 
-    `variance` is about the block's own; heights up to `floor` need not be covered, because what is
-    killed pays for them.
+    `variance` is about the block's own; heights up to `floor` are paid for by what is killed.
     """
 
     curves: tuple[HalfProfile, HalfProfile]
@@ -129,9 +206,8 @@ class _Programme:
         total, cost = float(self._weights @ at.times), float(self._costs @ at.parameters)
         gradient = np.concatenate((self._costs / cost, self._weights / total))
         now = np.concatenate((at.parameters, at.times))
-        reach = radius * np.maximum(
-            now, self._settings.floor_of_rates * at.parameters[1:].max(initial=0.0)
-        )
+        floor = self._settings.floor_of_rates * at.parameters[1:].max(initial=0.0)
+        reach = radius * np.maximum(now, floor)
         reach[count:] = 0.3 * radius * at.times
         reach[count] = 0.0
         unit = np.maximum(now, 0.01 * at.parameters.max())
@@ -149,10 +225,7 @@ class _Programme:
         return self.scaled(point[:count], point[count:])
 
     def _gaussian_share(self, size: int) -> FloatArray:
-        """The row that keeps the Gaussian part at a share of the jumps' variance.
-
-        Tiny steps, which have only a tiny part of the catalyst, could not be covered otherwise.
-        """
+        """The row that keeps the Gaussian part at a share of the jumps' variance."""
         row: FloatArray = np.zeros((1, size))
         squares = np.expm1(self._lattice.jumps) ** 2
         row[0, : squares.size + 1] = np.append(1.0, -self._settings.smallest_gaussian * squares)
@@ -183,10 +256,9 @@ class _Programme:
         values, slopes = [], []
         for side, curve in enumerate(self._points[n]):
             back = side == 1
-            sign = 1.0 if back else -1.0
             unseen = UNSEEN * self._blocks[n].floor
             here = pair.calls(curve.loss, reverse=back, unseen=unseen)
-            moved = (curve.loss[:, None] + sign * jumps).ravel()
+            moved = (curve.loss[:, None] + (jumps if back else -jumps)).ravel()
             there = pair.calls(moved, reverse=back, unseen=unseen).call.reshape(-1, jumps.size)
             # LR F'(LR) is P(LR > g) for (P, Q), and -g P(LR < 1/g) for (Q, P).
             level = -here.other if back else here.call + here.other
@@ -222,11 +294,7 @@ def _thinned(curve: HalfProfile, floor: float, settings: SearchSettings) -> Half
     kept = curve.height > floor
     loss, height = curve.loss[kept], curve.height[kept]
     decay = -np.log(height)
-    chosen = np.concatenate(
-        (
-            np.searchsorted(decay, np.linspace(decay[0], decay[-1], settings.points)),
-            np.searchsorted(loss, np.linspace(0.0, loss[-1], settings.linear_points)),
-        )
-    )
-    chosen = np.unique(np.minimum(chosen, loss.size - 1))
+    by_height = np.searchsorted(decay, np.linspace(decay[0], decay[-1], settings.points))
+    by_loss = np.searchsorted(loss, np.linspace(0.0, loss[-1], settings.linear_points))
+    chosen = np.unique(np.minimum(np.concatenate((by_height, by_loss)), loss.size - 1))
     return HalfProfile(loss[chosen], height[chosen], curve.limit)

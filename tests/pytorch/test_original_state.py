@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from hockeystick.errors import PlanMismatch
-from hockeystick.torch.state_dicts import check_model_state, load_optimizer_state
+from hockeystick.torch.original_state import check_model_state, load_optimizer_state
 from in_one_test import in_one_test
 
 

@@ -1,4 +1,4 @@
-"""Empty batches: an iteration of the loop and a step of noise alone; the model is not called."""
+"""Empty batches, for which the model is not called, and losses of tensors outside the model."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.utils.data import TensorDataset
 
 import hockeystick as hs
 from hockeystick.errors import PlanMismatch
 from hockeystick.torch import TorchNoiseStream
+from in_one_test import in_one_test
 
 RARE = hs.Poisson(rate=0.01)
 
@@ -151,3 +153,37 @@ def test_learning_rates_follow_the_steps_of_the_plan(runs, most):
     run.optimizer.register_step_post_hook(lambda *_: scheduler.step())
     runs.train(run)
     assert used == [0.5**step for step in range(plan.steps)]
+
+
+@in_one_test
+@pytest.mark.parametrize("clipping", ["per-sample", "ghost"])
+@pytest.mark.parametrize("most", [None, 1])
+@pytest.mark.parametrize("parameter", [True, False])
+def test_gradients_of_other_leaves_are_refused(clipping, most, parameter):
+    """In every step, also where no probe runs; the leaf gets no gradient."""
+    data = TensorDataset(torch.randn(12, 3), torch.randint(2, (12,)))
+    model = nn.Linear(3, 2)
+    run = hs.torch.make_private(
+        model,
+        torch.optim.SGD(model.parameters(), lr=0.1),
+        data,
+        hs.Plan(sampling=hs.FullBatch(), steps=3),
+        noise_multiplier=1.0,
+        max_grad_norm=1.0,
+        clipping=clipping,
+        physical_batch_size=most,
+    )
+    criterion = run.loss(nn.CrossEntropyLoss())
+    other = torch.ones(2, requires_grad=True)
+    leaf = nn.Parameter(other.detach()) if parameter else other
+    for points, labels in run.loader:
+        run.optimizer.zero_grad()
+        outputs = run.model(points)
+        if run.taken_steps == 1:
+            with pytest.raises(PlanMismatch, match="not a parameter of the model"):
+                criterion(outputs * leaf, labels).backward()
+            break
+        criterion(outputs, labels).backward()
+        run.optimizer.step()
+    assert run.taken_steps == 1
+    assert leaf.grad is None
