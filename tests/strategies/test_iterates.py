@@ -9,7 +9,7 @@ from hockeystick import strategies
 from hockeystick.errors import InvalidParameter
 from hockeystick.strategies.band_mf import _objective as banded_objective
 from hockeystick.strategies.iterates import OPTIMISED_COLUMNS
-from hockeystick.strategies.optimised import _objective as buffered_objective
+from hockeystick.strategies.optimised import _blt_objective as buffered_objective
 from hockeystick.strategies.optimised import _objective as inverse_objective
 from hockeystick.strategies.optimised import _start
 from hockeystick.strategies.workloads import as_workload

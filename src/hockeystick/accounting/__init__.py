@@ -1,4 +1,4 @@
-"""`account`: what a plan guarantees; `methods`: which analyses apply to it."""
+"""Asking for numbers. Here `account`: what a plan guarantees; `methods`: which analyses apply."""
 
 from __future__ import annotations
 

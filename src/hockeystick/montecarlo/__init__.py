@@ -1,4 +1,7 @@
-"""What users say about draws: `MonteCarlo`, the method, and `Execution`, where draws are made."""
+"""Draws of whole runs, pilots and tests that rest on them.
+
+Here what users say about draws: `MonteCarlo`, the method, and `Execution`, where they are made.
+"""
 
 from __future__ import annotations
 

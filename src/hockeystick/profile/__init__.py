@@ -1,4 +1,4 @@
-"""`Profile`: the privacy profile and its algebra."""
+"""Privacy profiles: expressions for pairs, and their numbers. Here `Profile` and its algebra."""
 
 from __future__ import annotations
 
