@@ -21,7 +21,7 @@ import numpy as np
 import hockeystick as hs
 from hockeystick.analyses.gram import GramBound
 from hockeystick.analyses.gram.law import LatticeSettings
-from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
+from hockeystick.analyses.gram.search import SETTINGS, GramSettings
 
 BUDGET, DELTA, ACCURACY = 3e6, 1e-5, 1e-3
 # Bins and noise of narrow and wide bands, on a line and on a ring, at low and at high noise.

@@ -55,7 +55,7 @@ PLAN = _wide(
     1.4,
     RUN,
     "1  What is run",
-    "BallsInBins(bins=100)     schemes/balls_in_bins/scheme.py\n"
+    "BallsInBins(bins=100)     schemes/balls_in_bins/__init__.py\n"
     "bsr(1000, bands=4)        strategies/closed_forms.py\n"
     "Plan(...)                 plan.py",
 )
@@ -64,7 +64,7 @@ ACCOUNT = _wide(
     1.4,
     CHOOSE,
     "2  Which analyses apply",
-    "account(plan, noise_multiplier=4)      accounting/account.py\n"
+    "account(plan, noise_multiplier=4)      accounting/__init__.py\n"
     "asks every analysis, and each asks the scheme for what it needs:\n"
     "a dominating pair? no, the noise is correlated.   A uniform mixture? yes.",
 )

@@ -16,7 +16,7 @@ from typing import Any
 from accuracy_table import Accuracies, Entry
 from curves import Curve, Drawing, Panels
 from head_mechanisms import MECHANISMS, Mechanism, Size, Target, poisson, price
-from hockeystick.report.text import progress
+from hockeystick.report import progress
 from linear_heads import Heads, Priced, compact
 
 __all__ = ["Comparison", "Experiment", "compare", "experiment", "run_on_data"]

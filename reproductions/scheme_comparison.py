@@ -13,7 +13,7 @@ from torch.utils.data import TensorDataset
 import hockeystick as hs
 from accuracy_table import Accuracies, Entry
 from curves import Curve, Drawing, Panels
-from hockeystick.report.text import progress
+from hockeystick.report import progress
 from hockeystick.schemes import Sampling
 from private_training import (
     CalibratedPlan,

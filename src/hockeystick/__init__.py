@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hockeystick import errors, schemes, strategies
 from hockeystick._version import __version__
-from hockeystick.accounting import baselines
-from hockeystick.accounting.account import account, methods
+from hockeystick.accounting import account, baselines, methods
 from hockeystick.accounting.calibrate import Calibration, calibrate
 from hockeystick.accounting.prefixes import account_prefixes
 from hockeystick.guarantee import Guarantee
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from hockeystick import audit, datasets, fdp, filters, interop, ledger, training, tuning
     from hockeystick.accounting.compare import Compared, compare, steps_for
     from hockeystick.analyses.conditional import conditional
+    from hockeystick.montecarlo import Execution, MonteCarlo
     from hockeystick.montecarlo.estimate import (
         Estimate,
         estimate_delta,
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
         estimate_profiles,
     )
     from hockeystick.montecarlo.noise_estimate import EstimatedNoise, estimate_noise
-    from hockeystick.montecarlo.settings import Execution, MonteCarlo
     from hockeystick.montecarlo.verifier import DrawPlan
     from hockeystick.montecarlo.verify import draws_to_verify, verify
 
@@ -55,8 +54,8 @@ _ON_DEMAND = {
     "DrawPlan": "montecarlo.verifier",
     "Estimate": "montecarlo.estimate",
     "EstimatedNoise": "montecarlo.noise_estimate",
-    "Execution": "montecarlo.settings",
-    "MonteCarlo": "montecarlo.settings",
+    "Execution": "montecarlo",
+    "MonteCarlo": "montecarlo",
     "compare": "accounting.compare",
     "conditional": "analyses.conditional",
     "draws_to_verify": "montecarlo.verify",

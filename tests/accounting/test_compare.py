@@ -9,7 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.accounting.candidates import OPTIMIZERS, RunSize, candidates, plan_of, users_with
-from hockeystick.accounting.compared import ComparisonClock
+from hockeystick.accounting.compare import ComparisonClock
 from hockeystick.errors import InvalidParameter
 from hockeystick.schemes import Candidate
 

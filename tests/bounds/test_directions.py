@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 import hockeystick as hs
 from hockeystick.analyses.renyi.bound import MomentBound, moments_of
-from hockeystick.bounds.directions import RemoveDecides, RemoveForAdd, directions_that_decide
+from hockeystick.bounds.combined import RemoveDecides, RemoveForAdd, directions_that_decide
 from hockeystick.profile import Profile
 from in_one_test import in_one_test
 

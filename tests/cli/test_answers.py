@@ -8,7 +8,7 @@ import hockeystick as hs
 from hockeystick.cli.answers import MethodAnswer, Row, answer_all, answer_of, best_of
 from hockeystick.errors import CalibrationError, InvalidParameter, PrecisionError
 from hockeystick.guarantee import Answer, Kind
-from hockeystick.report.text import Update
+from hockeystick.report import Update
 
 PLAN = hs.Plan(sampling=hs.Poisson(rate=0.1), steps=3)
 GUARANTEE = hs.account(PLAN, noise_multiplier=1.0, method="gaussian")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from hockeystick.cli.gather import gathered
+from hockeystick.cli import gathered
 
 
 @dataclass(frozen=True, kw_only=True)

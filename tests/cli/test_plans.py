@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli.gather import options_of, taken_from
+from hockeystick.cli import options_of, taken_from
 from hockeystick.cli.options import PlanOptions
 from hockeystick.cli.plans import described, plan_from, sampling_from
 from hockeystick.errors import InvalidParameter

@@ -8,7 +8,7 @@ import pytest
 
 import hockeystick as hs
 from cli.conftest import Command
-from hockeystick.cli.gather import taken_from
+from hockeystick.cli import taken_from
 from hockeystick.cli.options import PlanOptions
 from hockeystick.cli.plans import plan_from
 from hockeystick.errors import InvalidParameter

@@ -70,16 +70,16 @@ def test_files_exist(page):
 @in_one_test
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_places_exist(page):
-    """`profile/profile.py::Profile.allocate`: a function, class, method or constant of a file."""
+    """`profile/__init__.py::Profile.allocate`: a function, class, method or constant of a file."""
     for file, name in found_in_code(page, r"((?:\w+/)*\w+\.py)::(\w+(?:\.\w+)?)"):
         assert name in names_in(file), f"{file}::{name}"
 
 
 def test_wrong_places_are_noticed():
     """A name that the file does not define, although it imports it."""
-    assert {"Profile", "Profile.allocate"} <= names_in("profile/profile.py")
+    assert {"Profile", "Profile.allocate"} <= names_in("profile/__init__.py")
     assert "LARGEST_NOISE" in names_in("_validate.py")
-    assert not {"Expression", "allocate"} & names_in("profile/profile.py")
+    assert not {"Expression", "allocate"} & names_in("profile/__init__.py")
 
 
 def names_in(file):

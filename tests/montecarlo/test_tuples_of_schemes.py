@@ -16,7 +16,7 @@ from hockeystick.errors import UnsupportedPlan
 from hockeystick.montecarlo.pilot import DrawStatistics
 from hockeystick.montecarlo.replica_runs import replica_runs
 from hockeystick.montecarlo.sequential import sequential_trial
-from hockeystick.schemes.simulation.run import log_largest_payoff
+from hockeystick.schemes.simulation import log_largest_payoff
 from hypothesis_strategies import thinned
 from montecarlo.test_tuples import drawn_payoffs, removal
 

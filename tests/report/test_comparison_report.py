@@ -13,11 +13,11 @@ import pytest
 import hockeystick as hs
 from hockeystick.cli.main import main
 from hockeystick.errors import InvalidParameter
+from hockeystick.report import upper_text
 from hockeystick.report.comparison_report import FamilyReport, comparison_report
 from hockeystick.report.figure_data import MOST_EXAMPLES, PrivacyPoints, simulated_batches
-from hockeystick.report.report_figure import report_figure
+from hockeystick.report.page import report_figure
 from hockeystick.report.reproduction import commands, python_code, verifying_command
-from hockeystick.report.text import upper_text
 from report.small_comparison import (
     BATCH_SIZE,
     DELTA,
@@ -243,8 +243,7 @@ def test_nan_is_refused() -> None:
 
 def test_no_batches_is_no_obstacle() -> None:
     """The picture and the page do without them."""
-    from hockeystick.report.page import page_html
-    from hockeystick.report.report_figure import report_figure
+    from hockeystick.report.page import page_html, report_figure
 
     report = small_report()
     bare = replace(report, families=tuple(replace(f, batches=None) for f in report.families))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hockeystick.report.text import count_text, lower_text, upper_text
+from hockeystick.report import count_text, lower_text, upper_text
 from in_one_test import in_one_test
 
 POSITIVE = st.floats(min_value=1e-300, max_value=1e300)

@@ -13,11 +13,11 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.errors import InvalidParameter, MissingExtra
+from hockeystick.report import result_row, upper_text
 from hockeystick.report.comparison_report import ComparisonReport, comparison_report
 from hockeystick.report.page import check_page_file, page_html, write_page
 from hockeystick.report.recommendation import recommended
 from hockeystick.report.reproduction import OptimizerSetting
-from hockeystick.report.text import result_row, upper_text
 from report.small_comparison import EXAMPLES, small_report
 
 pytestmark = pytest.mark.slow

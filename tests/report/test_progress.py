@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from hockeystick.report.text import _Timed, progress
+from hockeystick.report import _Timed, progress
 
 
 def test_a_pipe_stays_silent(
@@ -54,7 +54,7 @@ def test_lines_stay_above_the_text(
 def test_the_time_is_shown_after_two_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the present text, in whole seconds."""
     now = [100.0]
-    monkeypatch.setattr("hockeystick.report.text.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("hockeystick.report.time.monotonic", lambda: now[0])
     text = _Timed("Working ...")
     assert text.__rich__().plain == "Working ..."
     now[0] = 112.3

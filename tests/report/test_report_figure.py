@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hockeystick.report.report_figure import report_figure
+from hockeystick.report.page import report_figure
 from report.small_comparison import DELTA, small_report
 
 pytestmark = pytest.mark.slow

@@ -10,8 +10,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.errors import InvalidParameter
-from hockeystick.strategies.exact_moving import ExactMovingStream
-from hockeystick.strategies.moving_integers import ROOM, MovingIntegers
+from hockeystick.strategies.exact_moving import ROOM, ExactMovingStream, MovingIntegers
 from hockeystick.strategies.pieces import PIECE
 from hockeystick.strategies.rounded_normals import fill_rounded, initial_words
 from hockeystick.strategies.toeplitz import Toeplitz

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from hockeystick.strategies import rounded_normals, undecided
-from hockeystick.strategies.dyadic import TOTAL_VARIATION
+from hockeystick.strategies.noise import TOTAL_VARIATION
 from hockeystick.strategies.rounded_normals import NARROW, fill_rounded, initial_words
 
 KEY = (11, 22, 33, 44)

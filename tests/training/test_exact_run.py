@@ -9,7 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.errors import InvalidParameter
-from hockeystick.strategies.dyadic import TOTAL_VARIATION
+from hockeystick.strategies.noise import TOTAL_VARIATION
 from hockeystick.training.gradients import clipped_sum, lengths
 from hockeystick.training.sum_lattice import LEAST_SHARE, SumLattice, added_delta, answer_of
 from in_one_test import in_one_test

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hockeystick import _validate as check
-from hockeystick.accounting.account import (
+from hockeystick.accounting import (
     DEFAULT_BUDGET,
     account,
     checked_method,
@@ -20,7 +20,7 @@ from hockeystick.accounting.risk_targets import noise_for_risk, risk_target
 from hockeystick.analyses import Method
 from hockeystick.errors import InvalidParameter, PrecisionError, UnsupportedPlan
 from hockeystick.guarantee import Guarantee
-from hockeystick.montecarlo.settings import MonteCarlo
+from hockeystick.montecarlo import MonteCarlo
 from hockeystick.plan import Accountable, Plan, require_accountable
 from hockeystick.profile import DEFAULT_ACCURACY
 

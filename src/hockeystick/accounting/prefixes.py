@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from hockeystick import _validate as check
-from hockeystick.accounting.account import account
+from hockeystick.accounting import account
 from hockeystick.guarantee import Guarantee
 from hockeystick.plan import Plan, require_plan
 

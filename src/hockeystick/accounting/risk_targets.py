@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hockeystick import _validate as check
-from hockeystick.accounting.account import account
+from hockeystick.accounting import account
 from hockeystick.accounting.noise_search import Calibration, Start, first_guess, noise_secant
 from hockeystick.analyses import Method
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Guarantee
-from hockeystick.montecarlo.settings import MonteCarlo
+from hockeystick.montecarlo import MonteCarlo
 from hockeystick.plan import Accountable
 from hockeystick.profile import DEFAULT_ACCURACY, Profile
 

@@ -17,16 +17,16 @@ import numpy as np
 
 from hockeystick.accounting.calibrate import Calibration, calibrate
 from hockeystick.accounting.candidates import RunSize, plan_of
-from hockeystick.accounting.compared import (
+from hockeystick.accounting.compare import (
     Compared,
     candidate_text,
     duration_text,
     progress_bar,
 )
 from hockeystick.guarantee import directions_for
+from hockeystick.montecarlo import Execution, MonteCarlo
 from hockeystick.montecarlo.noise_by_tuples import offers_tuples, sensitivity_of
 from hockeystick.montecarlo.noise_estimate import quick_estimate
-from hockeystick.montecarlo.settings import Execution, MonteCarlo
 from hockeystick.montecarlo.verifier import Claim
 from hockeystick.plan import Plan
 from hockeystick.schemes import Candidate

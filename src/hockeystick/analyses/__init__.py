@@ -1,4 +1,4 @@
-"""Analyses of plans, one file or folder each.
+"""Analyses of plans, one file or folder each; here their registry, and the one that draws.
 
 A new analysis is a `Method`. It is known to `account`, `methods` and the command line once it is
 registered, with one line: `register(METHOD)`.
@@ -14,15 +14,17 @@ from hockeystick.analyses import (
     gaussian,
     gram,
     known_participation,
-    monte_carlo,
     poisson_reduction,
     renyi,
 )
 from hockeystick.analyses.method import Method, Request
 from hockeystick.analyses.renyi.mixture_moments import DEFAULT_BUDGET
 from hockeystick.errors import InvalidParameter
+from hockeystick.guarantee import Analysis
+from hockeystick.montecarlo import MonteCarlo
+from hockeystick.plan import Plan
 
-__all__ = ["DEFAULT_BUDGET", "METHODS", "Method", "Request", "register"]
+__all__ = ["DEFAULT_BUDGET", "METHODS", "Method", "Request", "monte_carlo", "register"]
 
 METHODS: dict[str, Method] = {}
 """Every registered analysis by its name, in the order in which they are shown."""
@@ -55,6 +57,38 @@ def register(method: Method) -> Method:
     return method
 
 
+def monte_carlo(settings: MonteCarlo) -> Method:
+    """`monte-carlo`: draws of whole runs bound delta at one epsilon [DongGanesh26, Section 2.5].
+
+    The method draws as the settings say. Simulations are loaded when it is used.
+    """
+
+    def analyse(request: Request) -> Analysis:
+        """Draw at once: O(draws * steps * bands) for each direction."""
+        from hockeystick.montecarlo.points import confidence_bound
+
+        assert request.noise_multiplier is not None
+        bound = confidence_bound(
+            request.plan, request.noise_multiplier, request.directions, settings
+        )
+        return Analysis(MonteCarlo.name, METHODS[MonteCarlo.name].kind_for(request.plan), bound)
+
+    return Method(
+        name=MonteCarlo.name,
+        kind="confidence",
+        summary="draws of whole runs: an upper confidence bound on delta at one epsilon",
+        condition=_cannot_be_drawn,
+        analyse=analyse,
+        by_draws=True,
+    )
+
+
+def _cannot_be_drawn(plan: Plan) -> str | None:
+    from hockeystick.schemes.simulation import missing_simulation
+
+    return missing_simulation(plan)
+
+
 for _method in (
     gaussian.KNOWN,
     known_participation.METHOD,
@@ -67,6 +101,6 @@ for _method in (
     few_neighbours.METHOD,
     chain.METHOD,
     gaussian.LIMIT,
-    monte_carlo.METHOD,
+    monte_carlo(MonteCarlo()),
 ):
     register(_method)

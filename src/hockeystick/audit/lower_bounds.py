@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from hockeystick import _validate as check_
 from hockeystick._numerics.law import FloatArray
-from hockeystick.accounting.account import account
+from hockeystick.accounting import account
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Guarantee
 from hockeystick.plan import Plan

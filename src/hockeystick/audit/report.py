@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray
-from hockeystick.accounting.account import account
+from hockeystick.accounting import account
 from hockeystick.audit.fit import Fit, fit_of
 from hockeystick.audit.hypotheses import decorrelated
 from hockeystick.audit.lower_bounds import epsilon_of_scores, largest_noise, measured_noise

@@ -1,9 +1,17 @@
-"""The best of several bounds, and the bound of a run in which the example may not take part.
+"""Bounds made of others: the best of several, both directions from one, and a sampled run.
 
-If it takes part with probability r, LR becomes 1 - r + r LR, so each number follows from one number
-of the full run, exactly: H(P || Q) at e^e is r times that of the full run at h = 1 + (e^e - 1)/r,
-and H(Q || P) at e^e is e^e r h' times that of the full run at 1/h', h' = 1 + (e^-e - 1)/r, or 0 if
-h' is not positive.
+If the example takes part with probability r, LR becomes 1 - r + r LR, so each number follows from
+one number of the full run, exactly: H(P || Q) at e^e is r times that of the full run at h = 1 +
+(e^e - 1)/r, and H(Q || P) at e^e is e^e r h' times that of the full run at 1/h', h' = 1 + (e^-e -
+1)/r, or 0 if h' is not positive.
+
+For every mixture P = sum_x p_x N(m_x, s^2 I) against Q = N(0, s^2 I) and every epsilon >= 0
+
+    E_Q(1 - e^epsilon LR)+  <=  E_Q(LR - e^epsilon)+,
+
+adding never leaks more than removing: log LR is convex in the outputs, so by Ehrhard's inequality
+[Ehrhard83] its law under Q is that of a convex increasing function of one normal variable, and such
+a function is compared with a straight line (mathematics.md, "Adding leaks less than removing").
 """
 
 from __future__ import annotations
@@ -25,37 +33,50 @@ from hockeystick.profile.resolution import Direction
 __all__ = [
     "BestOf",
     "ByDirection",
+    "RemoveDecides",
+    "RemoveForAdd",
     "SubsampledBound",
+    "directions_that_decide",
     "subsampled",
 ]
 
 # `BestOf` compares bounds at this accuracy, before the best one is computed in full: a law costs
 # the square of 1/sqrt(accuracy).
 COARSE = 0.05
-# The profile of `ByDirection`: its smallest delta, how many corners it has on either side, between
-# which it is a chord, and how accurate they are.
+# The profile of `ByDirection` or `RemoveForAdd`: its smallest delta, how many corners it has on
+# either side, between which it is a chord, and how accurate they are.
 SMALLEST_DELTA, CORNERS, ACCURACY = 1e-20, 400, 0.01
 
 # A request for one direction at a given accuracy.
 Request = Callable[[Bound, Direction, float], UpperBound]
 
 
-class _DirectionByDirection(Bound):
-    """The best bound in each direction; the larger of the directions is the answer."""
+class _ByRequest(Bound):
+    """Both questions are answered by the same rule."""
 
     def epsilon(
         self, delta: float, *, directions: Sequence[Direction], accuracy: float
     ) -> UpperBound:
-        """The largest over the directions of the smallest over the bounds."""
-        request = _epsilon_request(delta)
-        return largest(self._best(request, d, accuracy) for d in directions)
+        """By the rule, from the epsilons of the bounds."""
+        return self._answer(_epsilon_request(delta), directions, accuracy)
 
     def delta(
         self, epsilon: float, *, directions: Sequence[Direction], accuracy: float
     ) -> UpperBound:
+        """By the rule, from the deltas of the bounds."""
+        return self._answer(_delta_request(epsilon), directions, accuracy)
+
+    @abstractmethod
+    def _answer(self, request: Request, wanted: Sequence[Direction], accuracy: float) -> UpperBound:
+        """The rule."""
+
+
+class _DirectionByDirection(_ByRequest):
+    """The best bound in each direction; the larger of the directions is the answer."""
+
+    def _answer(self, request: Request, wanted: Sequence[Direction], accuracy: float) -> UpperBound:
         """The largest over the directions of the smallest over the bounds."""
-        request = _delta_request(epsilon)
-        return largest(self._best(request, d, accuracy) for d in directions)
+        return largest(self._best(request, d, accuracy) for d in wanted)
 
     @abstractmethod
     def _best(self, request: Request, direction: Direction, accuracy: float) -> UpperBound:
@@ -83,7 +104,7 @@ class BestOf(_DirectionByDirection):
                 return coarse[-1]
         chosen = min(range(len(coarse)), key=lambda index: coarse[index].value)
         fine = request(self._bounds[chosen], direction, accuracy)
-        return min((*coarse, fine), key=_value)
+        return min((*coarse, fine), key=lambda one: one.value)
 
 
 class ByDirection(_DirectionByDirection):
@@ -98,7 +119,7 @@ class ByDirection(_DirectionByDirection):
 
     def as_profile(self) -> Profile:
         """The convex envelope of the bounds at many epsilons, in both directions."""
-        return profile_of_deltas(self._delta_curve("remove"), self._delta_curve("add"))
+        return profile_of_deltas(self._curve("remove"), self._curve("add"))
 
     def _best(self, request: Request, direction: Direction, accuracy: float) -> UpperBound:
         found = {
@@ -110,27 +131,27 @@ class ByDirection(_DirectionByDirection):
             return found[name]
         return replace(found[name], details={**found[name].details, "bounded_by": name})
 
-    def _delta_curve(self, direction: Direction) -> DeltaCurve:
+    def _curve(self, direction: Direction) -> DeltaCurve:
         """From one pair for each bound, so that no number is searched for more than once."""
         pairs = [bound.as_profile() for bound in self._bounds[direction].values()]
+        return _smallest_deltas(pairs, direction)
 
-        def smallest(request: Callable[[Profile], float]) -> float:
-            return min(map(request, pairs))
 
-        only: Sequence[Direction] = (direction,)
-        end = smallest(
-            lambda pair: (
-                pair.epsilon_bounds(SMALLEST_DELTA, directions=only, accuracy=ACCURACY).upper
-            )
+def _smallest_deltas(pairs: Sequence[Profile], direction: Direction) -> DeltaCurve:
+    """The smallest delta of the pairs at `CORNERS` epsilons, in one direction."""
+    only = (direction,)
+    end = min(
+        pair.epsilon_bounds(SMALLEST_DELTA, directions=only, accuracy=ACCURACY).upper
+        for pair in pairs
+    )
+    loss = np.linspace(0.0, max(end, 1e-3) if math.isfinite(end) else 1.0, CORNERS)
+
+    def delta(at: float) -> float:
+        return min(
+            pair.delta_bounds(at, directions=only, accuracy=ACCURACY).upper for pair in pairs
         )
-        loss = np.linspace(0.0, max(end, 1e-3) if math.isfinite(end) else 1.0, CORNERS)
 
-        def delta(at: float) -> float:
-            return smallest(
-                lambda pair: pair.delta_bounds(at, directions=only, accuracy=ACCURACY).upper
-            )
-
-        return loss, np.array([delta(at) for at in loss.tolist()])
+    return loss, np.array([delta(at) for at in loss.tolist()])
 
 
 def _epsilon_request(delta: float) -> Request:
@@ -147,10 +168,6 @@ def _delta_request(epsilon: float) -> Request:
         return replace(found, direction=direction)
 
     return request
-
-
-def _value(bound: UpperBound) -> float:
-    return bound.value
 
 
 # What an epsilon loses to floating point when it is carried over, and what a delta loses.
@@ -235,3 +252,48 @@ class SubsampledBound(Bound):
 
 def _rounded(delta: float) -> float:
     return min(delta * (1 + DELTA_ROUNDING), 1.0)
+
+
+def directions_that_decide(directions: Sequence[Direction]) -> tuple[Direction, ...]:
+    """The directions of which a mixture of Gaussians has to be asked: remove, if it is wanted."""
+    return ("remove",) if "remove" in directions else tuple(directions)
+
+
+@dataclass(frozen=True)
+class RemoveForAdd(_ByRequest):
+    """The remove direction of a bound, as one for both; valid for mixtures of Gaussians."""
+
+    bound: Bound
+
+    def _answer(self, request: Request, wanted: Sequence[Direction], accuracy: float) -> UpperBound:
+        """That of removing, under the name of the direction."""
+        return replace(request(self.bound, "remove", accuracy), direction=wanted[0])
+
+    def as_profile(self) -> Profile:
+        """The pair whose directions are both as the remove direction."""
+        curve = _smallest_deltas([self.bound.as_profile()], "remove")
+        return profile_of_deltas(curve, curve)
+
+
+class RemoveDecides(_ByRequest):
+    """A mixture of Gaussians: the remove direction is the answer for both.
+
+    For adding alone the best one of `add` is, to which `RemoveForAdd` may belong.
+    """
+
+    def __init__(self, bound: Bound, *, add: Mapping[str, Bound]) -> None:
+        self._bound, self._add = bound, add
+        self._sides = ByDirection(remove={"remove": bound}, add=add)
+
+    def _answer(self, request: Request, wanted: Sequence[Direction], accuracy: float) -> UpperBound:
+        """Of removing; of adding if that alone is wanted."""
+        return self._sides._answer(request, directions_that_decide(wanted), accuracy)
+
+    def as_profile(self) -> Profile:
+        """The bound's own pair if it knows both directions; otherwise from the bounds of each."""
+        own = any(bound is self._bound for bound in self._add.values())
+        return self._bound.as_profile() if own else self._sides.as_profile()
+
+    def coarse_epsilon(self, delta: float, *, directions: Sequence[Direction]) -> float:
+        """That of the bound."""
+        return self._bound.coarse_epsilon(delta, directions=directions_that_decide(directions))

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from hockeystick.accounting.account import methods
+from hockeystick.accounting import methods
 from hockeystick.accounting.baselines import BASELINES, Baseline
 from hockeystick.analyses import METHODS
 from hockeystick.bounds.risk import RiskBounds
 from hockeystick.errors import CalibrationError, HockeystickError, PrecisionError
 from hockeystick.guarantee import KINDS, Answer, Guarantee, Kind, directions_for
 from hockeystick.plan import Plan
-from hockeystick.report.text import Update
+from hockeystick.report import Update
 
 __all__ = [
     "ALL",

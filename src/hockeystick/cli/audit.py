@@ -15,14 +15,14 @@ import typer
 
 from hockeystick.audit import AuditReport
 from hockeystick.audit import check as check_run
-from hockeystick.cli.gather import gathered
-from hockeystick.cli.options import QUESTION, Json, PlanOptions
+from hockeystick.cli import QUESTION, gathered
+from hockeystick.cli.options import Json, PlanOptions
 from hockeystick.cli.output import print_json
 from hockeystick.cli.plans import described, plan_from
 from hockeystick.errors import InvalidParameter
 from hockeystick.interop import SecondOpinion, check_file
+from hockeystick.report import lower_text, upper_text
 from hockeystick.report.figure import audit_figure, check_figure_file, save_figure
-from hockeystick.report.text import lower_text, upper_text
 
 __all__ = [
     "audit",

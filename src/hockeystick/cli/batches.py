@@ -11,14 +11,13 @@ import typer
 
 from hockeystick._files import check_target
 from hockeystick._version import __version__
+from hockeystick.cli import OUTPUT, RUN, gathered
 from hockeystick.cli.files import write_batches
-from hockeystick.cli.gather import gathered
-from hockeystick.cli.options import OUTPUT, Json, PlanOptions
+from hockeystick.cli.options import Json, PlanOptions
 from hockeystick.cli.output import json_text, plan_text, print_json, stdout
-from hockeystick.cli.parameters import RUN
 from hockeystick.cli.plans import described, plan_from
 from hockeystick.errors import InvalidParameter
-from hockeystick.report.text import Update, count_text, progress
+from hockeystick.report import Update, count_text, progress
 from hockeystick.schemes import Indices
 
 __all__ = ["batches"]

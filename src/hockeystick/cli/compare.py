@@ -1,43 +1,115 @@
-"""`hockeystick compare`."""
+"""`hockeystick compare`: the search, and the table, the recommendation and how to run it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich import box
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
 
 from hockeystick.accounting.candidates import RunSize, candidates
-from hockeystick.accounting.compare import Compared, compare_run, time_of_draws
-from hockeystick.cli.comparison_output import (
-    print_comparison,
-    print_comparison_json,
-    result_line,
-)
-from hockeystick.cli.gather import gathered
-from hockeystick.cli.options import (
-    DRAWS,
-    OUTPUT,
-    QUESTION,
-    Delta,
-    Epochs,
-    Epsilon,
-    Json,
-    Steps,
-)
-from hockeystick.cli.parameters import NOTHING_SAID, RUN, Optimizer, OptimizerOptions
+from hockeystick.accounting.compare import Compared, compare_run
+from hockeystick.accounting.verified_comparison import time_of_draws
+from hockeystick.cli import DRAWS, OUTPUT, QUESTION, RUN, gathered
+from hockeystick.cli.options import Delta, Epochs, Epsilon, Json, Steps
+from hockeystick.cli.output import print_json, stdout
+from hockeystick.cli.parameters import NOTHING_SAID, Optimizer, OptimizerOptions
 from hockeystick.errors import InvalidParameter
+from hockeystick.guarantee import ADJACENCY
+from hockeystick.report import (
+    COLUMNS,
+    StatusLine,
+    cells,
+    count_text,
+    parameters_text,
+    progress,
+    result_row,
+    scheme_of,
+    strategy_text,
+    upper_text,
+)
 from hockeystick.report.comparison_report import comparison_report
 from hockeystick.report.figure import check_figure_file, save_figure
-from hockeystick.report.page import check_page_file, write_page
+from hockeystick.report.page import check_page_file, report_figure, write_page
 from hockeystick.report.recommendation import Recommendation, recommended
-from hockeystick.report.report_figure import report_figure
 from hockeystick.report.reproduction import OptimizerSetting
-from hockeystick.report.text import StatusLine, count_text, progress
 
-__all__ = ["compare"]
+__all__ = ["compare", "print_comparison", "print_comparison_json", "result_line"]
+
+# Wider than any row.
+WIDEST = 400
+
+
+def result_line(one: Compared) -> str:
+    """A result as it comes."""
+    inside = parameters_text(one)
+    setting = f"{scheme_of(one)}, {strategy_text(one)}{f' ({inside})' if inside else ''}"
+    noise, error = upper_text(one.calibration.noise_multiplier), upper_text(one.mean_squared_error)
+    kind = "" if one.answer.kind == "proven" else f", {one.answer.kind}"
+    return f"{setting}: noise multiplier {noise}, mse {error}{kind}, {one.seconds:.1f} s"
+
+
+def print_comparison_json(
+    rows: Sequence[Compared], advice: Recommendation, asked: dict[str, Any], files: dict[str, Path]
+) -> None:
+    """One object: all results, the best, and the recommendation with its code."""
+    results = [result_row(one, advice.data) for one in rows]
+    content = {**asked, "adjacency": ADJACENCY, "unit": advice.best.calibration.guarantee.unit}
+    content |= {"results": results, "best": results[0], "recommendation": advice.as_object()}
+    print_json(content | {name: str(path) for name, path in files.items()})
+
+
+def print_comparison(
+    found: Sequence[Compared], advice: Recommendation, title: str, written: Mapping[str, Path]
+) -> None:
+    """The table, which row to use and why, the next command and the script."""
+    console = stdout()
+    console.print(title, style="bold")
+    _print_table(console, found, advice)
+    _print_advice(console, found, advice)
+    for name, path in written.items():
+        console.print(f"{'report' if name == 'html' else name} written to {path}")
+
+
+def _print_table(console: Console, found: Sequence[Compared], advice: Recommendation) -> None:
+    """One line for each row in a pipe; on a terminal parameters are wrapped where they must."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for title, number in COLUMNS:
+        justify = "right" if number else "left"
+        table.add_column(title, justify=justify, no_wrap=title != "parameters")  # type: ignore[arg-type]
+    if several := len({one.answer.kind for one in found}) > 1:
+        table.add_column("kind")
+    for place, one in enumerate(found):
+        kind = [one.answer.kind] if several else []
+        style = "bold green" if place == 0 else None
+        table.add_row(*cells(one, advice.baseline), *kind, style=style)
+    if not console.is_terminal:
+        options = console.options.update(max_width=WIDEST)
+        console.width = max(console.width, Measurement.get(console, options, table).maximum)
+    console.print(table, soft_wrap=False)
+
+
+def _print_advice(console: Console, found: Sequence[Compared], advice: Recommendation) -> None:
+    noise = upper_text(advice.best.calibration.noise_multiplier)
+    text = f"use this: {advice.setting}, noise multiplier {noise}: {advice.gain}."
+    console.print(text, style="bold")
+    console.print(advice.caveat)
+    guarantee = advice.best.calibration.guarantee
+    kinds = ", ".join(dict.fromkeys(one.answer.kind for one in found))
+    console.print(
+        f"Noise multipliers of different strategies are not comparable; kind: {kinds}; adjacency: "
+        f"{guarantee.adjacency}; unit: {guarantee.unit}; direction: both"
+    )
+    console.print("\nnext:", style="bold")
+    console.print(advice.command)
+    console.print("\nin Python, to the end:", style="bold")
+    console.print(advice.python)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,8 +270,7 @@ def compare(
         asked = {"plan": _described(run, options), "question": question}
         print_comparison_json(found, advice, asked, written)
     else:
-        text = f"{title}, epsilon {epsilon:g}, delta {delta:g}"
-        print_comparison(found, advice, text, written)
+        print_comparison(found, advice, f"{title}, epsilon {epsilon:g}, delta {delta:g}", written)
 
 
 def _baseline(run: RunSize, question: dict[str, Any]) -> Compared | None:
@@ -209,13 +280,11 @@ def _baseline(run: RunSize, question: dict[str, Any]) -> Compared | None:
 
 
 def _title(run: RunSize, optimizer: OptimizerSetting) -> str:
-    parts = [f"{count_text(run.examples)} examples"]
-    if run.examples_per_user is not None:
-        parts.append(f"{count_text(run.examples_per_user)} for each user")
-    parts += [f"batch size {run.batch_size:g}", f"{count_text(run.steps)} steps"]
-    if not optimizer.is_plain:
-        parts.append(str(optimizer))
-    return ", ".join(parts)
+    users = run.examples_per_user
+    of_users = [] if users is None else [f"{count_text(users)} for each user"]
+    size = f"batch size {run.batch_size:g}", f"{count_text(run.steps)} steps"
+    named = [] if optimizer.is_plain else [str(optimizer)]
+    return ", ".join([f"{count_text(run.examples)} examples", *of_users, *size, *named])
 
 
 def _described(run: RunSize, options: ComparisonOptions) -> dict[str, Any]:

@@ -8,12 +8,12 @@ import typer
 from rich import box
 from rich.table import Table
 
+from hockeystick.cli import RUN
 from hockeystick.cli.options import Delta, Epsilon, Json
 from hockeystick.cli.output import print_json, stdout
-from hockeystick.cli.parameters import RUN
 from hockeystick.errors import InvalidParameter
 from hockeystick.filters.comparison import AllowedSteps, allowed_steps
-from hockeystick.report.text import count_text
+from hockeystick.report import count_text
 
 __all__ = ["filters"]
 

@@ -15,6 +15,7 @@ from hockeystick import _validate as check
 from hockeystick._files import check_target, replacing
 from hockeystick._text import printable
 from hockeystick._version import __version__
+from hockeystick.cli import OUTPUT
 from hockeystick.cli.ledger_output import (
     audit_object,
     budget_object,
@@ -23,7 +24,7 @@ from hockeystick.cli.ledger_output import (
     print_budgets,
     print_entries,
 )
-from hockeystick.cli.options import OUTPUT, Json
+from hockeystick.cli.options import Json
 from hockeystick.cli.output import json_text, print_json
 from hockeystick.errors import InvalidParameter
 from hockeystick.ledger import BudgetRecord, EntryRecord, Ledger, read_ledger
@@ -31,7 +32,7 @@ from hockeystick.ledger import adopt as adopt_ledger
 from hockeystick.ledger import audit as audit_ledger
 from hockeystick.ledger import authenticate as authenticate_ledger
 from hockeystick.ledger import head as head_of_ledger
-from hockeystick.report.text import upper_text
+from hockeystick.report import upper_text
 
 __all__ = ["check_export_file", "ledger", "write_export"]
 

@@ -16,7 +16,7 @@ from hockeystick.cli.output import stdout
 from hockeystick.filters.registry import registered_class
 from hockeystick.ledger import BudgetAudit, BudgetRecord, EntryRecord, Spending, spending_of
 from hockeystick.ledger.records import guarantee_text
-from hockeystick.report.text import count_text, lower_text, upper_text
+from hockeystick.report import count_text, lower_text, upper_text
 
 __all__ = [
     "audit_object",

@@ -50,7 +50,7 @@ COMMANDS = {
     "batches": "batches",
     "tradeoff": "tradeoff",
     "filters": "filters",
-    "keygen": "keygen",
+    "keygen": "resources",
     "data": "resources",
     "reproduce": "reproduce",
     "docs": "resources",

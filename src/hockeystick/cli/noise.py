@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hockeystick.accounting.account import account
+from hockeystick.accounting import account
 from hockeystick.accounting.calibrate import calibrate as find_noise
 from hockeystick.accounting.calibrate import draws_to_calibrate
+from hockeystick.cli import gathered
 from hockeystick.cli.answers import BaselineQuestion, MethodAnswer, answer_of
 from hockeystick.cli.files import required_noise
-from hockeystick.cli.gather import gathered
 from hockeystick.cli.options import (
     AccountingOptions,
     Baselines,
@@ -22,13 +22,13 @@ from hockeystick.cli.options import (
     OutputOptions,
     PlanOptions,
 )
+from hockeystick.cli.parameters import RiskTargets, WantedDelta, WantedEpsilon
 from hockeystick.cli.plans import described, plan_from
 from hockeystick.cli.question import Question, Spot, show_draw_plans
-from hockeystick.cli.risk import RiskTargets, WantedDelta, WantedEpsilon
 from hockeystick.errors import HockeystickError, InvalidParameter
 from hockeystick.plan import Plan
 from hockeystick.profile import DEFAULT_ACCURACY
-from hockeystick.report.text import Update, progress, upper_text
+from hockeystick.report import Update, progress, upper_text
 
 __all__ = [
     "answer_with_known_noise",

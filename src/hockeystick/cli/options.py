@@ -10,15 +10,14 @@ from typing import Annotated, Any
 
 import typer
 
-from hockeystick.accounting.account import DEFAULT_BUDGET
+from hockeystick.accounting import DEFAULT_BUDGET
 from hockeystick.accounting.candidates import steps_for
+from hockeystick.cli import DRAWS, OUTPUT, QUESTION, RUN, spelled_out
 from hockeystick.cli.files import read_attribution
-from hockeystick.cli.gather import spelled_out
-from hockeystick.cli.parameters import NOTHING_SAID, RUN, OptimizerOptions, further_options
-from hockeystick.cli.risk import Risk
+from hockeystick.cli.parameters import NOTHING_SAID, OptimizerOptions, Risk, further_options
 from hockeystick.errors import InvalidParameter
-from hockeystick.montecarlo.settings import Execution, MonteCarlo
-from hockeystick.report.text import Update
+from hockeystick.montecarlo import Execution, MonteCarlo
+from hockeystick.report import Update
 from hockeystick.schemes import SCHEMES, Attribution
 from hockeystick.strategies import FACTORIZATIONS
 
@@ -37,8 +36,6 @@ __all__ = [
     "PlanOptions",
     "Steps",
 ]
-
-QUESTION, DRAWS, OUTPUT = "The question", "Draws", "Output"
 
 NoiseMultiplier = Annotated[
     float,

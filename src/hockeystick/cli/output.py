@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.table import Table
 
 from hockeystick._version import __version__
+from hockeystick.bounds.risk import USUAL_PRIOR, USUAL_RATE, RiskBounds
 from hockeystick.cli.answers import Answers, MethodAnswer, Row, best_of
-from hockeystick.cli.risk import risk_object, risk_text
-from hockeystick.report.text import count_text, lower_text, upper_text
+from hockeystick.report import count_text, lower_text, upper_text
 
 __all__ = ["answers_object", "json_text", "plan_text", "print_answers", "print_json", "stdout"]
 
@@ -55,7 +55,7 @@ def answers_object(answers: Answers) -> dict[str, Any]:
             for baseline in answers.baselines
         ]
     if answers.risks is not None:
-        content["risk"] = risk_object(answers.risks)
+        content["risk"] = _risk_object(answers.risks)
     if answers.plot is not None:
         content["plot"] = str(answers.plot)
     return content
@@ -120,7 +120,7 @@ def print_answers(answers: Answers) -> None:
         f"direction: {answers.question['direction']}"
     )
     if answers.risks is not None:
-        console.print(risk_text(answers.risks))
+        console.print(_risk_text(answers.risks))
     if answers.baselines:
         console.print("\nfor comparison, not guarantees of this run:", style="bold")
         console.print(_baselines(answers), soft_wrap=False)
@@ -206,3 +206,28 @@ def _optional(value: T | None, text: Callable[[T], str]) -> str:
 
 def _words(name: str) -> str:
     return name.replace("_", " ")
+
+
+def _risk_object(risks: Mapping[str, RiskBounds]) -> dict[str, Any]:
+    """Lower and upper bounds by name, and what they are asked at."""
+    bounds = {name: one._asdict() for name, one in risks.items()}
+    return {"false_positive_rate": USUAL_RATE, "prior": USUAL_PRIOR, **bounds}
+
+
+def _risk_text(risks: Mapping[str, RiskBounds]) -> str:
+    """What the best attack achieves, in a line."""
+    advantage, rate, risk = (risks[n] for n in ("advantage", "true_positive_rate", "bayes_risk"))
+    return (
+        f"risk: advantage {_interval(advantage)}; true positive rate {_interval(rate)} at "
+        f"false positive rate {USUAL_RATE:g}; Bayes risk {_interval(risk)} at prior "
+        f"{USUAL_PRIOR:g}"
+    )
+
+
+def _interval(bounds: RiskBounds) -> str:
+    """Both sides, or the one that is known."""
+    lower, upper = bounds
+    if lower is None:
+        assert upper is not None
+        return f"<= {upper_text(upper)}"
+    return f">= {lower_text(lower)}" + ("" if upper is None else f" and <= {upper_text(upper)}")

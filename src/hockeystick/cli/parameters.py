@@ -1,7 +1,7 @@
-"""Options for parameters of schemes, strategies and the optimizer.
+"""Options for parameters of schemes, strategies and the optimizer, and for an attacker's success.
 
 Those of schemes and strategies are read from the classes and functions; the optimizer has a name,
-momentum and learning rates.
+momentum and learning rates; the success of an attacker stands in the place of epsilon and delta.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import typer
 
+from hockeystick.cli import QUESTION, RUN
 from hockeystick.errors import InvalidParameter
 from hockeystick.report.reproduction import OptimizerSetting
 from hockeystick.schemes import SCHEMES
@@ -27,15 +28,15 @@ from hockeystick.strategies.iterates import SCHEDULES, learning_rates
 
 __all__ = [
     "NOTHING_SAID",
-    "RUN",
     "Optimizer",
     "OptimizerOptions",
+    "Risk",
+    "RiskTargets",
+    "WantedDelta",
+    "WantedEpsilon",
     "further_options",
     "names_of_strategies",
 ]
-
-# The part of the help in which the options of the run are.
-RUN = "The run"
 
 # What the text of an option can be turned into.
 PLAIN = (bool, int, float, str)
@@ -176,3 +177,64 @@ def _rates_from(schedule: str, *, steps: int) -> str | npt.NDArray[np.float64]:
         return learning_rates(rates, steps=steps)
     except (OSError, EOFError, ValueError):
         raise InvalidParameter("learning_rate_schedule", allowed, schedule) from None
+
+
+Risk = Annotated[
+    bool,
+    typer.Option(
+        "--risk",
+        help="Also say what an attacker achieves: advantage, true positive rate, Bayes risk.",
+        rich_help_panel="Output",
+    ),
+]
+WantedDelta = Annotated[
+    float | None, typer.Option(help="In (0, 1); or a wanted risk.", rich_help_panel=QUESTION)
+]
+WantedEpsilon = Annotated[
+    float | None, typer.Option(help="Not negative; or a wanted risk.", rich_help_panel=QUESTION)
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RiskTargets:
+    """What an attacker may achieve, in the place of epsilon and delta."""
+
+    advantage: Annotated[
+        float | None,
+        typer.Option(
+            help="Largest advantage of membership inference: true minus false positive rate.",
+            rich_help_panel=QUESTION,
+        ),
+    ] = None
+    true_positive_rate: Annotated[
+        float | None,
+        typer.Option(
+            help="Largest true positive rate, with --false-positive-rate.",
+            rich_help_panel=QUESTION,
+        ),
+    ] = None
+    false_positive_rate: Annotated[
+        float | None,
+        typer.Option(
+            help="The share of others that is accused, with --true-positive-rate.",
+            rich_help_panel=QUESTION,
+        ),
+    ] = None
+    bayes_risk: Annotated[
+        float | None,
+        typer.Option(
+            help="Smallest error of an attacker who knows the prior, with --prior.",
+            rich_help_panel=QUESTION,
+        ),
+    ] = None
+    prior: Annotated[
+        float | None,
+        typer.Option(
+            help="The probability that the example is in the data, with --bayes-risk.",
+            rich_help_panel=QUESTION,
+        ),
+    ] = None
+
+    def given(self) -> dict[str, float]:
+        """What is not left out."""
+        return {name: value for name, value in asdict(self).items() if value is not None}

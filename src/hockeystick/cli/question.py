@@ -25,9 +25,9 @@ from hockeystick.cli.output import answers_object, plan_text, print_answers, pri
 from hockeystick.cli.plans import described
 from hockeystick.errors import InvalidParameter
 from hockeystick.plan import Plan
+from hockeystick.report import Update, count_text, progress, upper_text
 from hockeystick.report.figure import check_figure_file, save_figure
 from hockeystick.report.noise_figure import Mark, noise_around, noise_curve, noise_figure
-from hockeystick.report.text import Update, count_text, progress, upper_text
 
 if TYPE_CHECKING:
     from hockeystick.montecarlo.verifier import DrawPlan

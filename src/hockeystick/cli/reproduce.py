@@ -17,7 +17,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from hockeystick.cli.options import OUTPUT
+from hockeystick.cli import OUTPUT
 from hockeystick.cli.output import stdout
 from hockeystick.errors import HockeystickError, InvalidParameter, MissingExtra
 

@@ -13,25 +13,18 @@ import typer
 from rich import box
 from rich.table import Table
 
-from hockeystick.accounting.account import account
+from hockeystick.accounting import account
+from hockeystick.cli import OUTPUT, QUESTION, gathered
 from hockeystick.cli.answers import ALL
 from hockeystick.cli.files import required_noise
-from hockeystick.cli.gather import gathered
-from hockeystick.cli.options import (
-    OUTPUT,
-    QUESTION,
-    AccountingOptions,
-    Json,
-    KnownNoise,
-    PlanOptions,
-)
+from hockeystick.cli.options import AccountingOptions, Json, KnownNoise, PlanOptions
 from hockeystick.cli.output import plan_text, print_json, stdout
 from hockeystick.cli.plans import described, plan_from
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Guarantee
 from hockeystick.profile import DEFAULT_ACCURACY, Profile
+from hockeystick.report import progress, upper_text
 from hockeystick.report.figure import check_figure_file, save_figure
-from hockeystick.report.text import progress, upper_text
 
 __all__ = ["Reading", "print_reading", "print_reading_json", "tradeoff"]
 

@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from hockeystick._text import escaped
+from hockeystick.cli import Command, gathered
 from hockeystick.cli.answers import MethodAnswer
-from hockeystick.cli.gather import Command, gathered
 from hockeystick.cli.options import (
     AccountingOptions,
     Delta,
@@ -31,10 +31,10 @@ from hockeystick.cli.output import print_json, stdout
 from hockeystick.cli.plans import described, plan_from
 from hockeystick.cli.question import Question, Spot, show_draw_plans
 from hockeystick.errors import InvalidParameter
-from hockeystick.montecarlo.settings import MonteCarlo
+from hockeystick.montecarlo import MonteCarlo
 from hockeystick.montecarlo.verify import draws_to_verify
 from hockeystick.montecarlo.verify import verify as check_claim
-from hockeystick.report.text import Update, count_text, progress, upper_text
+from hockeystick.report import Update, count_text, progress, upper_text
 from hockeystick.training import (
     Coverage,
     JointStatement,

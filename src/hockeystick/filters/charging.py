@@ -166,7 +166,7 @@ def profile_of_plan(plan: Any, noise_multiplier: Any) -> Profile:
     if noise_multiplier is None:
         raise InvalidParameter("noise_multiplier", "given with a plan", noise_multiplier)
     # Accounting stands above filters: it is looked up when somebody asks for a plan.
-    account = import_module("hockeystick.accounting.account").account
+    account = import_module("hockeystick.accounting").account
     found = account(plan, noise_multiplier=noise_multiplier)
     if (found.kind, found.unit, found.adjacency) != ("proven", "example", ADJACENCY):
         raise UnsupportedPlan(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hockeystick import _validate as check
-from hockeystick.accounting.account import account
+from hockeystick.accounting import account
 from hockeystick.errors import InvalidParameter, MissingExtra
 from hockeystick.guarantee import Guarantee
 from hockeystick.interop.events import from_dp_event

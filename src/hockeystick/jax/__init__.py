@@ -18,7 +18,7 @@ except ImportError as error:
     raise MissingExtra("Training in JAX needs jax and optax", extra="jax") from error
 
 from hockeystick import _validate as check
-from hockeystick.accounting.account import account
+from hockeystick.accounting import account
 from hockeystick.filters import Filter
 from hockeystick.jax.draws import PaddedBatch, PlanNoiseState, plan_noise, row_bound
 from hockeystick.jax.sums import (

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from hockeystick.guarantee import Guarantee
+from hockeystick.montecarlo import MonteCarlo
 from hockeystick.montecarlo.drawing import Drawer, open_drawer
 from hockeystick.montecarlo.noise_by_tuples import (
     most_noise,
@@ -33,7 +34,6 @@ from hockeystick.montecarlo.noise_estimate import (
     tuple_draws,
 )
 from hockeystick.montecarlo.pilot import NoiseEstimate, Pilot, noise_by_pilots
-from hockeystick.montecarlo.settings import MonteCarlo
 from hockeystick.montecarlo.trials import Design
 from hockeystick.montecarlo.verifier import Claim, DrawPlan, Outcome, Verifier
 from hockeystick.montecarlo.verify import checked_claim, verified_guarantee

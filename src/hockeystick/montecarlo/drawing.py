@@ -17,9 +17,9 @@ import numpy as np
 from hockeystick import _validate as check
 from hockeystick._numerics.threads import processors
 from hockeystick.errors import InvalidParameter, MissingExtra, UnsupportedPlan
+from hockeystick.montecarlo import Execution
 from hockeystick.montecarlo.checkpoint import Checkpoint
 from hockeystick.montecarlo.draws import Job, Piece, Sums, draw_piece, pieces_of
-from hockeystick.montecarlo.settings import Execution
 from hockeystick.plan import Plan, require_plan
 from hockeystick.schemes.simulation import missing_simulation
 from hockeystick.strategies import Strategy

@@ -11,10 +11,10 @@ import numpy as np
 from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import directions_for
+from hockeystick.montecarlo import Execution
 from hockeystick.montecarlo.drawing import check_simulated, open_drawer
 from hockeystick.montecarlo.draws import Job, Payoff
 from hockeystick.montecarlo.sequential import interval
-from hockeystick.montecarlo.settings import Execution
 from hockeystick.plan import Plan
 from hockeystick.profile.resolution import Direction
 from hockeystick.randomness import RandomSource, generator

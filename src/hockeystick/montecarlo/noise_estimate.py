@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from hockeystick import _validate as check
 from hockeystick.errors import CalibrationError
 from hockeystick.guarantee import directions_for
+from hockeystick.montecarlo import Execution
 from hockeystick.montecarlo.drawing import check_simulated, open_drawer
 from hockeystick.montecarlo.noise_by_tuples import (
     TupleCurve,
@@ -22,7 +23,6 @@ from hockeystick.montecarlo.noise_by_tuples import (
     sensitivity_of,
 )
 from hockeystick.montecarlo.pilot import NoiseEstimate, noise_by_pilots
-from hockeystick.montecarlo.settings import Execution
 from hockeystick.montecarlo.verifier import Claim, Verifier
 from hockeystick.plan import Plan
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from hockeystick.schemes.simulation import Replicas, Simulation, TupleSource
-from hockeystick.schemes.simulation.run import log_largest_payoff
+from hockeystick.schemes.simulation import Replicas, Simulation, TupleSource, log_largest_payoff
 
 __all__ = ["REPLICAS", "best_replicas", "noise_by_bounds", "replica_runs"]
 

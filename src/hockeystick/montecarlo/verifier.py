@@ -3,7 +3,7 @@
 Estimate-verify-release [Wang23] [DongGanesh26, Theorem A.1]: a mechanism that is run only after it
 was accepted, by a verifier that accepts one that is not (epsilon, d)-DP with probability at most q,
 is (epsilon, d + q (1 - d))-DP. Runs are mixtures of Gaussians, so adding never leaks more than
-removing (bounds/directions.py): a claim about both directions is tested by removing. For users
+removing (bounds/combined.py): a claim about both directions is tested by removing. For users
 every number of examples is; a false claim is false for one of these, so their chances do not add
 up.
 """
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from hockeystick.bounds.directions import directions_that_decide
+from hockeystick.bounds.combined import directions_that_decide
 from hockeystick.montecarlo.drawing import Drawer
 from hockeystick.montecarlo.draws import Job
 from hockeystick.montecarlo.pilot import Pilot, run_pilot

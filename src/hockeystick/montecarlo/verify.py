@@ -8,9 +8,9 @@ from typing import Any
 from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter, UnsupportedPlan, VerificationFailed
 from hockeystick.guarantee import Analysis, Guarantee, directions_for
+from hockeystick.montecarlo import Execution, MonteCarlo
 from hockeystick.montecarlo.drawing import check_simulated, open_drawer
 from hockeystick.montecarlo.points import ClaimedPoint
-from hockeystick.montecarlo.settings import Execution, MonteCarlo
 from hockeystick.montecarlo.verifier import Claim, DrawPlan, Verifier
 from hockeystick.plan import Plan, require_plan
 from hockeystick.schemes.simulation import simulation_remark

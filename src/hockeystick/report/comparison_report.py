@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from hockeystick import _validate as check
-from hockeystick.accounting.account import methods
+from hockeystick.accounting import methods
 from hockeystick.accounting.compare import Compared
 from hockeystick.analyses import METHODS
 from hockeystick.errors import HockeystickError
+from hockeystick.report import Family, Update, families, result_row
 from hockeystick.report.figure import PALETTE
 from hockeystick.report.figure_data import (
     ErrorCurve,
@@ -27,7 +28,6 @@ from hockeystick.report.figure_data import (
 )
 from hockeystick.report.noise_figure import NoiseCurve, drawn_methods, method_curve
 from hockeystick.report.recommendation import Recommendation, recommended
-from hockeystick.report.text import Family, Update, families, result_row
 
 __all__ = [
     "ESTIMATE",

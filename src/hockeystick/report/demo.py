@@ -18,9 +18,9 @@ from hockeystick.accounting.calibrate import Calibration, calibrate
 from hockeystick.errors import HockeystickError
 from hockeystick.guarantee import Answer
 from hockeystick.plan import Plan
+from hockeystick.report import Update, count_text, progress, upper_text
 from hockeystick.report.figure import check_figure_file, save_figure
 from hockeystick.report.noise_figure import comparison_figure, noise_around, noise_curve
-from hockeystick.report.text import Update, count_text, progress, upper_text
 from hockeystick.schemes import CyclicPoisson, FullBatch, Poisson, RandomAllocation, Sampling
 from hockeystick.strategies import band_mf, identity
 

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from hockeystick import _validate as check
-from hockeystick.accounting.account import account
+from hockeystick.accounting import account
 from hockeystick.accounting.compare import Compared
 from hockeystick.errors import InvalidParameter, PrecisionError
 from hockeystick.guarantee import Guarantee, Kind
 from hockeystick.plan import Plan
+from hockeystick.report import Family, Update, count_text
 from hockeystick.report.noise_figure import (
     COSTLY,
     CURVE_BUDGET,
@@ -23,7 +24,6 @@ from hockeystick.report.noise_figure import (
     drawn_methods,
     winning_curve,
 )
-from hockeystick.report.text import Family, Update, count_text
 from hockeystick.schemes import Attribution
 
 __all__ = [

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hockeystick.accounting.account import AFFORDABLE, DEFAULT_BUDGET, account
+from hockeystick.accounting import AFFORDABLE, DEFAULT_BUDGET, account
 from hockeystick.analyses import METHODS
 from hockeystick.errors import HockeystickError, PrecisionError
 from hockeystick.guarantee import Kind

@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from hockeystick._version import __version__
+from hockeystick.report import COLUMNS, cells, upper_text
 from hockeystick.report.comparison_report import (
     ESTIMATE,
     ComparisonReport,
@@ -17,7 +18,6 @@ from hockeystick.report.comparison_report import (
 )
 from hockeystick.report.noise_figure import CURVE_BUDGET
 from hockeystick.report.reproduction import commands, python_code, verifying_command
-from hockeystick.report.text import COLUMNS, cells, upper_text
 
 __all__ = [
     "KIND_MEANINGS",

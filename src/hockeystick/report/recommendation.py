@@ -9,8 +9,7 @@ from typing import Any
 
 from hockeystick.accounting.candidates import users_with
 from hockeystick.accounting.compare import Compared
-from hockeystick.report.reproduction import OptimizerSetting, commands, training_code
-from hockeystick.report.text import (
+from hockeystick.report import (
     parameters_text,
     percent_above,
     result_row,
@@ -18,6 +17,7 @@ from hockeystick.report.text import (
     strategy_text,
     upper_text,
 )
+from hockeystick.report.reproduction import OptimizerSetting, commands, training_code
 from hockeystick.schemes import Attribution
 
 __all__ = ["Recommendation", "recommended"]

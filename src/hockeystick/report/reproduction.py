@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hockeystick.accounting.candidates import OPTIMIZERS
 from hockeystick.plan import Plan
-from hockeystick.report.text import settings_of
+from hockeystick.report import settings_of
 from hockeystick.schemes import Sampling
 from hockeystick.strategies.iterates import SCHEDULES
 

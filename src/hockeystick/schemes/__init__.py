@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from hockeystick._validate import concrete, with_known_names
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import RandomSource, generator
-from hockeystick.schemes.balls_in_bins.scheme import BallsInBins
+from hockeystick.schemes.balls_in_bins import BallsInBins
 from hockeystick.schemes.base import Sampling, check_scheme_class
 from hockeystick.schemes.batches import Indices
 from hockeystick.schemes.capabilities import (
@@ -27,19 +27,19 @@ from hockeystick.schemes.capabilities import (
     Simulator,
     Step,
 )
-from hockeystick.schemes.conjectured_user_min_sep.scheme import ConjecturedUserMinSep
+from hockeystick.schemes.conjectured_user_min_sep import ConjecturedUserMinSep
 from hockeystick.schemes.cyclic_poisson import CyclicPoisson
 from hockeystick.schemes.full_batch import FullBatch, Shuffle
-from hockeystick.schemes.min_sep.scheme import MinSep
+from hockeystick.schemes.min_sep import MinSep
 from hockeystick.schemes.poisson import Poisson
-from hockeystick.schemes.random_allocation.scheme import RandomAllocation
+from hockeystick.schemes.random_allocation import RandomAllocation
+from hockeystick.schemes.user_min_sep import UserMinSep
 from hockeystick.schemes.user_min_sep.attribution import Attribution
-from hockeystick.schemes.user_min_sep.contribution_bounding import (
+from hockeystick.schemes.user_min_sep.user_limits import (
     BoundedContributions,
+    FormedBatches,
     bound_contributions,
 )
-from hockeystick.schemes.user_min_sep.formed_batches import FormedBatches
-from hockeystick.schemes.user_min_sep.scheme import UserMinSep
 
 __all__ = [
     "SCHEMES",

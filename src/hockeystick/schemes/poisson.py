@@ -254,11 +254,11 @@ class Poisson(Sampling):
         """
         if self.displaces:
             return Missing(DISPLACED)
-        from hockeystick.schemes.min_sep.participation import MinSepLaw, min_sep_law
+        from hockeystick.schemes.simulation import TupleSource
         from hockeystick.schemes.simulation.block_tuples import BlockTupleSource
+        from hockeystick.schemes.simulation.participation_laws import MinSepLaw, min_sep_law
         from hockeystick.schemes.simulation.participation_run import simulator
         from hockeystick.schemes.simulation.replicas import ReplicaSource
-        from hockeystick.schemes.simulation.run import TupleSource
 
         def law() -> MinSepLaw:
             return min_sep_law(run.steps, rate=self.rate, separation=1, warm_start=False)

@@ -14,13 +14,12 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.threads import in_threads
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import CRYPTOGRAPHIC, Key, RandomSource
-from hockeystick.strategies.dyadic import MOST_NUMBERS
 from hockeystick.strategies.integer_recurrence import (
     IntegerRecurrence,
     NoiseBounds,
     integer_recurrence,
 )
-from hockeystick.strategies.noise import NoiseStream
+from hockeystick.strategies.noise import MOST_NUMBERS, NoiseStream
 from hockeystick.strategies.pieces import Coordinates, Group, groups
 from hockeystick.strategies.recurrence import Recurrence
 from hockeystick.strategies.rounded_normals import LARGEST, fill_rounded

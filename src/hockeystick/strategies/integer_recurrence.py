@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import InvalidParameter
-from hockeystick.strategies.dyadic import COEFFICIENT_BITS
+from hockeystick.strategies.noise import COEFFICIENT_BITS
 
 __all__ = ["IntegerRecurrence", "NoiseBounds", "integer_recurrence"]
 

@@ -16,8 +16,7 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick._validate import diagonal_entries, entries, positive_integer, vector
 from hockeystick.errors import InvalidParameter
 from hockeystick.strategies.columns import Sensitivity, certified_sensitivity
-from hockeystick.strategies.dyadic import rounded_entries
-from hockeystick.strategies.noise import NoiseStream
+from hockeystick.strategies.noise import NoiseStream, rounded_entries
 from hockeystick.strategies.recurrence import Recurrence, RowByRowRecurrence
 from hockeystick.strategies.strategy import Strategy
 from hockeystick.strategies.toeplitz import Toeplitz

@@ -14,8 +14,7 @@ from hockeystick._validate import choice, positive, positive_integer, storable
 from hockeystick.errors import InvalidParameter
 from hockeystick.randomness import Key, RandomSource
 from hockeystick.strategies.columns import Sensitivity, summed_columns
-from hockeystick.strategies.dyadic import ARITHMETICS, refuse_unbanded
-from hockeystick.strategies.noise import NoiseStream
+from hockeystick.strategies.noise import ARITHMETICS, NoiseStream, refuse_unbanded
 from hockeystick.strategies.pieces import Coordinates
 from hockeystick.strategies.recurrence import Recurrence
 from hockeystick.strategies.workloads import Workload

@@ -20,8 +20,7 @@ from hockeystick.strategies.columns import (
     toeplitz_gram,
     toeplitz_summed_columns,
 )
-from hockeystick.strategies.dyadic import movable, refuse_unbanded, rounded_entries
-from hockeystick.strategies.noise import NoiseStream
+from hockeystick.strategies.noise import NoiseStream, movable, refuse_unbanded, rounded_entries
 from hockeystick.strategies.recurrence import (
     AutoregressiveRecurrence,
     MovingAverageRecurrence,

@@ -23,7 +23,7 @@ from hockeystick.filters import Filter, Individual
 from hockeystick.plan import Plan
 from hockeystick.randomness import RandomSource, cryptographic_if_secret
 from hockeystick.schemes import Attribution
-from hockeystick.strategies.dyadic import ARITHMETICS
+from hockeystick.strategies.noise import ARITHMETICS
 from hockeystick.torch.assembly import RandomParts, RunInputs, assembled
 from hockeystick.torch.batch_sampler import BatchSampler
 from hockeystick.torch.checks import (

@@ -14,7 +14,7 @@ import torch
 
 from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray
-from hockeystick.accounting.account import account
+from hockeystick.accounting import account
 from hockeystick.errors import InvalidParameter
 from hockeystick.filters import Filter, Individual
 from hockeystick.plan import Plan

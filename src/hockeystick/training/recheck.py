@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from hockeystick.analyses import METHODS
 from hockeystick.errors import HockeystickError, PrecisionError, VerificationFailed
 from hockeystick.guarantee import KINDS, Answer, Guarantee, Kind
-from hockeystick.montecarlo.settings import MonteCarlo
+from hockeystick.montecarlo import MonteCarlo
 from hockeystick.montecarlo.verify import verify
 from hockeystick.training.coverage import Coverage, coverage_of, unexpected
 from hockeystick.training.joint import JointStatement, joint_guarantee

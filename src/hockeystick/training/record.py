@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hockeystick import _validate as check
-from hockeystick.accounting.account import account
+from hockeystick.accounting import account
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Guarantee
-from hockeystick.montecarlo.settings import MonteCarlo
+from hockeystick.montecarlo import MonteCarlo
 from hockeystick.plan import Plan
 from hockeystick.profile import DEFAULT_ACCURACY
 from hockeystick.training.filtered import filter_guarantee, rate_for_filters

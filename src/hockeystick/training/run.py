@@ -9,7 +9,7 @@ from typing import Any
 from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray
 from hockeystick._process import refuse_setting
-from hockeystick.accounting.account import account, methods
+from hockeystick.accounting import account, methods
 from hockeystick.errors import BudgetExceeded, InvalidParameter, PlanMismatch
 from hockeystick.filters import Filter, Individual
 from hockeystick.plan import Plan
@@ -19,7 +19,7 @@ from hockeystick.randomness import (
     is_secret,
 )
 from hockeystick.schemes import Attribution
-from hockeystick.strategies.dyadic import ARITHMETICS
+from hockeystick.strategies.noise import ARITHMETICS
 from hockeystick.training.adaptive_clipping import (
     AdaptiveClipping,
     check_adaptive,

@@ -11,7 +11,7 @@ from hockeystick import _validate as check
 from hockeystick._text import strict_json
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import KINDS
-from hockeystick.strategies.dyadic import ARITHMETICS
+from hockeystick.strategies.noise import ARITHMETICS
 from hockeystick.training.signatures import checked_signature
 
 __all__ = [

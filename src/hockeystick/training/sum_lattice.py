@@ -20,7 +20,7 @@ import numpy as np
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Answer, Guarantee
-from hockeystick.strategies.dyadic import TOTAL_VARIATION
+from hockeystick.strategies.noise import TOTAL_VARIATION
 
 __all__ = ["SumLattice", "added_delta", "answer_of", "usable_weights"]
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from hockeystick import _validate as check
-from hockeystick.accounting.account import account
+from hockeystick.accounting import account
 from hockeystick.accounting.noise_search import Calibration, first_guess, noise_secant
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import Analysis, Guarantee

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.analyses.gram.search.settings import SETTINGS
+from hockeystick.analyses.gram.search import SETTINGS
 from references.allocated_runs import (
     block_losses,
     delta_seen,

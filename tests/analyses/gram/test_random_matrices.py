@@ -13,10 +13,9 @@ import pytest
 
 from hockeystick._numerics.law import Side
 from hockeystick.analyses.gram.law.reading import LawReading
+from hockeystick.analyses.gram.search.bounds import LowerSearch, UpperSearch
 from hockeystick.analyses.gram.search.candidates import Majorants
 from hockeystick.analyses.gram.search.evaluation import GramQuery
-from hockeystick.analyses.gram.search.lower import LowerSearch
-from hockeystick.analyses.gram.search.upper import UpperSearch
 from references.sum_law import band, exact, ratios
 
 BUDGET, DRAWS = 1e4, 4_000

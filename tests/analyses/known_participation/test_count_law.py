@@ -9,7 +9,7 @@ import pytest
 
 from hockeystick.analyses.known_participation.counts import common_copies, count_law
 from hockeystick.schemes.capabilities import Participant
-from hockeystick.schemes.user_min_sep.participation import binomial_weights
+from hockeystick.schemes.simulation.participation_laws import binomial_weights
 from in_one_test import in_one_test
 from references.participation_patterns import min_sep_patterns, user_patterns
 

@@ -14,7 +14,7 @@ from hockeystick._numerics.law import Resolution, Side, reverse
 from hockeystick.analyses.known_participation import RevealedCounts
 from hockeystick.schemes import Attribution, ConjecturedUserMinSep, MinSep, UserMinSep
 from hockeystick.schemes.capabilities import Participant
-from hockeystick.schemes.user_min_sep.participation import binomial_weights
+from hockeystick.schemes.simulation.participation_laws import binomial_weights
 from in_one_test import in_one_test
 from references.participation_patterns import min_sep_patterns, user_patterns
 

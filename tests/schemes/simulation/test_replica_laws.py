@@ -14,11 +14,10 @@ from hockeystick import strategies
 from hockeystick.montecarlo.draws import Payoff, payoffs
 from hockeystick.montecarlo.replica_runs import replica_runs
 from hockeystick.schemes.capabilities import Participant
-from hockeystick.schemes.simulation import runs_of
-from hockeystick.schemes.simulation.replica_laws import number_of_moves, replica_law
+from hockeystick.schemes.simulation import Replicas, runs_of
+from hockeystick.schemes.simulation.participation_laws import binomial_weights
+from hockeystick.schemes.simulation.replica_states import number_of_moves, replica_law
 from hockeystick.schemes.simulation.replicas import MOST_MOVES, ReplicaSource
-from hockeystick.schemes.simulation.run import Replicas
-from hockeystick.schemes.user_min_sep.participation import binomial_weights
 
 NOISE = 1.4
 

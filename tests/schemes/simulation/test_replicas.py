@@ -11,13 +11,13 @@ import pytest
 from hockeystick import strategies
 from hockeystick.analyses.renyi.replicas import MinSepWalk, replica_moments
 from hockeystick.schemes.capabilities import Renewal
-from hockeystick.schemes.simulation.replica_laws import first_rates
+from hockeystick.schemes.simulation import Replicas
+from hockeystick.schemes.simulation.replica_states import first_rates
 from hockeystick.schemes.simulation.replicas import (
     ReplicaSource,
     column_products,
     number_of_states,
 )
-from hockeystick.schemes.simulation.run import Replicas
 from in_one_test import in_one_test
 
 NOISE = 1.3

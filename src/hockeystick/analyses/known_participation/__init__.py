@@ -28,7 +28,6 @@ from hockeystick._numerics.gaussian import (
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side
 from hockeystick._numerics.moments import PowerMoments, rounded_up
 from hockeystick._numerics.rounding import law_from_cells, mixture
-from hockeystick.analyses.known_participation.counts import count_law
 from hockeystick.analyses.method import Method, Request
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.guarantee import Analysis
@@ -109,6 +108,8 @@ class RevealedCounts(Expression):
 
     def _members(self) -> tuple[float, FloatArray, FloatArray]:
         """The probability of taking no part, and shifts with those of the others."""
+        from hockeystick.analyses.known_participation.counts import count_law
+
         values, weights = count_law(self.participant, operations=self.operations)
         shifts = np.minimum(self.length * np.sqrt(values[1:]), self.longest)
         return float(weights[0]), shifts, weights[1:]

@@ -14,7 +14,7 @@ For b-min-sep sampling with at most as many bands as the separation, replicas of
 (replicas.py) for the remove direction.
 
 Runs of which only the remove direction has good moments are mixtures of Gaussians, and adding never
-leaks more than removing (bounds/directions.py).
+leaks more than removing (bounds/combined.py).
 
 Lower bounds for a run with correlated noise: how often the example took part.
 
@@ -36,21 +36,20 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hockeystick._numerics.gaussian import log_ndtr
 from hockeystick._numerics.law import FloatArray
 from hockeystick.analyses import gaussian
-from hockeystick.analyses.known_participation.counts import CountLaw, counts_at_least
 from hockeystick.analyses.method import Method, Request
 from hockeystick.analyses.poisson_reduction import independent_bound
 from hockeystick.analyses.renyi.bins import BinMoments
 from hockeystick.analyses.renyi.bound import MomentBound, OrderGrowth, moments_of
 from hockeystick.analyses.renyi.replicas import ReplicaMoments, missing_replicas
 from hockeystick.bounds import Bound, UpperBound
-from hockeystick.bounds.combined import subsampled
-from hockeystick.bounds.directions import RemoveDecides, RemoveForAdd
+from hockeystick.bounds.combined import RemoveDecides, RemoveForAdd, subsampled
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import Plan
 from hockeystick.profile import Profile
@@ -61,12 +60,10 @@ from hockeystick.schemes.mixtures import MixtureBlocks
 from hockeystick.schemes.pairs import dominating_pair, missing_pair
 from hockeystick.schemes.simulation.columns import MOST_DENSE_STEPS
 
-__all__ = [
-    "METHOD",
-    "CountedLower",
-    "WithCountedLower",
-    "counted_lower",
-]
+if TYPE_CHECKING:
+    from hockeystick.analyses.known_participation.counts import CountLaw
+
+__all__ = ["METHOD", "CountedLower", "WithCountedLower", "counted_lower"]
 
 # What tails of the normal law and sums over N may have lost, relatively.
 ROUNDING = 1e-10
@@ -86,6 +83,8 @@ class CountedLower:
 
     @cached_property
     def _law(self) -> CountLaw:
+        from hockeystick.analyses.known_participation.counts import counts_at_least
+
         return counts_at_least(self.participant, operations=OPERATIONS)
 
     def epsilon(self, delta: float) -> float:

@@ -15,7 +15,7 @@ Orders beyond the budget follow fewer replicas than they have: those that have r
 let go, and what that leaves out is charged (schemes/simulation/replicas.py).
 
 They bound the remove direction. The moments of the add direction, E_Q[LR^(1 - a)], are no average
-over replicas; but adding never leaks more than removing (bounds/directions.py).
+over replicas; but adding never leaks more than removing (bounds/combined.py).
 """
 
 from __future__ import annotations

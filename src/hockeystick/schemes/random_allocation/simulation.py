@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick.schemes.random_allocation.scheme import RandomAllocation
+from hockeystick.schemes.random_allocation import RandomAllocation
+from hockeystick.schemes.simulation import BLOCK, Drawn, Simulation
 from hockeystick.schemes.simulation.columns import Trajectories
-from hockeystick.schemes.simulation.run import BLOCK, Drawn, Simulation
 
 __all__ = ["AllocationLaw", "AllocationRun"]
 

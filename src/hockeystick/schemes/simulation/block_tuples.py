@@ -32,10 +32,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
+from hockeystick.schemes.simulation import Replicas, TupleDraws
 from hockeystick.schemes.simulation.columns import Trajectories
+from hockeystick.schemes.simulation.replica_states import LineSlots, slots_of_line, ways_to_choose
 from hockeystick.schemes.simulation.replicas import column_products
-from hockeystick.schemes.simulation.run import Replicas, TupleDraws
-from hockeystick.schemes.simulation.slots import LineSlots, slots_of_line, ways_to_choose
 from hockeystick.strategies import Strategy
 
 __all__ = ["BlockTupleSource", "BlockTuples"]

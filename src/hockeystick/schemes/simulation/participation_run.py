@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 from hockeystick._numerics.law import FloatArray
 from hockeystick.errors import PrecisionError
 from hockeystick.schemes.capabilities import Missing, Run, Simulator
-from hockeystick.schemes.simulation.columns import Columns, Trajectories, columns_of, too_long
-from hockeystick.schemes.simulation.run import (
+from hockeystick.schemes.simulation import (
     BLOCK,
     Drawn,
     Proposal,
@@ -40,6 +39,7 @@ from hockeystick.schemes.simulation.run import (
     TupleSource,
     log_largest_payoff,
 )
+from hockeystick.schemes.simulation.columns import Columns, Trajectories, columns_of, too_long
 
 __all__ = ["ParticipationLaw", "ParticipationRun", "half_norms", "log_ratios", "simulator"]
 

@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
+from hockeystick.schemes.simulation import Replicas, TupleDraws
 from hockeystick.schemes.simulation.columns import Trajectories
 from hockeystick.schemes.simulation.replicas import column_products
-from hockeystick.schemes.simulation.run import Replicas, TupleDraws
 from hockeystick.strategies import Strategy
 
 __all__ = ["PhaseTupleSource", "PhaseTuples"]

@@ -28,10 +28,14 @@ from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick.schemes.capabilities import Participant, Renewal
+from hockeystick.schemes.simulation import Replicas, TupleDraws
 from hockeystick.schemes.simulation.columns import Trajectories
-from hockeystick.schemes.simulation.replica_laws import ReplicaLaw, number_of_moves, replica_law
-from hockeystick.schemes.simulation.run import Replicas, TupleDraws
-from hockeystick.schemes.simulation.slots import ways_to_choose
+from hockeystick.schemes.simulation.replica_states import (
+    ReplicaLaw,
+    number_of_moves,
+    replica_law,
+    ways_to_choose,
+)
 from hockeystick.strategies import Strategy
 
 __all__ = ["ReplicaProgramme", "ReplicaSource", "column_products", "number_of_states"]

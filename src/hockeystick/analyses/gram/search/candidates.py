@@ -30,6 +30,7 @@ from hockeystick.analyses.gram.order.moving_average import (
     few_bands_above,
     two_bands,
 )
+from hockeystick.analyses.gram.search import SETTINGS, GramSettings
 from hockeystick.analyses.gram.search.evaluation import (
     CHAINS,
     GramCandidate,
@@ -38,7 +39,6 @@ from hockeystick.analyses.gram.search.evaluation import (
     opened,
 )
 from hockeystick.analyses.gram.search.programmes import best_majorant
-from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
 
 __all__ = ["Majorants", "tilts"]
 

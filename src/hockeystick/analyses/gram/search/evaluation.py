@@ -15,7 +15,7 @@ from hockeystick.analyses.gram.law.reading import LawReading, SumLaw, averaged_c
 from hockeystick.analyses.gram.order.chains import ChainMixture
 from hockeystick.analyses.gram.order.groups import Cut
 from hockeystick.analyses.gram.order.moving_average import MovingAverage
-from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
+from hockeystick.analyses.gram.search import SETTINGS, GramSettings
 from hockeystick.errors import PrecisionError
 from hockeystick.profile import Profile
 from hockeystick.profile.refinement import Bounds

@@ -26,7 +26,7 @@ from hockeystick.analyses.gram.order import (
     independent_above,
 )
 from hockeystick.analyses.gram.order.chains import ChainMixture
-from hockeystick.analyses.gram.search.settings import SETTINGS, GramSettings
+from hockeystick.analyses.gram.search import SETTINGS, GramSettings
 
 __all__ = ["best_majorant", "best_minorant"]
 

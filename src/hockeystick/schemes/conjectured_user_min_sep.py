@@ -19,23 +19,20 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick.randomness import generator
 from hockeystick.schemes.batches import Indices, independent_subset
 from hockeystick.schemes.capabilities import Missing, Participant, Run, Simulator
-from hockeystick.schemes.min_sep.scheme import MinSep
+from hockeystick.schemes.min_sep import MinSep
 from hockeystick.schemes.pairs import SHARED_EXAMPLES
 from hockeystick.schemes.simulation.columns import Trajectories
-from hockeystick.schemes.user_min_sep.attribution import Attribution
-from hockeystick.schemes.user_min_sep.participation import (
+from hockeystick.schemes.simulation.participation_laws import (
     binomial_weights,
     copy_log_terms,
     copy_terms,
     log_or_minus_infinity,
 )
+from hockeystick.schemes.user_min_sep.attribution import Attribution
 from hockeystick.schemes.user_min_sep.sampler import UserSampling, user_walk
 
-__all__ = [
-    "ConjecturedLaw",
-    "ConjecturedUserMinSep",
-    "conjectured_law",
-]
+__all__ = ["ConjecturedLaw", "ConjecturedUserMinSep", "conjectured_law"]
+
 
 # Of the simulation of batch sizes: the same answer at every call.
 SEED = 0
@@ -126,7 +123,6 @@ class ConjecturedUserMinSep(UserSampling):
         return Participant(copies, self.separation, steps, self.warm_up, starts)
 
     def _law(self, held: int, steps: int) -> ConjecturedLaw:
-        from hockeystick.schemes.conjectured_user_min_sep.scheme import conjectured_law
 
         waiting = {"separation": self.separation, "warm_up": self.warm_up}
         return conjectured_law(steps, held=held, rate=self.rate, **waiting)

@@ -11,7 +11,7 @@ import numpy as np
 
 from hockeystick._validate import boolean, positive_integer, sampling_rate
 from hockeystick.errors import InvalidParameter
-from hockeystick.schemes.balls_in_bins.scheme import BallsInBins
+from hockeystick.schemes.balls_in_bins import BallsInBins
 from hockeystick.schemes.base import Sampling
 from hockeystick.schemes.batches import (
     Indices,
@@ -38,6 +38,7 @@ from hockeystick.schemes.poisson import Poisson
 from hockeystick.strategies import band_mf, bsr
 
 __all__ = ["MinSep"]
+
 
 # Numbers of bands that `compare` tries, and those with proven bounds: few, because they take longer
 # than draws and lose more for more bands.
@@ -235,7 +236,7 @@ class MinSep(Sampling):
 
     def participants(self, run: Run) -> Iterator[Participant]:
         """A single example."""
-        from hockeystick.schemes.min_sep.participation import start_weights
+        from hockeystick.schemes.simulation.participation_laws import start_weights
 
         starts = start_weights(
             rate=self.rate, separation=self.separation, warm_start=self.warm_start
@@ -245,7 +246,7 @@ class MinSep(Sampling):
 
     def simulation(self, run: Run) -> Simulator | Missing:
         """By the recursion over the steps."""
-        from hockeystick.schemes.min_sep.participation import MinSepLaw, min_sep_law
+        from hockeystick.schemes.simulation.participation_laws import MinSepLaw, min_sep_law
         from hockeystick.schemes.simulation.participation_run import simulator
         from hockeystick.schemes.simulation.replicas import ReplicaSource
 

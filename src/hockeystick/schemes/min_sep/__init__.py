@@ -1,3 +1,0 @@
-"""b-min-sep sampling."""
-
-from __future__ import annotations
