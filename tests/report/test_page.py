@@ -15,10 +15,10 @@ import hockeystick as hs
 from hockeystick.errors import InvalidParameter, MissingExtra
 from hockeystick.report import result_row, upper_text
 from hockeystick.report.comparison_report import ComparisonReport, comparison_report
-from hockeystick.report.page import check_page_file, page_html, write_page
+from hockeystick.report.page import check_page_file, page_html, report_figure, write_page
 from hockeystick.report.recommendation import recommended
 from hockeystick.report.reproduction import OptimizerSetting
-from report.small_comparison import EXAMPLES, small_report
+from report.small_comparison import DELTA, EXAMPLES, small_report
 
 pytestmark = pytest.mark.slow
 MOST_BYTES = 6_000_000
@@ -214,3 +214,21 @@ def test_the_page_has_the_words_of_the_table() -> None:
     assert "independent" in text
     assert "identity" not in text
     assert "factorization" not in text
+
+
+def test_all_panels_are_there() -> None:
+    """Six panels with their kinds, and the numbers of the report in them."""
+    report = small_report()
+    first = report.families[0]
+    panels = report_figure(report, title="the run").axes
+    assert len(panels) == 6
+    errors, noise, profile, attack, raster, sizes = panels
+    lines = {line.get_label() for line in errors.get_lines()}
+    assert {f"{one.family.label} (proven)" for one in report.families} <= lines
+    curves = {line.get_label() for line in noise.get_lines()}
+    assert {f"{one.label} ({one.kind})" for one in first.curves} <= curves
+    assert profile.get_lines()[1].get_ydata()[0] == DELTA
+    assert attack.get_xlabel() == "false positive rate"
+    assert first.batches is not None
+    assert raster.collections[0].get_offsets().shape[0] == len(first.batches.joined)
+    assert tuple(sizes.get_lines()[0].get_ydata()) == first.batches.sizes

@@ -28,8 +28,8 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick._numerics.divergence import PowerMoments, rounded_up
 from hockeystick._numerics.law import FloatArray, Resolution
-from hockeystick._numerics.moments import PowerMoments, rounded_up
 from hockeystick.analyses.renyi.bound import RunMoments
 from hockeystick.errors import PrecisionError
 from hockeystick.plan import Plan
