@@ -206,7 +206,6 @@ class ChangeOnPlateau(_Plateau):
         threshold: float = 0.0,
         limits: Mapping[str, tuple[float, float]] | None = None,
     ) -> None:
-        super().__init__(patience=patience, threshold=threshold)
         given = {"noise_multiplier": noise_multiplier, "rate": rate, "max_grad_norm": max_grad_norm}
         factors = {name: check.positive(name, factor) for name, factor in given.items()}
         self._factors = {name: factor for name, factor in factors.items() if factor != 1.0}
@@ -214,6 +213,7 @@ class ChangeOnPlateau(_Plateau):
             raise InvalidParameter("noise_multiplier", "a factor other than 1, or rate's", 1.0)
         self._limits = {"rate": (0.0, 1.0), **(limits or {})}
         _check_names(self._limits)
+        super().__init__(patience=patience, threshold=threshold)
 
     def __call__(self, run: AdaptedRun, loss: float) -> bool:
         """Take note of a loss, between two steps; whether settings were changed."""
