@@ -24,12 +24,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick.schemes.capabilities import Participant, Renewal
 from hockeystick.schemes.simulation import Replicas, TupleDraws
-from hockeystick.schemes.simulation.columns import Trajectories
+from hockeystick.schemes.simulation.columns import IntArray, Trajectories
 from hockeystick.schemes.simulation.replica_states import (
     ReplicaLaw,
     number_of_moves,
@@ -56,8 +55,6 @@ MOST_STATES = 2**16
 MOST_MOVES = 2**22
 # Values below this, relative to that of the state in which all may join, are not told apart.
 SMALLEST = 1e-250
-
-IntArray = NDArray[np.int64]
 
 
 def number_of_states(resting: int, separation: int, copies: int = 1) -> int:
