@@ -1,6 +1,6 @@
 """Tuples of replicas for balls-in-bins: balls on a ring of bins that attract each other.
 
-A replica is a ball in one of b bins. In the terms of simulation/tuples.py a tuple of a balls with
+A replica is a ball in one of b bins. In the terms of `simulation` a tuple of a balls with
 r_i of them in bin i has the weight w = a! b^-a prod 1/r_i! e^(pairs), pairs = sum K_ii r_i (r_i -
 1)/2 + sum_(i < j) K_ij r_i r_j, K the Gram matrix of the bins over s^2.
 

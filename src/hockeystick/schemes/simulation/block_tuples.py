@@ -12,10 +12,10 @@ LR f^(a-1) is a sum over tuples, with the weight e^(all pairs of the tuple - s(x
 replica with itself count as all others, except those of the first one. So a table of the numbers
 that join each step, without their labels, has u = e^(all pairs), and w/u = e^(-s(x_1)) <= 1. Which
 of those who join is the first replica is drawn, uniformly. Payoffs have the mean E_P[(1 - g/f)+],
-and M is as in run.py, because only f enters it.
+and M is as in `simulation`, because only f enters it.
 
 The state before a step: the numbers that joined each of the last steps within the bands, in slots
-(slots.py), and how many have not yet joined the block. With at most as many bands as a block has
+(replica_states.py), and how many have not yet joined the block. With at most as many bands as a block has
 steps and one, and no slot across blocks, no state counts more than two blocks; without slots that
 are put together, and for single steps, none counts more than all in every step.
 

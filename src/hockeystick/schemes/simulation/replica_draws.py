@@ -199,7 +199,7 @@ def draw_tuples(
     values `first`, and `odds` of joining relative to those of the other steps. While more steps are
     left than there are tables, moves have their settled probabilities `cumulative`; at the first
     table its value over the settled one counts. Missing the steps up to t has the logarithm
-    misses[t]. `law` has the gaps, firsts and ends of replica_laws.py.
+    misses[t]. `law` has the gaps, firsts and ends of replica_states.py.
     """
     steps, separation = pulls.shape
     gaps, firsts, ends = law

@@ -6,10 +6,9 @@ that one vector serves all but the first and the last steps. A warm start is a c
 first separation - 1 steps are joined less often: whoever has not yet joined any may still have to
 rest, and whoever has rests for all of them.
 
-In the terms of tuples.py, u exceeds w in several ways, and w/u is computed for every draw: inner
-products are the largest of any step, replicas beyond `resting` are let go early
-(replica_tables.py), and users who rest longer if they are drawn meanwhile are bounded by a process
-that the tables know (replica_laws.py).
+u exceeds w (`simulation`) in several ways, and w/u is computed for every draw: inner products are
+the largest of any step, replicas beyond `resting` are let go early (replica_tables.py), and users
+who rest longer if drawn meanwhile are bounded by a process the tables know (replica_states.py).
 
 Rounding: all terms are positive. Weights of moves are raised by what their exponents may have lost;
 T v <= e^h v entry by entry makes Z an upper bound; what is left is in `SLACK`, by which the
@@ -24,6 +23,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick.schemes.capabilities import Participant, Renewal
