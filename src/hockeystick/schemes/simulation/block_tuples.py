@@ -15,9 +15,9 @@ of those who join is the first replica is drawn, uniformly. Payoffs have the mea
 and M is as in `simulation`, because only f enters it.
 
 The state before a step: the numbers that joined each of the last steps within the bands, in slots
-(replica_states.py), and how many have not yet joined the block. With at most as many bands as a block has
-steps and one, and no slot across blocks, no state counts more than two blocks; without slots that
-are put together, and for single steps, none counts more than all in every step.
+(replica_states.py), and how many have not yet joined the block. With at most as many bands as a
+block has steps and one, and no slot across blocks, no state counts more than two blocks; without
+slots that are put together, and for single steps, none counts more than all in every step.
 
 Rounding: as for balls in bins, all terms are positive.
 """
