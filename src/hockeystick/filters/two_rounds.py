@@ -20,7 +20,7 @@ from hockeystick.filters.request import (
 from hockeystick.filters.residual.composition import NATS, StepClass, covers, law_of
 from hockeystick.filters.stateful import StatefulFilter
 from hockeystick.guarantee import Analysis, Guarantee
-from hockeystick.ledger.names import Where
+from hockeystick.ledger.heads import Where
 from hockeystick.ledger.store import Entry
 from hockeystick.profile import Profile
 

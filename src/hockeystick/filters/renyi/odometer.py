@@ -17,7 +17,7 @@ from hockeystick.filters.renyi.several import Spent, record_divergences
 from hockeystick.filters.request import Expected, GaussianStep, StepRequest, checked_expected
 from hockeystick.filters.stateful import StatefulFilter
 from hockeystick.guarantee import Analysis, Guarantee
-from hockeystick.ledger.names import Where
+from hockeystick.ledger.heads import Where
 from hockeystick.ledger.store import Entry
 
 __all__ = ["Odometer"]

@@ -27,7 +27,7 @@ from hockeystick.filters.renyi.ladder import (
 from hockeystick.filters.request import Expected, GaussianStep, StepRequest, checked_expected
 from hockeystick.filters.stateful import StatefulFilter
 from hockeystick.guarantee import Analysis, Guarantee
-from hockeystick.ledger.names import Where
+from hockeystick.ledger.heads import Where
 from hockeystick.ledger.store import Entry
 
 __all__ = ["RenyiOrders", "Spent", "checked_ladder", "record_divergences"]

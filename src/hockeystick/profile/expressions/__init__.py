@@ -11,14 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hockeystick._numerics.divergence import (
-    MomentNodes,
-    PowerMoments,
-    moments_of_law,
-    nodes_of_law,
-)
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side
 from hockeystick._numerics.law import reverse as reverse_law
+from hockeystick._numerics.moments import MomentNodes, PowerMoments, moments_of_law, nodes_of_law
 from hockeystick.profile.convolution import compress
 
 __all__ = ["Expression", "Factor", "Reversed"]
