@@ -26,6 +26,7 @@ from hockeystick.profile import Profile
 
 __all__ = ["TwoRounds"]
 
+# Rounds for which the filter is proved (docs/adaptive.md).
 ROUNDS = 2
 # What the comparison may overlook, in H at every g, and what it cuts off; the guarantee has it.
 SLACK, TAIL = 1e-12, 1e-14

@@ -49,6 +49,7 @@ __all__ = ["BinTupleSource", "BinTuples"]
 
 IntArray = NDArray[np.int64]
 
+# What the logarithm of a weight may lose, ten times (see above).
 SLACK = 1e-8
 # Numbers in the tables of a programme: 8 megabytes, less than a tenth of a second.
 MOST_NUMBERS = 2**20

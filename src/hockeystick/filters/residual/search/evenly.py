@@ -120,6 +120,7 @@ class Settings(NamedTuple):
 SETTINGS = Settings()
 
 
+# Places of the strongest and the weakest class; those between are spaced evenly.
 EVENLY = np.linspace(0, 1, 2)
 
 
