@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick.schemes.mixtures import UniformMixture
-from hockeystick.schemes.simulation import Replicas, TupleDraws
+from hockeystick.schemes.simulation import Replicas, TupleDraws, TupleSource
 from hockeystick.schemes.simulation.columns import Trajectories
 from hockeystick.schemes.simulation.replica_states import LineSlots, slots_of_line, ways_to_choose
 from hockeystick.strategies import Strategy
@@ -60,7 +60,7 @@ LARGEST_EXPONENT = 600.0
 
 
 @dataclass(frozen=True)
-class BinTupleSource:
+class BinTupleSource(TupleSource):
     """The programmes of balls-in-bins in which every bin takes part."""
 
     strategy: Strategy
@@ -76,11 +76,6 @@ class BinTupleSource:
                 enough = slots >= min(bands - 1, 1)
                 return Replicas(order, slots, noise_multiplier) if enough else None
         return None
-
-    def log_largest(self, replicas: Replicas) -> float:
-        """From the tables."""
-        found = _programme(self, replicas)
-        return math.inf if found is None else found.log_largest
 
     def programme(self, replicas: Replicas) -> BinTuples | None:
         """With its tables."""
