@@ -22,7 +22,7 @@ from hockeystick.fdp.chain import ChainTest, blackwell_chain
 from hockeystick.filters.base import Filter
 from hockeystick.filters.charging import ROUNDING
 from hockeystick.filters.request import Expected, GaussianStep, checked_expected
-from hockeystick.guarantee import Analysis, Guarantee
+from hockeystick.guarantee import Analysis, Guarantee, Kind
 from hockeystick.ledger.heads import Where
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions import Expression
@@ -108,7 +108,7 @@ class NaturalFDP(ProfileBudget, Filter):
     30.0
     """
 
-    kind = "proven"
+    kind: Kind = "proven"
     given_again = "its family and budget"
 
     def __init__(

@@ -18,7 +18,7 @@ from hockeystick.filters.request import (
 )
 from hockeystick.filters.residual.composition import NATS, StepClass, covers, law_of
 from hockeystick.filters.stateful import StatefulFilter
-from hockeystick.guarantee import Analysis, Guarantee
+from hockeystick.guarantee import Analysis, Guarantee, Kind
 from hockeystick.ledger.heads import Where
 from hockeystick.ledger.store import Entry
 from hockeystick.profile import Profile
@@ -70,7 +70,7 @@ class TwoRounds(ProfileBudget, StatefulFilter[list[GaussianStep]]):
     2
     """
 
-    kind = "proven"
+    kind: Kind = "proven"
     given_again = "its budget"
     unit = "rounds"
 
