@@ -24,7 +24,8 @@ from cifar_files import TEST, TRAIN, Images, read_images
 from head_comparison import Comparison, Experiment, experiment, run_on_data
 from head_mechanisms import Size
 from image_features import FeatureSettings, features_of, made_up_data
-from linear_heads import Data, Heads, Recipe, Store, split
+from linear_heads import Data, Heads, Recipe, split
+from result_store import Store
 
 __all__ = ["FEW", "Parts", "draw", "few", "heads_for", "load", "made_up_parts", "main"]
 
@@ -87,11 +88,12 @@ def heads_for(
     folder: Path | None,
 ) -> Heads:
     """Heads on features of the images; what is found is kept in the folder."""
-    train, test = (features_of(settings, part.pixels, folder) for part in parts)
+    store = Store(folder)
+    train, test = (features_of(settings, part.pixels, store) for part in parts)
     data = Data(train, parts.train.labels, test, parts.test.labels)
     about = {"name": name, "features": asdict(settings)}
     tuning = split(data, len(data.labels) // 10)
-    return Heads(data, tuning, Recipe(), comparison.delta, Store(folder), about)
+    return Heads(data, tuning, Recipe(), comparison.delta, store, about)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,12 +7,9 @@ what it depends on, so that an interrupted experiment continues where it was.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,13 +18,13 @@ from numpy.typing import NDArray
 import hockeystick as hs
 from hockeystick.training import fingerprint
 from hockeystick.training.plan_object import digest_of
+from result_store import Store
 
 __all__ = [
     "Data",
     "Heads",
     "Priced",
     "Recipe",
-    "Store",
     "Trained",
     "compact",
     "expanded",
@@ -121,28 +118,6 @@ class Trained(NamedTuple):
     run: hs.training.PrivateRun | None
 
 
-class Store:
-    """Results in a folder, each in a file under the digest of what it depends on."""
-
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
-
-    def get(self, key: dict[str, Any], compute: Callable[[], Any]) -> Any:
-        """The stored result, or the computed one, which is then stored."""
-        if self._folder is None:
-            return compute()
-        name = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:24]
-        path = self._folder / f"{name}.json"
-        if path.is_file():
-            return json.loads(path.read_text(encoding="utf-8"))["result"]
-        result = compute()
-        self._folder.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(".part")
-        part.write_text(json.dumps({"key": key, "result": result}) + "\n", encoding="utf-8")
-        part.replace(path)
-        return result
-
-
 @dataclass(frozen=True)
 class Heads:
     """Heads for one data set: trained by a recipe, remembered under `about`.
@@ -181,7 +156,8 @@ class Heads:
             "rate": rate,
             "tuning": tuning,
         }
-        return [self.store.get({**key, "seed": seed}, partial(one, seed)) for seed in seeds]
+        kind = "search" if tuning else "runs"
+        return [self.store.get(kind, {**key, "seed": seed}, partial(one, seed)) for seed in seeds]
 
     def _stated(self, priced: Priced, trained: Trained) -> hs.training.Statement:
         """The statement of a run; epsilon is computed once for each plan with its noise."""
@@ -268,7 +244,9 @@ def compact(statements: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     `InvalidParameter` if more than that differs.
     """
     first = dict(statements[0])
-    runs = [{name: one[name] for name in OF_THE_RUN} for one in statements]
+    runs = [
+        {name: one[name] for name in OF_THE_RUN if one[name] != first[name]} for one in statements
+    ]
     for one, run in zip(statements, runs, strict=True):
         if {**first, **run} != one:
             raise hs.errors.InvalidParameter("statements", "of one plan with one noise", one)

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 import cifar
+import fashion
 import hockeystick as hs
 import optimizer_noise
 import reviews
 from head_mechanisms import DP_SGD, MECHANISMS, Mechanism, Size, Target, price
 from image_features import Extractor, dead_leaves, features_of
-from linear_heads import Data, Heads, Priced, Recipe, Store, compact, expanded, split, train
+from linear_heads import Data, Heads, Priced, Recipe, compact, expanded, split, train
+from result_store import Store
 
 DOCS = Path(__file__).parents[2] / "docs"
 STORED = {"cifar": DOCS / "papers/figures"}
@@ -145,12 +147,39 @@ def test_features_depend_on_their_own_image_alone():
 
 
 def test_features_are_kept(tmp_path):
-    """The second time they are read; other images have others."""
+    """The second time they are read, with what they took; other images have others."""
     images = cifar.made_up_parts(channels=3).train.pixels[:20]
-    found = features_of(cifar.SMALL_SETTINGS, images, tmp_path)
-    np.testing.assert_array_equal(features_of(cifar.SMALL_SETTINGS, images, tmp_path), found)
-    features_of(cifar.SMALL_SETTINGS, images[:10], tmp_path)
-    assert len(list(tmp_path.iterdir())) == 2
+    store, again = Store(tmp_path), Store(tmp_path)
+    found = features_of(cifar.SMALL_SETTINGS, images, store)
+    before = sorted(path.stat().st_mtime_ns for path in tmp_path.iterdir())
+    np.testing.assert_array_equal(features_of(cifar.SMALL_SETTINGS, images, again), found)
+    assert sorted(path.stat().st_mtime_ns for path in tmp_path.iterdir()) == before
+    assert again.seconds == store.seconds != {"features": 0.0}
+    features_of(cifar.SMALL_SETTINGS, images[:10], store)
+    assert len(list(tmp_path.glob("*.npy"))) == len(list(tmp_path.glob("*.json"))) == 2
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_processor_time_is_that_of_all_results(kept, tmp_path, monkeypatch):
+    """By kind; what was computed earlier counts as well, and nothing twice."""
+    clock = [0.0]
+    monkeypatch.setattr("result_store.time.process_time", lambda: clock[0])
+
+    def work(seconds):
+        clock[0] += seconds
+        return seconds
+
+    for first in (True, False):
+        store = Store(tmp_path if kept else None)
+        for _ in range(2):
+            assert store.get("runs", {"seed": 1}, lambda: work(3.0)) == 3.0
+        if first:
+            assert store.get("runs", {"seed": 2}, lambda: work(4.0)) == 4.0
+            assert store.get("search", {"seed": 3}, lambda: work(5.0)) == 5.0
+            assert store.seconds == {"runs": 7.0, "search": 5.0}
+        else:
+            assert store.seconds == {"runs": 3.0}
+    assert clock[0] == (12.0 if kept else 21.0)
 
 
 def test_dead_leaves_are_images():
@@ -245,10 +274,11 @@ def test_the_page_shows_the_stored_accuracies():
     ("script", "command"),
     [
         pytest.param(cifar, cifar.main, marks=pytest.mark.slow),
-        pytest.param(reviews, reviews.run, marks=pytest.mark.long),
-        pytest.param(optimizer_noise, optimizer_noise.run, marks=pytest.mark.long),
+        pytest.param(fashion, fashion.main, marks=pytest.mark.long),
+        pytest.param(reviews, reviews.main, marks=pytest.mark.long),
+        pytest.param(optimizer_noise, optimizer_noise.main, marks=pytest.mark.long),
     ],
-    ids=["cifar", "reviews", "optimizer_noise"],
+    ids=["cifar", "fashion", "reviews", "optimizer_noise"],
 )
 def test_small_mode(script, command, tmp_path, capsys):
     """Everything runs on made-up data, and statements hold."""
