@@ -27,7 +27,7 @@ from image_features import FeatureSettings, features_of, made_up_data
 from linear_heads import Data, Heads, Recipe, split
 from result_store import Store
 
-__all__ = ["FEW", "Parts", "draw", "few", "heads_for", "load", "made_up_parts", "main"]
+__all__ = ["FEW", "Parts", "draw", "few", "heads_for", "load", "made_up_parts", "main", "prepared"]
 
 FOLDER = Path("data/cifar10")
 FULL = Comparison(
@@ -55,13 +55,16 @@ class Parts(NamedTuple):
 def draw(folder: Path | None, small: bool) -> Experiment:
     """All mechanisms at all epsilons; in small mode at one, for 20 steps."""
     title = "CIFAR-10, linear heads on fixed features"
+    return experiment("cifar", title, *prepared(folder, small=small, full=FULL))
+
+
+def prepared(folder: Path | None, *, small: bool, full: Comparison) -> tuple[Heads, Comparison]:
+    """Heads for the images, and what is compared: in small mode little of it."""
     if small:
         parts = made_up_parts(channels=3) if folder is None else few(load(folder))
-        heads = heads_for("cifar", parts, SMALL_SETTINGS, SMALL, None)
-        return experiment("cifar", title, heads, SMALL)
+        return heads_for("cifar", parts, SMALL_SETTINGS, SMALL, None), SMALL
     folder = FOLDER if folder is None else folder
-    heads = heads_for("cifar", load(folder), SETTINGS, FULL, folder / "runs")
-    return experiment("cifar", title, heads, FULL)
+    return heads_for("cifar", load(folder), SETTINGS, full, folder / "runs"), full
 
 
 def load(folder: Path) -> Parts:

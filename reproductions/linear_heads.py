@@ -112,17 +112,19 @@ class Priced:
 
 
 class Trained(NamedTuple):
-    """The weights, a row for each class, and the run, if it was private."""
+    """The parameters, the run, if it was private, and the scores of classes for some features."""
 
-    weights: NDArray[np.float64]
-    run: hs.training.PrivateRun | None
+    weights: Any
+    run: Any
+    scores: Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
 class Heads:
     """Heads for one data set: trained by a recipe, remembered under `about`.
 
-    `tuning` are the data on which learning rates are compared, without any of the test.
+    `tuning` are the data on which learning rates are compared, without any of the test. `fit` may
+    train something else than a head, in the place of `train`.
     """
 
     data: Data
@@ -131,6 +133,7 @@ class Heads:
     delta: float
     store: Store
     about: dict[str, Any]
+    fit: Callable[..., Trained] | None = None
     known: dict[Priced, hs.training.Statement] = field(default_factory=dict)
 
     def accuracies(
@@ -140,9 +143,10 @@ class Heads:
         data = self.tuning if tuning else self.data
 
         def one(seed: int) -> dict[str, Any]:
-            trained = train(data, priced, self.recipe, learning_rate=rate, seed=seed)
-            scores = data.test_features @ trained.weights.T.astype(np.float32)
-            found = {"accuracy": float(np.mean(scores.argmax(axis=1) == data.test_labels))}
+            fit = train if self.fit is None else self.fit
+            trained = fit(data, priced, self.recipe, learning_rate=rate, seed=seed)
+            classes = trained.scores(data.test_features).argmax(axis=1)
+            found = {"accuracy": float(np.mean(classes == data.test_labels))}
             if trained.run is not None and priced.guarantee is not None and not tuning:
                 found["statement"] = self._stated(priced, trained).to_object()
             return found
@@ -235,7 +239,7 @@ def train(
         weights -= learning_rate * recipe.rate(step, steps) * velocity
         if step >= first:
             average += (weights - average) / (step - first + 1)
-    return Trained(average, run)
+    return Trained(average, run, lambda rows: rows @ average.T.astype(np.float32))
 
 
 def compact(statements: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
