@@ -57,8 +57,9 @@ class Settings(NamedTuple):
         all of delta pays for.
     exchange_share, exchanges
         Of delta, for all exchanges, and into how many units of slack it is divided.
-    waste
-        A step is served by a class with at most this many times its variance, if it can be had.
+    waste, cheap
+        A step is served by a class with at most this many times its variance, if it can be had; or
+        by one with at most the second times the mean variance of the menu, where little is lost.
     first_part
         Of the menu that the first exchange for steps of a kind converts; then twice as much.
     streak
@@ -87,8 +88,8 @@ class Settings(NamedTuple):
 
     classes: int = 140
     estimated_classes: int = 128
-    separate: int = 300
-    margin: float = 1.01
+    separate: int = 600
+    margin: float = 1.003
     densities: tuple[float, ...] = (1.0, 0.98, 0.96, 0.93)
     most_of_them: float = 0.8
     even_part: float = 0.02
@@ -101,6 +102,7 @@ class Settings(NamedTuple):
     exchange_share: float = 0.005
     exchanges: int = 500
     waste: float = 2.0
+    cheap: float = 0.4
     first_part: float = 0.08
     streak: int = 4
     shortened: float = 1.15
