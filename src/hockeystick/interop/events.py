@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hockeystick import _validate as check
-from hockeystick.bounds.profiles import ProfileBound, profile_of_deltas
+from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.errors import InvalidParameter, MissingExtra, UnsupportedPlan
 from hockeystick.guarantee import ADJACENCY, Analysis, Guarantee
 from hockeystick.plan import Plan
@@ -31,12 +31,6 @@ NOT_TIGHT = (
     "TruncatedSubsampledGaussianDpEvent",
     "ZCDpEvent",
 )
-# Orders at which zero-concentrated privacy is converted; the best one is near
-# 1 + sqrt(log(1 / delta) / rho).
-ZCDP_ORDERS = 1 + np.geomspace(1e-2, 1e6, 400)
-# Its profile: the smallest delta, and how many epsilons have a corner.
-ZCDP_SMALLEST_DELTA, ZCDP_CORNERS = 1e-20, 400
-
 
 def from_dp_event(event: DpEvent) -> Guarantee:
     """What a dp-accounting event guarantees, for neighbours that add or remove one example.
@@ -147,17 +141,7 @@ def _mixture(event: Any) -> Profile:
 
 
 def _zcdp(event: Any) -> Profile:
-    """From D_a <= xi + rho a for all orders a, by [CanonneKamathSteinke20, Proposition 12]."""
-    return _zcdp_profile(check.positive("rho", event.rho), check.at_least("xi", event.xi, 0.0))
-
-
-def _zcdp_profile(rho: float, xi: float) -> Profile:
-    far = -math.log(ZCDP_SMALLEST_DELTA)
-    epsilons = np.linspace(0.0, xi + rho + 2 * math.sqrt(rho * far), ZCDP_CORNERS)
-    a = ZCDP_ORDERS[:, None]
-    log_delta = (a - 1) * (xi + rho * a - epsilons) + (a - 1) * np.log1p(-1 / a) - np.log(a)
-    delta = np.minimum(np.exp(log_delta.min(axis=0) + 1e-9), 1.0)
-    return profile_of_deltas((epsilons, delta), (epsilons, delta))
+    return Profile.zcdp(event.rho, event.xi)
 
 
 def _tree(event: Any) -> Profile:
@@ -220,14 +204,10 @@ def _twice_as_far(event: Any) -> Profile:
 
 
 def _repeated(event: Any) -> Profile:
-    """`count` times; concentrated privacy adds up before it is converted."""
-    inner, count = event.event, event.count
+    count = event.count
     if count == 0:
         return _nothing()
-    count = check.positive_integer("count", count)
-    if type(inner).__name__ == "ZCDpEvent":
-        return _zcdp_profile(count * inner.rho, count * inner.xi)
-    return _profile(inner).self_compose(count)
+    return _profile(event.event).self_compose(check.positive_integer("count", count))
 
 
 def _composed(event: Any) -> Profile:
