@@ -135,6 +135,8 @@ def _mixture(event: Any) -> Profile:
     """Gaussian noise on a sensitivity that is drawn."""
     noise = check.noise_scale("standard_deviation", event.standard_deviation)
     shifts = np.asarray(event.sensitivities, dtype=float) / noise
+    if not shifts.any():
+        return _nothing()
     if not np.all(shifts >= 0):
         raise UnsupportedPlan("MixtureOfGaussiansDpEvent: sensitivities are not negative here.")
     return Profile(random_shift(shifts.tolist(), list(event.sampling_probs)))
@@ -181,6 +183,8 @@ def _without_replacement(event: Any) -> Profile:
     step is (1 - r) N(0, I) + r N(g - z, I) against N(0, I) with r = m / n and |g - z| <= 2, n the
     larger size; the hockey-stick divergence is convex, so who else is drawn may be told.
     """
+    if event.sample_size == 0:
+        return _nothing()
     size = check.positive_integer("sample_size", event.sample_size)
     most = check.positive_integer("source_dataset_size", event.source_dataset_size)
     if size > most:
@@ -222,6 +226,9 @@ def _selected(event: Any) -> Profile:
     shape = float(event.shape)
     if not shape >= 0:
         raise UnsupportedPlan("RepeatAndSelectDpEvent: shapes below 0 have no bound here.")
+    if event.mean == 1 and not math.isinf(shape):
+        # Laws on 1, 2, ...: a single run.
+        return _profile(event.event)
     if math.isinf(shape):
         runs = RandomRuns(distribution="poisson", mean=event.mean)
     else:

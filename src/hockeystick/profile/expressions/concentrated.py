@@ -35,10 +35,7 @@ class Concentrated(Expression):
     rho: float
     xi: float
 
-    @property
-    def family(self) -> str:  # type: ignore[override]
-        """Those with one ratio of xi and rho: ordered by rho, and closed under composition."""
-        return f"concentrated, xi / rho = {self.xi / self.rho!r}"
+    family = "concentrated"
 
     def law(self, side: Side, resolution: Resolution) -> Law:
         """The polygon through the corners of the profile."""
@@ -56,13 +53,14 @@ class Concentrated(Expression):
         return MomentNodes(orders, rounded_up((orders - 1) * (self.xi + self.rho * orders)))
 
     def fuse(self, factors: Sequence[Factor]) -> Expression:
-        """Orders are those of rho; xi keeps its ratio."""
-        rho = math.fsum(n * member.order() for member, n in factors)
-        return Concentrated(rho, self.xi / self.rho * rho)
+        """Both numbers add up."""
+        members = [(one, count) for one, count in factors if isinstance(one, Concentrated)]
+        rho = math.fsum(count * one.rho for one, count in members)
+        return Concentrated(rho, math.fsum(count * one.xi for one, count in members))
 
-    def order(self) -> float:
-        """Of one ratio, the larger rho allows more."""
-        return self.rho
+    def above(self, other: Expression) -> bool:
+        """Where both numbers are at least the other's."""
+        return isinstance(other, Concentrated) and self.rho >= other.rho and self.xi >= other.xi
 
 
 @lru_cache(maxsize=16)
