@@ -36,7 +36,7 @@ PLANS = {
     ),
 }
 POISSON, BINS, MIN_SEP = PLANS
-NOISE = {POISSON: 1.1626, BINS: 0.0, MIN_SEP: 0.0}
+NOISE = {POISSON: 1.1626, BINS: 3.357, MIN_SEP: 2.407}
 # Examples of the data sets that are shuffled, members among them.
 MANY, ONLY_MEMBERS = 20_000, ALONE + CROWD
 

@@ -247,7 +247,9 @@ def _about_crowd(crowd: CrowdFit | None) -> list[Finding]:
     found, who = [], f"a crowd of {crowd.size} members"
     for name, gain, p in zip(crowd.names, crowd.gains, crowd.p_gains, strict=True):
         if gain > 0 and p * crowd.p_gains.size < SIGNIFICANCE:
-            found.append(Finding(f"{name}: fits {who} better by {gain:.0f} in log likelihood", float(p)))
+            found.append(
+                Finding(f"{name}: fits {who} better by {gain:.0f} in log likelihood", float(p))
+            )
     if crowd.p_spread[0] < SIGNIFICANCE:
         text = f"what {who} releases varies {crowd.ratio:.2f} times as much as planned"
         found.append(Finding(text, float(crowd.p_spread[0])))

@@ -32,6 +32,7 @@ NOT_TIGHT = (
     "ZCDpEvent",
 )
 
+
 def from_dp_event(event: DpEvent) -> Guarantee:
     """What a dp-accounting event guarantees, for neighbours that add or remove one example.
 
