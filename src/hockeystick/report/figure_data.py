@@ -136,6 +136,17 @@ class PrivacyPoints:
         bound = np.clip(least, rates, 1.0)
         return float(bound) if np.ndim(false_positive_rate) == 0 else bound
 
+    @property
+    def advantage(self) -> float:
+        """No attack has more true positives less false ones, and half of the rest is its error.
+
+        The error where half of all are members. delta at 0 where it is known; otherwise the bound
+        of each point, (e^epsilon - 1 + 2 delta) / (e^epsilon + 1) [KairouzOhViswanath15].
+        """
+        epsilon, delta = np.array(self.epsilon), np.array(self.delta)
+        found = np.tanh(epsilon / 2) + 2 * delta / (np.exp(epsilon) + 1)
+        return float(min(1.0, found.min() * OUTWARDS))
+
 
 def privacy_points(one: Compared) -> PrivacyPoints:
     """The profile of the candidate at its noise, from the methods that "auto" asks.

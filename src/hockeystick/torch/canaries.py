@@ -33,7 +33,7 @@ class CanaryBatches(BatchSampler):
     def batch(self, step: int) -> Indices:
         """The examples of the step's batch."""
         drawn = super().batch(step)
-        first = self.canaries.drawn_from - self.canaries.count // 2
+        first = self.canaries.drawn_from - self.canaries.members
         self._members[step] = drawn[drawn >= first] - first
         return drawn[drawn < first]
 
@@ -53,7 +53,7 @@ class CanaryNoise(TorchNoiseStream):
         # In double precision only if a parameter has it, as without canaries.
         wide = any(p.dtype == torch.float64 for p in like)
         kind = torch.float64 if wide else torch.float32
-        own = torch.zeros(batches.canaries.count, dtype=kind, device=like[0].device)
+        own = torch.zeros(batches.canaries.coordinates, dtype=kind, device=like[0].device)
         super().__init__(plan, [*like, own], **options)
 
     def __next__(self) -> list[torch.Tensor]:

@@ -116,6 +116,10 @@ class Expression(ABC):
         """A number by which members of one family are ordered: larger dominates."""
         raise TypeError(f"{type(self).__name__} belongs to no family.")
 
+    def above(self, other: Expression) -> bool:
+        """Whether it is known to dominate a member of its family."""
+        return self.order() >= other.order()
+
     def subsample(self, rate: float) -> Expression:
         """The pair ((1 - rate) Q + rate P, Q)."""
         from hockeystick.profile.expressions.sampled import Subsampled
