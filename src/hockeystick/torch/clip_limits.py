@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numba import njit
 
+from hockeystick._numerics.law import FloatArray
 from hockeystick.training.sum_lattice import SumLattice
 
 __all__ = ["ClipLimit", "PhysicalBatch"]
@@ -66,6 +69,8 @@ class ClipLimit:
         is length / (norm + gamma), by which nothing gets as long as the length. A gradient that is
         not finite, or of an example that does not count, contributes nothing.
         """
+        if norms.device.type == "cpu" and norms.dtype == torch.float64:
+            return self._factors_on_cpu(norms, batch, share, gamma)
         longest: float | torch.Tensor = self.clip * share
         if self.lengths is not None:
             lengths = self.lengths[batch.indices].to(device=norms.device, dtype=norms.dtype)
@@ -80,3 +85,30 @@ class ClipLimit:
             factors[batch.counted :] = 0.0
         # Lengths are finite: only a norm that is not a number makes such a factor.
         return factors.nan_to_num_(nan=0.0)
+
+    def _factors_on_cpu(
+        self, norms: torch.Tensor, batch: PhysicalBatch, share: float, gamma: float | None
+    ) -> torch.Tensor:
+        """The same numbers in one pass."""
+        longest = np.full(1, self.clip)
+        if self.lengths is not None:
+            longest = self.lengths[batch.indices].numpy().astype(np.float64, copy=False)
+        found = np.empty(len(norms))
+        added = SMALLEST_NORM if gamma is None else gamma
+        most = 1.0 if gamma is None else np.inf
+        values = norms.detach().contiguous().numpy()
+        _fill_factors(found, values, longest * share, added, most)
+        if self.unit != 1.0:
+            found *= self.unit
+        found[batch.counted :] = 0.0
+        return torch.from_numpy(found)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _fill_factors(
+    factors: FloatArray, norms: FloatArray, longest: FloatArray, added: float, most: float
+) -> None:
+    """min(most, longest / (norm + added)), and 0 where that is no number."""
+    for i in range(norms.size):
+        one = longest[i if longest.size > 1 else 0] / (norms[i] + added)
+        factors[i] = min(one, most) if one >= 0.0 else 0.0

@@ -104,7 +104,9 @@ def with_noise(
 
 def _flat(gradient: torch.Tensor) -> torch.Tensor:
     """One row for each example, in single or double precision."""
-    flat = gradient.detach().flatten(1).contiguous()
+    flat = gradient.detach()
+    if flat.ndim != 2 or not flat.is_contiguous():
+        flat = flat.flatten(1).contiguous()
     return flat if flat.dtype == torch.float64 else flat.float()
 
 
