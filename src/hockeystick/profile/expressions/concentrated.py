@@ -9,9 +9,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from hockeystick._numerics.divergence import MomentNodes, PowerMoments, rounded_up
 from hockeystick._numerics.envelope import law_of_deltas
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side
+from hockeystick._numerics.moments import MomentNodes, PowerMoments, rounded_up
 from hockeystick.profile.expressions import Expression, Factor
 
 __all__ = ["Concentrated"]

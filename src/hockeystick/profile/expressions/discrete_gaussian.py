@@ -8,9 +8,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from hockeystick._numerics.divergence import MomentNodes, PowerMoments, rounded_up
 from hockeystick._numerics.gaussian import quantile_of_tail
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side, from_losses
+from hockeystick._numerics.moments import MomentNodes, PowerMoments, rounded_up
 from hockeystick._numerics.rounding import law_from_cells
 from hockeystick.profile.expressions import Expression
 
