@@ -116,7 +116,7 @@ class Accuracies:
         log_axes(axes)
         axes.set_yscale("linear")
         axes.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
-        title = f"{self.title}, with 95 % intervals over seeds"
+        title = f"{self.title}, 95 % intervals"
         axes.set_title(title, loc="left", fontsize=10, color=INK)
         axes.set_xlabel("ε", color=INK)
         axes.set_ylabel("accuracy (%)", color=INK)

@@ -24,9 +24,10 @@ from cifar_files import TEST, TRAIN, Images, read_images
 from head_comparison import Comparison, Experiment, experiment, run_on_data
 from head_mechanisms import Size
 from image_features import FeatureSettings, features_of, made_up_data
-from linear_heads import Data, Heads, Recipe, Store, split
+from linear_heads import Data, Heads, Recipe, split
+from result_store import Store
 
-__all__ = ["FEW", "Parts", "draw", "few", "heads_for", "load", "made_up_parts", "main"]
+__all__ = ["FEW", "Parts", "draw", "few", "heads_for", "load", "made_up_parts", "main", "prepared"]
 
 FOLDER = Path("data/cifar10")
 FULL = Comparison(
@@ -54,13 +55,16 @@ class Parts(NamedTuple):
 def draw(folder: Path | None, small: bool) -> Experiment:
     """All mechanisms at all epsilons; in small mode at one, for 20 steps."""
     title = "CIFAR-10, linear heads on fixed features"
+    return experiment("cifar", title, *prepared(folder, small=small, full=FULL))
+
+
+def prepared(folder: Path | None, *, small: bool, full: Comparison) -> tuple[Heads, Comparison]:
+    """Heads for the images, and what is compared: in small mode little of it."""
     if small:
         parts = made_up_parts(channels=3) if folder is None else few(load(folder))
-        heads = heads_for("cifar", parts, SMALL_SETTINGS, SMALL, None)
-        return experiment("cifar", title, heads, SMALL)
+        return heads_for("cifar", parts, SMALL_SETTINGS, SMALL, None), SMALL
     folder = FOLDER if folder is None else folder
-    heads = heads_for("cifar", load(folder), SETTINGS, FULL, folder / "runs")
-    return experiment("cifar", title, heads, FULL)
+    return heads_for("cifar", load(folder), SETTINGS, full, folder / "runs"), full
 
 
 def load(folder: Path) -> Parts:
@@ -87,11 +91,12 @@ def heads_for(
     folder: Path | None,
 ) -> Heads:
     """Heads on features of the images; what is found is kept in the folder."""
-    train, test = (features_of(settings, part.pixels, folder) for part in parts)
+    store = Store(folder)
+    train, test = (features_of(settings, part.pixels, store) for part in parts)
     data = Data(train, parts.train.labels, test, parts.test.labels)
     about = {"name": name, "features": asdict(settings)}
     tuning = split(data, len(data.labels) // 10)
-    return Heads(data, tuning, Recipe(), comparison.delta, Store(folder), about)
+    return Heads(data, tuning, Recipe(), comparison.delta, store, about)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -10,8 +10,8 @@ import importlib.util
 import json
 import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -138,7 +138,8 @@ class Drawing:
 class Panels:
     """Several drawings in one picture, in rows of `columns`, with a legend below them.
 
-    It is that of the first drawing; with `legends` every drawing has its own.
+    It is that of the first drawing; with `legends` every drawing has its own. `cpu_seconds` are
+    those of processors, by what they were spent on.
     """
 
     name: str
@@ -146,6 +147,7 @@ class Panels:
     drawings: Sequence[Diagram]
     columns: int
     legends: bool = False
+    cpu_seconds: Mapping[str, float] = field(default_factory=dict)
 
     def print(self) -> None:
         """One table after the other."""
@@ -153,12 +155,16 @@ class Panels:
         for drawing in self.drawings:
             print()
             drawing.print()
+        if self.cpu_seconds:
+            parts = ", ".join(f"{name} {spent:.0f} s" for name, spent in self.cpu_seconds.items())
+            print(f"\nProcessor time {sum(self.cpu_seconds.values()) / 60:.1f} min: {parts}")
 
     def write(self, directory: Path) -> None:
         """The numbers as JSON and the picture as PNG."""
         content = {
             "name": self.name,
             "title": self.title,
+            **({"cpu_seconds": dict(self.cpu_seconds)} if self.cpu_seconds else {}),
             "panels": [drawing.content() for drawing in self.drawings],
         }
         write_picture(directory, self.name, content, self._figure)

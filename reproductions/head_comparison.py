@@ -83,7 +83,8 @@ def experiment(name: str, title: str, heads: Heads, comparison: Comparison) -> E
         f"{title}, {size.steps:,} steps with batches of {size.batch_size} of {size.examples:,}, "
         f"δ = {comparison.delta:g}"
     )
-    return Experiment(Panels(name, about, [found, errors], columns=2), stated)
+    panels = Panels(name, about, [found, errors], columns=2, cpu_seconds=heads.store.seconds)
+    return Experiment(panels, stated)
 
 
 def compare(heads: Heads, comparison: Comparison) -> tuple[Accuracies, list[dict[str, Any]]]:

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import hockeystick as hs
-from linear_heads import Priced, Store, plan_key
+from linear_heads import Priced, plan_key
+from result_store import Store
 
 __all__ = ["DP_SGD", "MECHANISMS", "Mechanism", "Size", "Target", "calibrated", "poisson", "price"]
 
@@ -149,7 +150,7 @@ def price(
     key: dict[str, Any] = {"plans": described, "target": target, "draws": draws}
     if mechanism.workload is not None:
         key["errors"] = [plan.strategy.mean_squared_error(mechanism.workload) for plan in plans]
-    chosen = store.get(key, found)
+    chosen = store.get("noise", key, found)
     plan, noise = plans[chosen["plan"]], chosen["noise"]
 
     def guarantee() -> hs.Guarantee:

@@ -11,15 +11,15 @@ of an image depend on this image alone: a private run on them is private for the
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch.nn import functional
+
+from result_store import Store
 
 __all__ = ["Extractor", "FeatureSettings", "dead_leaves", "features_of", "made_up_data"]
 
@@ -169,20 +169,10 @@ def _standardised(images: torch.Tensor) -> torch.Tensor:
     return (flat / (flat.std(dim=1, keepdim=True) + IMAGE_FLOOR)).reshape(images.shape)
 
 
-def features_of(
-    settings: FeatureSettings, images: NDArray[np.uint8], folder: Path | None = None
-) -> Array:
-    """The features of images, kept in the folder under settings and images."""
-    if folder is None:
-        return Extractor(settings).features(images)
-    digest = hashlib.sha256(repr(settings).encode() + images.tobytes()).hexdigest()[:24]
-    path = folder / f"features-{digest}.npy"
-    if not path.is_file():
-        found = Extractor(settings).features(images)
-        folder.mkdir(parents=True, exist_ok=True)
-        np.save(folder / "features.part.npy", found)
-        (folder / "features.part.npy").replace(path)
-    return np.load(path)
+def features_of(settings: FeatureSettings, images: NDArray[np.uint8], store: Store) -> Array:
+    """The features of images, stored under settings and images."""
+    key = repr(settings).encode() + images.tobytes()
+    return store.array("features", key, lambda: Extractor(settings).features(images))
 
 
 def made_up_data(

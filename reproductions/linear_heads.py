@@ -7,12 +7,9 @@ what it depends on, so that an interrupted experiment continues where it was.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,13 +18,13 @@ from numpy.typing import NDArray
 import hockeystick as hs
 from hockeystick.training import fingerprint
 from hockeystick.training.plan_object import digest_of
+from result_store import Store
 
 __all__ = [
     "Data",
     "Heads",
     "Priced",
     "Recipe",
-    "Store",
     "Trained",
     "compact",
     "expanded",
@@ -115,39 +112,19 @@ class Priced:
 
 
 class Trained(NamedTuple):
-    """The weights, a row for each class, and the run, if it was private."""
+    """The parameters, the run, if it was private, and the scores of classes for some features."""
 
-    weights: NDArray[np.float64]
-    run: hs.training.PrivateRun | None
-
-
-class Store:
-    """Results in a folder, each in a file under the digest of what it depends on."""
-
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
-
-    def get(self, key: dict[str, Any], compute: Callable[[], Any]) -> Any:
-        """The stored result, or the computed one, which is then stored."""
-        if self._folder is None:
-            return compute()
-        name = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:24]
-        path = self._folder / f"{name}.json"
-        if path.is_file():
-            return json.loads(path.read_text(encoding="utf-8"))["result"]
-        result = compute()
-        self._folder.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(".part")
-        part.write_text(json.dumps({"key": key, "result": result}) + "\n", encoding="utf-8")
-        part.replace(path)
-        return result
+    weights: Any
+    run: Any
+    scores: Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
 class Heads:
     """Heads for one data set: trained by a recipe, remembered under `about`.
 
-    `tuning` are the data on which learning rates are compared, without any of the test.
+    `tuning` are the data on which learning rates are compared, without any of the test. `fit` may
+    train something else than a head, in the place of `train`.
     """
 
     data: Data
@@ -156,6 +133,7 @@ class Heads:
     delta: float
     store: Store
     about: dict[str, Any]
+    fit: Callable[..., Trained] | None = None
     known: dict[Priced, hs.training.Statement] = field(default_factory=dict)
 
     def accuracies(
@@ -165,9 +143,10 @@ class Heads:
         data = self.tuning if tuning else self.data
 
         def one(seed: int) -> dict[str, Any]:
-            trained = train(data, priced, self.recipe, learning_rate=rate, seed=seed)
-            scores = data.test_features @ trained.weights.T.astype(np.float32)
-            found = {"accuracy": float(np.mean(scores.argmax(axis=1) == data.test_labels))}
+            fit = train if self.fit is None else self.fit
+            trained = fit(data, priced, self.recipe, learning_rate=rate, seed=seed)
+            classes = trained.scores(data.test_features).argmax(axis=1)
+            found = {"accuracy": float(np.mean(classes == data.test_labels))}
             if trained.run is not None and priced.guarantee is not None and not tuning:
                 found["statement"] = self._stated(priced, trained).to_object()
             return found
@@ -181,7 +160,8 @@ class Heads:
             "rate": rate,
             "tuning": tuning,
         }
-        return [self.store.get({**key, "seed": seed}, partial(one, seed)) for seed in seeds]
+        kind = "search" if tuning else "runs"
+        return [self.store.get(kind, {**key, "seed": seed}, partial(one, seed)) for seed in seeds]
 
     def _stated(self, priced: Priced, trained: Trained) -> hs.training.Statement:
         """The statement of a run; epsilon is computed once for each plan with its noise."""
@@ -259,7 +239,7 @@ def train(
         weights -= learning_rate * recipe.rate(step, steps) * velocity
         if step >= first:
             average += (weights - average) / (step - first + 1)
-    return Trained(average, run)
+    return Trained(average, run, lambda rows: rows @ average.T.astype(np.float32))
 
 
 def compact(statements: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -268,7 +248,9 @@ def compact(statements: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     `InvalidParameter` if more than that differs.
     """
     first = dict(statements[0])
-    runs = [{name: one[name] for name in OF_THE_RUN} for one in statements]
+    runs = [
+        {name: one[name] for name in OF_THE_RUN if one[name] != first[name]} for one in statements
+    ]
     for one, run in zip(statements, runs, strict=True):
         if {**first, **run} != one:
             raise hs.errors.InvalidParameter("statements", "of one plan with one noise", one)

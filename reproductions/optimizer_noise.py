@@ -6,7 +6,7 @@ with one for what this optimizer computes (`strategies.iterates`). Both need the
 what differs is the strategy alone. Errors are squared ones of the iterates, over those of
 independent noise. Takes some minutes.
 
-Run it as: python reproductions/optimizer_noise.py [--data DIR] [--small] [--output DIR]
+Usage: python reproductions/optimizer_noise.py [--data DIR] [--small] [--output DIR]
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from linear_heads import Recipe
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["RECIPES", "draw", "run", "workload"]
+__all__ = ["RECIPES", "draw", "main", "workload"]
 
 RECIPES = {
     "constant rate": Recipe(momentum=0.0, last=1.0),
@@ -121,13 +121,15 @@ def draw(folder: Path | None, small: bool) -> Experiment:
         stated += [{"optimizer": name, **one} for one in statements]
     size = comparison.size
     title = f"Reviews, {size.steps:,} steps, ε = {EPSILON:g}, δ = {comparison.delta:g}"
-    return Experiment(Panels("optimizer_noise", title, [Gains(found)], columns=1), stated)
+    spent = store.seconds
+    panels = Panels("optimizer_noise", title, [Gains(found)], columns=1, cpu_seconds=spent)
+    return Experiment(panels, stated)
 
 
-def run(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables; with --output also write picture, numbers and statements."""
     return run_on_data(draw, __doc__ or "", arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(run())
+    sys.exit(main())

@@ -9,7 +9,7 @@ independent noise; users excluded for some steps after each participation, with 
 of the arXiv experiment of the b-min-sep paper. The reviews come from `hockeystick data reviews`.
 Takes some minutes.
 
-Run it as: python reproductions/reviews.py [--data DIR] [--small] [--output DIR]
+Usage: python reproductions/reviews.py [--data DIR] [--small] [--output DIR]
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from curves import Panels
 from head_comparison import Comparison, Experiment, compare, run_on_data
 from head_mechanisms import Mechanism, Size, poisson
 from hockeystick.datasets import read_arrays, texts_of
-from linear_heads import Data, Heads, Recipe, Store
+from linear_heads import Data, Heads, Recipe
+from result_store import Store
 
-__all__ = ["attribution", "draw", "run", "words_of"]
+__all__ = ["attribution", "draw", "main", "words_of"]
 
 FOLDER = Path("data/reviews")
 BUCKETS = 512
@@ -51,7 +52,7 @@ COMMON = frozenset(
 FULL = Comparison(
     size=Size(examples=18_000, batch_size=180, steps=300),
     delta=1e-5,
-    epsilons=(8.0,),
+    epsilons=(2.0, 8.0),
     learning_rates=(1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0),
     tuning_seeds=1,
     seeds=20,
@@ -129,7 +130,9 @@ def draw(folder: Path | None, small: bool) -> Experiment:
     size = comparison.size
     title = f"Reviews, {size.steps:,} steps with batches of {size.batch_size} of {size.examples:,}"
     title += f", δ = {comparison.delta:g}"
-    return Experiment(Panels("reviews", title, panels, columns=2), stated)
+    return Experiment(
+        Panels("reviews", title, panels, columns=2, cpu_seconds=store.seconds), stated
+    )
 
 
 def load(folder: Path | None, small: bool) -> tuple[NDArray[np.float32], NDArray[np.int64], Store]:
@@ -171,10 +174,10 @@ def heads_for(
     return Heads(*parts, Recipe(), comparison.delta, store, about)
 
 
-def run(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables; with --output also write picture, numbers and statements."""
     return run_on_data(draw, __doc__ or "", arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(run())
+    sys.exit(main())

@@ -34,6 +34,7 @@ NEED_PYTORCH = [
     "extras",
     "pytorch",
     "reproductions/test_digits.py",
+    "reproductions/test_experiments.py",
     "reproductions/test_linear_heads.py",
 ]
 collect_ignore = [] if PYTORCH else NEED_PYTORCH

@@ -1,9 +1,6 @@
-"""Linear heads on fixed features: the parts, small modes, and what was stored."""
+"""Linear heads on fixed features: the parts."""
 
 from __future__ import annotations
-
-import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,10 +11,9 @@ import optimizer_noise
 import reviews
 from head_mechanisms import DP_SGD, MECHANISMS, Mechanism, Size, Target, price
 from image_features import Extractor, dead_leaves, features_of
-from linear_heads import Data, Heads, Priced, Recipe, Store, compact, expanded, split, train
+from linear_heads import Data, Heads, Priced, Recipe, compact, expanded, split, train
+from result_store import Store
 
-DOCS = Path(__file__).parents[2] / "docs"
-STORED = {"cifar": DOCS / "papers/figures"}
 SIZE = Size(examples=60, batch_size=12, steps=15)
 PLAN = hs.Plan(sampling=hs.Poisson(rate=0.2), steps=15, strategy=hs.strategies.bsr(15, bands=1))
 
@@ -145,12 +141,39 @@ def test_features_depend_on_their_own_image_alone():
 
 
 def test_features_are_kept(tmp_path):
-    """The second time they are read; other images have others."""
+    """The second time they are read, with what they took; other images have others."""
     images = cifar.made_up_parts(channels=3).train.pixels[:20]
-    found = features_of(cifar.SMALL_SETTINGS, images, tmp_path)
-    np.testing.assert_array_equal(features_of(cifar.SMALL_SETTINGS, images, tmp_path), found)
-    features_of(cifar.SMALL_SETTINGS, images[:10], tmp_path)
-    assert len(list(tmp_path.iterdir())) == 2
+    store, again = Store(tmp_path), Store(tmp_path)
+    found = features_of(cifar.SMALL_SETTINGS, images, store)
+    before = sorted(path.stat().st_mtime_ns for path in tmp_path.iterdir())
+    np.testing.assert_array_equal(features_of(cifar.SMALL_SETTINGS, images, again), found)
+    assert sorted(path.stat().st_mtime_ns for path in tmp_path.iterdir()) == before
+    assert again.seconds == store.seconds != {"features": 0.0}
+    features_of(cifar.SMALL_SETTINGS, images[:10], store)
+    assert len(list(tmp_path.glob("*.npy"))) == len(list(tmp_path.glob("*.json"))) == 2
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_processor_time_is_that_of_all_results(kept, tmp_path, monkeypatch):
+    """By kind; what was computed earlier counts as well, and nothing twice."""
+    clock = [0.0]
+    monkeypatch.setattr("result_store.time.process_time", lambda: clock[0])
+
+    def work(seconds):
+        clock[0] += seconds
+        return seconds
+
+    for first in (True, False):
+        store = Store(tmp_path if kept else None)
+        for _ in range(2):
+            assert store.get("runs", {"seed": 1}, lambda: work(3.0)) == 3.0
+        if first:
+            assert store.get("runs", {"seed": 2}, lambda: work(4.0)) == 4.0
+            assert store.get("search", {"seed": 3}, lambda: work(5.0)) == 5.0
+            assert store.seconds == {"runs": 7.0, "search": 5.0}
+        else:
+            assert store.seconds == {"runs": 3.0}
+    assert clock[0] == (12.0 if kept else 21.0)
 
 
 def test_dead_leaves_are_images():
@@ -188,76 +211,3 @@ def test_strategies_for_the_iterates_have_less_error():
         fitted = hs.strategies.band_mf(100, bands=8, workload=wanted)
         ratio = fitted.mean_squared_error(wanted) / plain.mean_squared_error(wanted)
         assert ratio == pytest.approx(1, rel=1e-6) if "constant" in name else ratio < 1
-
-
-def stored(name, kind=""):
-    """The panels of an experiment, or the statements behind them."""
-    return json.loads((STORED[name] / f"{name}{kind}.json").read_text())
-
-
-@pytest.mark.parametrize("name", sorted(STORED))
-def test_every_stored_number_has_its_statement(name):
-    """One for each seed, of this plan and noise, with an epsilon that is not above the target."""
-    statements = {
-        (found["scheme"], found["epsilon"]): found for found in stored(name, "_statements")
-    }
-    entries = stored(name)["panels"][0]["entries"]
-    assert len(entries) == len(statements)
-    digests = set()
-    for entry in entries:
-        found = statements[entry["scheme"], entry["epsilon"]]
-        runs = list(expanded(found))
-        assert len(runs) == len(entry["accuracies"])
-        digests |= {one.parameters for one in runs}
-        for one in runs:
-            assert one.epsilon <= entry["epsilon"]
-            assert one.delta == cifar.FULL.delta
-            assert one.taken_steps == one.planned_steps
-            assert one.noise_multiplier == pytest.approx(entry["noise_multiplier"], abs=1e-5)
-            assert one.plan.strategy.bands == entry["bands"]
-    assert len(digests) == sum(len(entry["accuracies"]) for entry in entries)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["proven", pytest.param("verified", marks=pytest.mark.long)])
-def test_the_stored_statements_hold(kind):
-    """Epsilon is computed again, or the claim verified again, for each plan with its noise."""
-    for name in STORED:
-        for found in stored(name, "_statements"):
-            if found["kind"] == kind:
-                assert hs.training.check_statement(next(expanded(found))).problems == ()
-
-
-def test_the_page_shows_the_stored_accuracies():
-    """With intervals, in the order of the table."""
-    page = (DOCS / "experiments.md").read_text()
-    entries = stored("cifar")["panels"][0]["entries"]
-    schemes = {entry["scheme"] for entry in entries}
-    assert schemes <= set(MECHANISMS)
-    for scheme in schemes:
-        row = sorted((e for e in entries if e["scheme"] == scheme), key=lambda e: e["epsilon"])
-        cells = [f"{100 * e['accuracy']:.1f} ± {100 * e['half_width']:.1f}" for e in row]
-        assert f"| {scheme} | {' | '.join(cells)} |" in page
-
-
-@pytest.mark.filterwarnings("ignore:Attempting to set identical")  # all accuracies are 100 %
-@pytest.mark.parametrize(
-    ("script", "command"),
-    [
-        pytest.param(cifar, cifar.main, marks=pytest.mark.slow),
-        pytest.param(reviews, reviews.run, marks=pytest.mark.long),
-        pytest.param(optimizer_noise, optimizer_noise.run, marks=pytest.mark.long),
-    ],
-    ids=["cifar", "reviews", "optimizer_noise"],
-)
-def test_small_mode(script, command, tmp_path, capsys):
-    """Everything runs on made-up data, and statements hold."""
-    assert command(["--small", "--output", str(tmp_path)]) == 0
-    name = script.__name__
-    assert "seeds" in capsys.readouterr().out
-    assert {path.name for path in tmp_path.iterdir()} >= {f"{name}.json", f"{name}_statements.json"}
-    for found in json.loads((tmp_path / f"{name}_statements.json").read_text()):
-        for one in expanded(found):
-            assert one.epsilon <= found["epsilon"]
-        if found["kind"] == "proven":
-            assert hs.training.check_statement(one).holds

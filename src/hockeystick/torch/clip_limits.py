@@ -1,4 +1,4 @@
-"""What the gradients of the examples of a physical batch may contribute to a clipped sum."""
+"""A physical batch, and how long the gradients of its examples may be."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
 """Norms and clipped sums of per-example gradients, in double precision.
 
-A `ClipLimit` says how long the gradients of the examples of a physical batch may be. One example
-changes a clipped sum by at most its clipped norm plus what rounding can do. With n examples of norm
-at most C after clipping, the sum in double precision is wrong by at most (n + 1) * 1.12e-16 * n * C
-in norm, with the example and without it: together 2.3e-16 * n * (n + 1) clip norms, which is 2.3e-6
-for 100,000 examples. Noise is added to the sum before it is rounded to the parameters' type, so
-that this rounding is post-processing.
+One example changes a clipped sum by at most its clipped norm plus what rounding can do. With n
+examples of norm at most C after clipping, the sum in double precision is wrong by at most
+(n + 1) * 1.12e-16 * n * C in norm, with the example and without it: together 2.3e-16 * n * (n + 1)
+clip norms, which is 2.3e-6 for 100,000 examples. Noise is added to the sum before it is rounded to
+the parameters' type, so that this rounding is post-processing.
 """
 
 from __future__ import annotations
@@ -20,13 +19,7 @@ from numba import njit
 from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.threads import in_threads
 
-__all__ = [
-    "grouped_squares",
-    "per_example_norms",
-    "squared_norms",
-    "weighted_sum",
-    "with_noise",
-]
+__all__ = ["grouped_squares", "per_example_norms", "squared_norms", "weighted_sum", "with_noise"]
 
 # Numbers that are copied to double precision at a time on other devices than the CPU (128 MB).
 COPIED = 2**24
