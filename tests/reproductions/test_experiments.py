@@ -31,10 +31,10 @@ def stored(name, kind=""):
 
 def tables(name):
     """What was found, a list of entries for each data set or optimizer of the experiment."""
-    panels = [panel for panel in stored(name)["panels"] if panel["name"] != "mse"]
+    panels = stored(name)["panels"]
     if "optimizers" in panels[0]:
         panels = panels[0]["optimizers"].values()
-    return [panel["entries"] for panel in panels]
+    return [panel["entries"] for panel in panels if "entries" in panel]
 
 
 def statement_tables(name):
