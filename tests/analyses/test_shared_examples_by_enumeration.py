@@ -10,7 +10,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.analyses.known_participation.counts import count_law
-from hockeystick.analyses.renyi import counted_lower
+from hockeystick.analyses.renyi.counted import counted_lower
 from hypothesis_strategies import thinned
 
 USER = 0

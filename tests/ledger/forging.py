@@ -9,7 +9,8 @@ import sqlalchemy as sa
 from hockeystick.ledger.chain import CREATED, Event, begin
 from hockeystick.ledger.conversion import _past, _seal_rows
 from hockeystick.ledger.locations import location
-from hockeystick.ledger.schema import ledger, text_digest
+from hockeystick.ledger.schema import ledger
+from hockeystick.ledger.seals import text_digest
 
 
 def forge(connection: sa.Connection, where: str | Path, *, key: bytes | None = None) -> None:

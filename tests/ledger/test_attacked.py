@@ -18,7 +18,8 @@ import pytest
 
 from hockeystick.errors import HockeystickError
 from hockeystick.ledger import LedgerError, adopt, audit, read_ledger
-from hockeystick.ledger.schema import BUDGET_VALUES, budgets, with_checksum
+from hockeystick.ledger.schema import BUDGET_VALUES, budgets
+from hockeystick.ledger.seals import with_checksum
 from ledger.mounts import mounted
 from ledger.test_shared import lines, numbers
 from ledger.workers import CHARGE, Place, processes, work_until_refused

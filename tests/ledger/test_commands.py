@@ -11,7 +11,8 @@ import sqlalchemy as sa
 
 from hockeystick.cli.main import main
 from hockeystick.ledger import open_store, read_ledger
-from hockeystick.ledger.schema import budgets, entries, with_checksum
+from hockeystick.ledger.schema import budgets, entries
+from hockeystick.ledger.seals import with_checksum
 from ledger.forging import forge
 from ledger.test_audit import tamper
 from ledger.workers import engine_of

@@ -7,7 +7,7 @@ import math
 import mpmath
 import pytest
 
-from hockeystick.montecarlo.sequential import (
+from hockeystick.montecarlo.concentration import (
     draws_to_tell,
     interval,
     relative_entropy,

@@ -14,9 +14,9 @@ from hockeystick import strategies
 from hockeystick._numerics.search import bracket
 from hockeystick.montecarlo import Execution
 from hockeystick.montecarlo.checkpoint import Checkpoint
+from hockeystick.montecarlo.concentration import relative_entropy
 from hockeystick.montecarlo.drawing import Drawer, open_pool
 from hockeystick.montecarlo.draws import Job, Payoff, draw_piece, pieces_of
-from hockeystick.montecarlo.sequential import relative_entropy
 from hockeystick.montecarlo.trials import Design, Trial, cheapest_design
 from hockeystick.montecarlo.verifier import Claim, Verifier
 from hockeystick.schemes.simulation import Proposal, Simulation

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from hockeystick import Profile
-from hockeystick._numerics.divergence import delta_from_law, moments_of_law
+from hockeystick._numerics.divergence import delta_from_law
 from hockeystick._numerics.law import Resolution, Side, reverse
+from hockeystick._numerics.moments import moments_of_law
 from hockeystick.profile.expressions import Reversed
 from hockeystick.profile.expressions.discrete import from_pmfs
 from hockeystick.profile.expressions.mechanisms import GaussianPair

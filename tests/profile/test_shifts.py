@@ -9,8 +9,9 @@ import pytest
 from scipy.integrate import quad
 
 from hockeystick import Profile
-from hockeystick._numerics.divergence import delta_from_law, moments_of_law
+from hockeystick._numerics.divergence import delta_from_law
 from hockeystick._numerics.law import Resolution, Side, reverse
+from hockeystick._numerics.moments import moments_of_law
 from hockeystick.profile.expressions.mechanisms import GaussianPair, Shifts, random_shift
 from hockeystick.profile.expressions.sampled import Subsampled
 from hypothesis_strategies import thinned

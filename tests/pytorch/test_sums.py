@@ -80,6 +80,41 @@ def test_rows_of_every_type(dtype):
     assert torch.allclose(norms, gradients.double().flatten(1).norm(dim=1), rtol=1e-14)
 
 
+def plain_factors(limit, norms, batch, share, gamma):
+    """By PyTorch, one operation after the other."""
+    longest = torch.full_like(norms, limit.clip)
+    if limit.lengths is not None:
+        longest = limit.lengths[batch.indices]
+    if gamma is None:
+        factors = (longest * share / (norms + 1e-6)).clamp(max=1.0)
+    else:
+        factors = longest * share / (norms + gamma)
+    factors = (factors * limit.unit).nan_to_num(nan=0.0)
+    factors[batch.counted :] = 0.0
+    return factors
+
+
+@pytest.mark.parametrize("lengths", [None, "random", "zero"])
+@pytest.mark.parametrize("gamma", [None, 0.01])
+@pytest.mark.parametrize(("counted", "size"), [(0, 9), (4, 9), (9, 9), (1, 1)])
+def test_factors_of_every_norm(lengths, gamma, counted, size):
+    """Zero, subnormal, huge, infinite and no number; on another type the same up to rounding."""
+    norms = [0.3, 0.0, 1e-9, 1.0, 2.0, 1e300, math.inf, math.nan, 1e-320]
+    norms = torch.tensor(norms[:size], dtype=torch.float64)
+    of_each = None if lengths is None else torch.rand(20, dtype=torch.float64)
+    if lengths == "zero":
+        of_each = torch.zeros(20, dtype=torch.float64)
+    batch = PhysicalBatch(0, torch.arange(3, 3 + size), first=True, last=True, counted=counted)
+    for unit, share in ((1.0, 1.0), (3.7, 0.3)):
+        limit = ClipLimit(0.7, of_each, unit)
+        found = limit.factors(norms, batch, share=share, gamma=gamma)
+        wanted = plain_factors(limit, norms, batch, share, gamma)
+        assert found.dtype == torch.float64
+        assert torch.allclose(found, wanted, rtol=4.5e-16, atol=0)
+        single = limit.factors(norms.float(), batch, share=share, gamma=gamma)
+        assert torch.allclose(found.float(), single.float(), rtol=1e-6, atol=0)
+
+
 def autocast():
     """Half precision wherever PyTorch thinks it is good enough."""
     return torch.autocast("cpu", torch.bfloat16)

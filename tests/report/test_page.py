@@ -232,3 +232,24 @@ def test_all_panels_are_there() -> None:
     assert first.batches is not None
     assert raster.collections[0].get_offsets().shape[0] == len(first.batches.joined)
     assert tuple(sizes.get_lines()[0].get_ydata()) == first.batches.sizes
+
+
+def test_risk_of_every_family():
+    """Advantage, true positive rate and Bayes risk, never better than the guarantee's own."""
+    report = small_report()
+    page = page_html(report)
+    found = re.findall(
+        r"advantage at most ([\d.]+); true positive rate at most ([\d.]+) at a false one of 0.001; "
+        r"Bayes risk at least ([\d.]+) for a prior",
+        page,
+    )
+    assert len(found) == len(report.families)
+    for texts, one in zip(found, report.families, strict=True):
+        advantage, rate, risk = map(float, texts)
+        guarantee = one.family.best.calibration.guarantee
+        exact = guarantee.answer(epsilon=0.0).lower
+        assert advantage >= (guarantee.advantage() if exact is None else exact)
+        assert rate >= guarantee.true_positive_rate(0.001) * (1 - 1e-3)
+        assert risk <= 0.5
+        assert risk == pytest.approx((1 - advantage) / 2, abs=1e-4)
+        assert advantage <= guarantee.advantage() + 0.03

@@ -6,6 +6,7 @@ import importlib
 import json
 import math
 
+import numpy as np
 import pytest
 
 import hockeystick as hs
@@ -62,3 +63,23 @@ def test_dong_et_al_at_order_two_is_exact():
     found = printed_analyses.dong_et_al(1.0, 1, 2, delta=1e-3)
     order_two = math.log(0.5 + 0.5 * math.e) + math.log(0.5) - math.log(2e-3)
     assert found <= order_two
+
+
+@pytest.mark.parametrize("noise", [0.5, 1.0, 2.0])
+def test_dong_et_al_holds_from_order_two_on_only(noise):
+    """One pick of three steps, by quadrature: below order 2 the printed divergence is too small."""
+    points, weights = np.polynomial.hermite_e.hermegauss(120)
+    weights = weights / weights.sum()
+    ratio = np.exp(points / noise - 1 / (2 * noise**2))
+    mean = (ratio[:, None, None] + ratio[:, None] + ratio) / 3
+    chance = weights[:, None, None] * weights[:, None] * weights
+
+    def exact(order):
+        return math.log(float((chance * mean**order).sum())) / (order - 1)
+
+    orders = np.array([1.05, 1.5, 1.9, 2.0, 2.5, 3.0])
+    printed = printed_analyses.dong_et_al_divergence(noise, 1, 3, orders)
+    gaps = [exact(order) - one for order, one in zip(orders.tolist(), printed, strict=True)]
+    assert all(gap > 1e-5 for gap in gaps[:3])
+    assert gaps[3] == pytest.approx(0.0, abs=1e-9)
+    assert all(gap < 0 for gap in gaps[4:])

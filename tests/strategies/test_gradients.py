@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from hockeystick import strategies
+from hockeystick.strategies.band_inv_mf import _chain, _fractions, _inverse
+from hockeystick.strategies.band_inv_mf import _objective as inverse_objective
 from hockeystick.strategies.band_mf import _objective as banded_objective
 from hockeystick.strategies.band_mf import participation_series
-from hockeystick.strategies.optimised import _blt_objective as buffered_objective
-from hockeystick.strategies.optimised import _chain, _fractions, _inverse, _start
-from hockeystick.strategies.optimised import _objective as inverse_objective
+from hockeystick.strategies.blt import _objective as buffered_objective
+from hockeystick.strategies.blt import _start
 from hockeystick.strategies.workloads import error_weights, weighted_squares
 from in_one_test import in_one_test
 from references.factorizations import dense, error_times_sensitivity

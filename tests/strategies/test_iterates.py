@@ -7,11 +7,11 @@ import pytest
 
 from hockeystick import strategies
 from hockeystick.errors import InvalidParameter
+from hockeystick.strategies.band_inv_mf import _objective as inverse_objective
 from hockeystick.strategies.band_mf import _objective as banded_objective
+from hockeystick.strategies.blt import _objective as buffered_objective
+from hockeystick.strategies.blt import _start
 from hockeystick.strategies.iterates import OPTIMISED_COLUMNS
-from hockeystick.strategies.optimised import _blt_objective as buffered_objective
-from hockeystick.strategies.optimised import _objective as inverse_objective
-from hockeystick.strategies.optimised import _start
 from hockeystick.strategies.workloads import as_workload
 from in_one_test import in_one_test
 from references.factorizations import dense

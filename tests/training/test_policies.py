@@ -10,12 +10,8 @@ import pytest
 import hockeystick as hs
 from hockeystick.errors import BudgetExceeded, InvalidParameter, PlanMismatch
 from hockeystick.training import PrivateRun
-from hockeystick.training.policies import (
-    ChangeAtLoss,
-    ChangeOnPlateau,
-    StopOnPlateau,
-    private_loss,
-)
+from hockeystick.training.policies import ChangeAtLoss, ChangeOnPlateau, StopOnPlateau
+from hockeystick.training.private_losses import private_loss
 
 
 def made(filtered=True):

@@ -105,7 +105,8 @@ def test_every_field_is_bound(signed, keys):
         assert problem_of(edited, keys[0]) == "the signature is not that of these fields", name
         taken_away = replace(signed, **{name: None})
         assert (
-            name in ("filter", "note", "whole_steps") or problem_of(taken_away, keys[0]) is not None
+            name in ("filter", "note", "whole_steps", "risk")
+            or problem_of(taken_away, keys[0]) is not None
         )
 
 

@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 __all__ = ["MachineCode"]
 
+# Of SHA-256, before the code in a file.
 DIGEST_BYTES = 32
 # What LLVM resolves by name when it loads a function that Numba made. None of it is reached by a
 # function that neither allocates nor raises.

@@ -28,7 +28,10 @@ DIRECT = 512
 # forgotten. What is left of a decaying series would otherwise end among the subnormal numbers,
 # where every operation takes a hundred times as long.
 PIECE, NOTHING = 8192, 1e-290
+# Zeros after a coefficient that is smaller than this are a tail that left floating point.
 UNDERFLOW = 1e-200
+# Newton's reciprocal y of c is kept if no coefficient of c y - 1 is larger: rounding alone leaves
+# 1e-16 times the largest product.
 RESIDUAL = 1e-10
 
 

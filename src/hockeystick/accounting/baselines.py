@@ -1,10 +1,8 @@
 """What runs are compared with: numbers that are not guarantees of the plan.
 
-The clones bound for shuffled reports [FeldmanMcMillanTalwar23].
-
-Let a and b be the output densities of a report with either of two inputs, within a factor e^e0 of
-each other, and r that of another report, within e^e0 of both. With u = (a - b)+ / (e^e0 - 1) and
-v = (b - a)+ / (e^e0 - 1),
+**Clones**, a bound for shuffled reports [FeldmanMcMillanTalwar23]. Let a and b be the output
+densities of a report with either of two inputs, within a factor e^e0 of each other, and r that of
+another report, within e^e0 of both. With u = (a - b)+ / (e^e0 - 1) and v = (b - a)+ / (e^e0 - 1),
 
     a = e^e0 u + v + w,   b = u + e^e0 v + w,   r >= u + v,
 

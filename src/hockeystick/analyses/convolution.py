@@ -25,6 +25,8 @@ from functools import reduce
 
 from hockeystick._numerics.mixed_ratio import rate_of_counts
 from hockeystick.analyses.method import Method, Request
+from hockeystick.bounds import Bound
+from hockeystick.bounds.counted_picks import CountedPicksBound
 from hockeystick.bounds.profiles import ProfileBound, upper_side
 from hockeystick.guarantee import Analysis
 from hockeystick.plan import ADJACENCIES
@@ -39,10 +41,13 @@ __all__ = ["DECOMPOSITION", "EXPECTED_PARTICIPATIONS", "PROFILE", "decomposed"]
 def _convolved(request: Request) -> Analysis:
     """Exact up to the stated accuracy wherever the pair is tight; both directions.
 
+    With several picks the better one of the pair and of Poisson sampling (bounds/counted_picks.py).
     Cost: O(N^2 log steps) for N of about a thousand grid points; independent of delta.
     """
     pair = dominating_pair(request.plan, request.noise_multiplier)
-    bound = ProfileBound(pair.profile, exact=pair.tight, below=pair.below)
+    bound: Bound = ProfileBound(pair.profile, exact=pair.tight, below=pair.below)
+    if pair.counted is not None:
+        bound = CountedPicksBound(bound, pair.counted)
     return Analysis(PROFILE.name, PROFILE.kind, bound)
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hockeystick import _validate as check_
 from hockeystick._numerics.law import FloatArray
+from hockeystick.audit.crowd import Crowd, crowd_possible
 from hockeystick.audit.fit import fit_of
 from hockeystick.audit.hypotheses import decorrelated, log_ratios
 from hockeystick.audit.lower_bounds import epsilon_of_guesses, epsilon_of_losses
@@ -55,7 +56,8 @@ def check(
         Canaries by steps: the released noisy sums along the direction of each canary, in units of
         the clip norm. At least 100 canaries.
     members
-        For each canary whether it was in the data.
+        For each canary whether it was in the data; or how many canaries were, that have this
+        direction: 0, 1, and for at most one direction more, a crowd.
     seed
         For the draws of the plan that the run is compared with.
 
@@ -97,17 +99,33 @@ def check(
     # A canary that is there or not, also where the plan is about replaced ones.
     plan = replace(plan, adjacency="add-remove")
     rows = np.asarray(projections, dtype=np.float64)
-    inside = np.asarray(members)
-    if rows.ndim != 2 or rows.shape[1] != plan.steps or len(rows) < FEWEST:
+    counts = _counts(members)
+    crowded = counts > 1
+    if rows.ndim != 2 or rows.shape[1] != plan.steps or len(rows) - crowded.sum() < FEWEST:
         allowed = f"at least {FEWEST} canaries by steps={plan.steps}"
         raise InvalidParameter("projections", allowed, rows.shape)
     if not np.isfinite(rows).all():
         raise InvalidParameter("projections", "finite numbers", "something else")
-    if inside.shape != (len(rows),) or inside.dtype != np.bool_:
-        raise InvalidParameter("members", f"{len(rows)} booleans", inside.shape)
+    if counts.shape != (len(rows),):
+        raise InvalidParameter("members", f"{len(rows)} booleans or counts", counts.shape)
+    crowd = None
+    if crowded.any():
+        if not crowd_possible(plan):
+            raise InvalidParameter("members", "no crowd where public groups take turns", counts)
+        crowd = Crowd(int(counts[crowded][0]), rows[crowded][0])
+    rows, inside = rows[~crowded], counts[~crowded] == 1
     scores = log_ratios(plan, noise, decorrelated(plan.strategy, rows))
-    fit = fit_of(plan, noise, rows, inside, seed=seed)
-    return AuditReport(plan, noise, scores, inside, fit, rows)
+    fit = fit_of(plan, noise, rows, inside, crowd=crowd, seed=seed)
+    return AuditReport(plan, noise, scores, inside, fit, rows, crowd)
+
+
+def _counts(members: npt.ArrayLike) -> NDArray[np.int64]:
+    """How many canaries of each direction are in the data; at most one direction has several."""
+    found = np.asarray(members)
+    if found.ndim == 1 and found.dtype.kind in "bi" and (found >= 0).all() and sum(found > 1) <= 1:
+        return found.astype(np.int64)
+    allowed = "for each canary a boolean, or 0, 1, and at most once a larger number"
+    raise InvalidParameter("members", allowed, found.shape)
 
 
 class Recorder:
@@ -120,7 +138,7 @@ class Recorder:
     noise_multiplier, max_grad_norm
         The standard deviation of Z over the clip norm, and the clip norm.
     members
-        For each canary whether it is in the data.
+        As for `check`.
 
     Examples
     --------
@@ -144,9 +162,9 @@ class Recorder:
         self.plan = plan
         self.noise_multiplier = check_.positive("noise_multiplier", noise_multiplier)
         self.max_grad_norm = check_.positive("max_grad_norm", max_grad_norm)
-        self.members: NDArray[np.bool_] = np.asarray(members)
-        if self.members.ndim != 1 or self.members.dtype != np.bool_ or self.members.size < FEWEST:
-            allowed = f"at least {FEWEST} booleans"
+        self.members = _counts(members)
+        if self.members.size < FEWEST:
+            allowed = f"at least {FEWEST} booleans or counts"
             raise InvalidParameter("members", allowed, self.members.shape)
         self._rows: list[FloatArray] = []
 

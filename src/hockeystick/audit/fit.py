@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
+from hockeystick.audit.crowd import Crowd, CrowdFit, crowd_fit
 from hockeystick.audit.hypotheses import Hypothesis, alternatives, decorrelated
+from hockeystick.audit.tails import tails
 from hockeystick.plan import Plan
 
 __all__ = [
@@ -153,8 +155,6 @@ def _drawn(
 
 # Statistics that count if they are large: likelihoods of alternatives, and of noise begun anew.
 ABOVE = (0, 5)
-# Variances below this, relative to the square of the mean, are rounding.
-CONSTANT = 1e-20
 
 
 @dataclass(frozen=True)
@@ -173,6 +173,8 @@ class Fit:
         The sum of squares in each step over its expectation.
     noise_factor
         How many times the planned noise explains the sum of all squares.
+    crowd
+        What a crowd says, if there is one.
     """
 
     alternatives: tuple[Hypothesis, ...]
@@ -185,18 +187,21 @@ class Fit:
     p_restarts: FloatArray
     ratios: FloatArray
     noise_factor: float
+    crowd: CrowdFit | None = None
 
     @property
     def p_value(self) -> float:
         """The smallest of all, times how many there are: Bonferroni's bound, family by family."""
-        families = (
+        families = [
             self.p_gains,
             self.p_squares,
             self.p_products,
             self.p_means,
             self.p_total,
             self.p_restarts,
-        )
+        ]
+        if self.crowd is not None:
+            families += [self.crowd.p_gains, self.crowd.p_spread]
         used = [family for family in families if family.size]
         least = min(float(family.min()) * family.size for family in used)
         return min(1.0, len(used) * least)
@@ -208,6 +213,7 @@ def fit_of(
     projections: FloatArray,
     members: NDArray[np.bool_],
     *,
+    crowd: Crowd | None = None,
     seed: int,
 ) -> Fit:
     """Every statistic is a sum over independent canaries, whose law has the moments of the draws.
@@ -227,7 +233,7 @@ def fit_of(
             parts.append((len(rows), law))
     means, variances, thirds = (_combined(parts, which) for which in range(3))
     p = [
-        _tails(*one, above=index in ABOVE)
+        tails(*one, above=index in ABOVE)
         for index, one in enumerate(zip(totals, means, variances, thirds, strict=True))
     ]
     planned = len(projections) * plan.steps
@@ -245,6 +251,7 @@ def fit_of(
         p_restarts=restarts,
         ratios=totals[1] / means[1],
         noise_factor=factor,
+        crowd=None if crowd is None else crowd_fit(plan, noise_multiplier, crowd, seed=seed),
     )
 
 
@@ -260,20 +267,3 @@ def _combined(parts: list[tuple[int, Cumulants]], which: int) -> list[FloatArray
         scale = count * (1 + count / law.draws) if which == 1 else float(count)
         total = [a + scale * b for a, b in zip(total, one, strict=True)]
     return total
-
-
-def _tails(
-    total: FloatArray, mean: FloatArray, variance: FloatArray, third: FloatArray, *, above: bool
-) -> FloatArray:
-    """The probability of a value as far above the mean, or as far on either side."""
-    from scipy.stats import pearson3
-
-    # What is the same for every canary tells nothing: alternatives about members without members.
-    constant = variance <= CONSTANT * (1 + mean * mean)
-    spread = np.sqrt(np.where(constant, 1.0, variance))
-    skew = np.clip(third / spread**3, -2.0, 2.0)
-    z = (total - mean) / spread
-    upper = pearson3.sf(z, skew)
-    found = upper if above else 2 * np.minimum(upper, pearson3.cdf(z, skew))
-    result: FloatArray = np.where(constant, 1.0, np.clip(found, 0.0, 1.0))
-    return result

@@ -21,7 +21,7 @@ from hockeystick.schemes import BallsInBins, Missing, Poisson, RandomAllocation,
 from hockeystick.schemes.simulation import Simulation, missing_simulation
 from hockeystick.strategies import Strategy, identity
 
-__all__ = ["Hypothesis", "alternatives", "decorrelated", "log_ratios"]
+__all__ = ["Hypothesis", "alternatives", "decorrelated", "log_ratios", "other_batches"]
 
 # Participation rates are read off the expected batch size of so many examples.
 MANY = 1_000_000
@@ -98,7 +98,13 @@ def alternatives(plan: Plan, noise_multiplier: float) -> Iterator[Hypothesis]:
     if plan.correlated:
         independent = replace(plan, strategy=identity(plan.steps))
         yield Hypothesis("noise that is not correlated", independent, noise_multiplier)
-    for name, sampling in _other_batches(plan.sampling):
+    own_rate = _rate(plan.sampling)
+    others = [*other_batches(plan)]
+    if own_rate <= 0.5:
+        faster = plan.sampling.at_rate(2 * own_rate)
+        twice = Poisson(rate=2 * own_rate) if isinstance(faster, Missing) else faster
+        others.append(("members that take part twice as often", twice))
+    for name, sampling in others:
         try:
             other = replace(plan, sampling=sampling)
         except HockeystickError:
@@ -107,8 +113,9 @@ def alternatives(plan: Plan, noise_multiplier: float) -> Iterator[Hypothesis]:
             yield Hypothesis(name, other, noise_multiplier)
 
 
-def _other_batches(sampling: Sampling) -> Iterator[tuple[str, Sampling]]:
-    """Other ways to draw batches of the same size, and of twice the size."""
+def other_batches(plan: Plan) -> Iterator[tuple[str, Sampling]]:
+    """Other ways to draw batches of the same size."""
+    sampling = plan.sampling
     rate = _rate(sampling)
     found: list[tuple[str, Sampling]] = [("Poisson batches", Poisson(rate=rate))]
     length = round(1 / rate)
@@ -118,10 +125,6 @@ def _other_batches(sampling: Sampling) -> Iterator[tuple[str, Sampling]]:
             ("batches that are shuffled anew in every epoch", shuffled),
             ("the same shuffled batches in every epoch", BallsInBins(bins=length)),
         ]
-    if rate <= 0.5:
-        faster = sampling.at_rate(2 * rate)
-        twice = Poisson(rate=2 * rate) if isinstance(faster, Missing) else faster
-        found.append(("members that take part twice as often", twice))
     return (one for one in found if one[1] != sampling)
 
 

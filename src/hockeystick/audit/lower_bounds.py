@@ -6,9 +6,8 @@ trade-off function of the plan at some noise multiplier; an attack that found a 
 of k false alarms excludes every noise at which as good an attack is too improbable. In both cases
 the largest noise that is left has a proven lower bound on epsilon. **nothing**: guesses would be
 right too often for an (epsilon, delta)-private run [SteinkeNasrJagielski23]; that needs members
-that were chosen independently with probability 1/2, and holds for scores of any kind.
-
-Black-box canaries: a score for each, and nothing else about the run.
+that were chosen independently with probability 1/2, and holds for scores of any kind: black-box
+canaries have a score each, and nothing else is known of the run.
 """
 
 from __future__ import annotations
@@ -47,6 +46,7 @@ LOSSES = np.array([0.0, 0.15, 0.3, 0.5, 0.8, 1.3, 2.0, 3.0])
 FARTHEST, STEP, ACCURACY = 8.0, 1.2, 0.005
 # Shares of the canaries, the most confident ones, that are guessed.
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
+# Where the search for epsilon ends: 2^62 canaries that are all guessed right show less.
 LARGEST_EPSILON = 50.0
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray
 from hockeystick.accounting import account
+from hockeystick.audit.crowd import Crowd, CrowdFit
 from hockeystick.audit.fit import Fit, fit_of
 from hockeystick.audit.hypotheses import decorrelated
 from hockeystick.audit.lower_bounds import epsilon_of_scores, largest_noise, measured_noise
@@ -58,6 +59,8 @@ class AuditReport:
         The statistics behind `p_value`.
     projections
         What was observed: canaries by steps, in units of the clip norm.
+    crowd
+        Members that share a direction, beside all others above; None without.
     """
 
     plan: Plan
@@ -66,6 +69,7 @@ class AuditReport:
     members: NDArray[np.bool_]
     fit: Fit
     projections: FloatArray
+    crowd: Crowd | None = None
 
     @property
     def p_value(self) -> float:
@@ -127,7 +131,8 @@ class AuditReport:
         fit = self.fit
         if not self.consistent and fit.noise_factor > 0:
             noise = self.noise_multiplier * fit.noise_factor
-            fit = fit_of(self.plan, noise, self.projections, self.members, seed=0)
+            found = (self.projections, self.members)
+            fit = fit_of(self.plan, noise, *found, crowd=self.crowd, seed=0)
         if fit.p_value < SIGNIFICANCE:
             raise InvalidParameter(
                 "assuming",
@@ -154,11 +159,16 @@ class AuditReport:
         """What does not fit, the most telling first; empty for a consistent run."""
         return () if self.consistent else tuple(_findings(self))
 
+    @property
+    def _crowd_size(self) -> int:
+        return 0 if self.crowd is None else self.crowd.size
+
     def describe(self) -> dict[str, Any]:
         """The outcome as plain values, for JSON."""
         return {
-            "canaries": len(self.members),
-            "members": int(self.members.sum()),
+            "canaries": len(self.members) + self._crowd_size,
+            "members": int(self.members.sum()) + self._crowd_size,
+            "crowd": self._crowd_size,
             "steps": self.plan.steps,
             "consistent": self.consistent,
             "p_value": self.p_value,
@@ -169,7 +179,7 @@ class AuditReport:
     def __str__(self) -> str:
         head = (
             f"{'consistent' if self.consistent else 'inconsistent'} with the plan: p = "
-            f"{self.p_value:.2g}, {len(self.members)} canaries, {self.plan.steps} steps, noise "
+            f"{self.p_value:.2g}, {len(self.members) + self._crowd_size} canaries, {self.plan.steps} steps, noise "
             f"{self.fit.noise_factor:.4f} times the plan's"
         )
         return "\n".join((head, *(f"- {finding.text}" for finding in self.findings)))
@@ -224,9 +234,26 @@ def _findings(report: AuditReport) -> list[Finding]:
     if means.size:
         text = f"members take part in step {_some(means + 1)} more or less often than planned"
         found.append(Finding(text, float(fit.p_means.min())))
+    found += _about_crowd(fit.crowd)
     return sorted(found, key=lambda finding: finding.p_value) or [
         Finding("several small differences, none of which decides alone", report.p_value)
     ]
+
+
+def _about_crowd(crowd: CrowdFit | None) -> list[Finding]:
+    """How batches were drawn instead, and how much more or less their sizes vary."""
+    if crowd is None:
+        return []
+    found, who = [], f"a crowd of {crowd.size} members"
+    for name, gain, p in zip(crowd.names, crowd.gains, crowd.p_gains, strict=True):
+        if gain > 0 and p * crowd.p_gains.size < SIGNIFICANCE:
+            found.append(
+                Finding(f"{name}: fits {who} better by {gain:.0f} in log likelihood", float(p))
+            )
+    if crowd.p_spread[0] < SIGNIFICANCE:
+        text = f"what {who} releases varies {crowd.ratio:.2f} times as much as planned"
+        found.append(Finding(text, float(crowd.p_spread[0])))
+    return found
 
 
 def _about_steps(report: AuditReport, steps: NDArray[np.int64]) -> str:

@@ -38,6 +38,8 @@ ORDER_ACCURACY = 3e-3
 COARSE = Resolution(0.03, 1e-20, DELTA_NATS)
 # Orders below e^-30 bound the true positive rate by 1 - 1e-13 at best.
 LARGEST_LOG_ORDER = 30.0
+# What the chord may lose to floating point, relatively.
+CHORD_ROUNDING = 1e-13
 
 
 # The false positive rate and the prior of `risks`.
@@ -85,7 +87,8 @@ class AttackRisk(ABC):
         Returns
         -------
         float
-            delta(0), the total variation distance of the two runs.
+            delta(0), the total variation distance of the two runs; where that bound is empty, one
+            by the other epsilons.
 
         Examples
         --------
@@ -94,7 +97,7 @@ class AttackRisk(ABC):
         >>> round(hs.account(plan, noise_multiplier=1.0).advantage(), 3)
         0.383
         """
-        return self.delta(0.0)
+        return self._delta_by_chords(0.0)
 
     def true_positive_rate(self, false_positive_rate: float) -> float:
         """An upper bound on the true positive rate of any attack with this false positive rate.
@@ -147,7 +150,7 @@ class AttackRisk(ABC):
         prior = check.small_probability("prior", prior)
         self._require_both()
         smaller = min(prior, 1 - prior)
-        return smaller * (1 - self.delta(math.log((1 - smaller) / smaller)))
+        return smaller * (1 - self._delta_by_chords(math.log((1 - smaller) / smaller)))
 
     def risks(
         self, *, false_positive_rate: float = USUAL_RATE, prior: float = USUAL_PRIOR
@@ -196,6 +199,28 @@ class AttackRisk(ABC):
             for one in BOTH
         ]
         return max(0.0, *(float(power[0]) for power in powers)) * (1 - TRADEOFF_ROUNDING)
+
+    def _delta_by_chords(self, epsilon: float) -> float:
+        """delta(epsilon) for an epsilon of at least 0; where that is 1, by the delta of a larger one.
+
+        Budgets of filters are bounds by moments, which say nothing at epsilon = 0. H is convex in
+        the order: between the orders 1/G and G it lies below the chord from 1 - (1 - delta) / G,
+        the other direction at G, to delta.
+        """
+        own = self.delta(epsilon)
+        if own < 1:
+            return own
+        order = math.exp(epsilon)
+
+        def chord(largest: float) -> float:
+            high, low = math.exp(largest), math.exp(-largest)
+            share = (order - low) / (high - low)
+            delta = self.delta(largest)
+            return share * delta + (1 - share) * (1 - (1 - delta) * low)
+
+        start = max(epsilon, ORDER_ACCURACY)
+        best = minimize_on_interval(chord, start, LARGEST_LOG_ORDER, tolerance=ORDER_ACCURACY)
+        return min(own, chord(best) * (1 + CHORD_ROUNDING))
 
     def _require_both(self) -> None:
         if set(self.directions) != set(BOTH):

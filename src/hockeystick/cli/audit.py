@@ -115,8 +115,9 @@ def check(
     file: Annotated[
         Path,
         typer.Argument(
-            help="A JSON file with `history`, triples [noise multiplier, sample rate, steps], and "
-            "perhaps `epsilon` and `delta`; or a checkpoint of Opacus.",
+            help="A JSON file with `history`, triples [noise multiplier, sample rate, steps], or "
+            "with the fields of a configuration of jax-privacy, and perhaps `epsilon` and `delta`; "
+            "or a checkpoint of Opacus.",
             metavar="FILE",
             show_default=False,
         ),

@@ -34,6 +34,8 @@ ARRAYS = ("examples", "users")
 MECHANISMS: dict[str, tuple[int, Callable[..., Profile]]] = {
     "laplace": (1, lambda scale: Profile.laplace(scale=scale)),
     "gaussian": (1, lambda noise: Profile.gaussian(noise_multiplier=noise)),
+    "discrete-gaussian": (1, lambda noise: Profile.discrete_gaussian(deviation=noise)),
+    "zcdp": (1, Profile.zcdp),
     "randomized-response": (1, lambda epsilon: Profile.randomized_response(epsilon=epsilon)),
     "epsilon-delta": (2, Profile.from_epsilon_delta),
 }
@@ -99,7 +101,10 @@ def _write_header(file: Any, *, length: int) -> None:
 def mechanism_from(text: str) -> Profile:
     """What NAME:NUMBER, such as laplace:1.5, stands for."""
     name, *words = text.split(":")
-    allowed = "one of laplace:SCALE, gaussian:NOISE, randomized-response:EPSILON, epsilon-delta:E:D"
+    allowed = (
+        "one of laplace:SCALE, gaussian:NOISE, discrete-gaussian:NOISE, zcdp:RHO, "
+        "randomized-response:EPSILON, epsilon-delta:E:D"
+    )
     count, make = MECHANISMS.get(name, (-1, Profile.from_epsilon_delta))
     try:
         numbers = [float(word) for word in words]

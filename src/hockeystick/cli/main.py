@@ -50,7 +50,7 @@ COMMANDS = {
     "batches": "batches",
     "tradeoff": "tradeoff",
     "filters": "filters",
-    "keygen": "resources",
+    "keygen": "keygen",
     "data": "resources",
     "reproduce": "reproduce",
     "docs": "resources",

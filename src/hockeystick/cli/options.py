@@ -152,7 +152,7 @@ class PlanOptions:
         str | None,
         typer.Option(
             help="What a step releases, if it is no Gaussian mechanism: laplace:SCALE, "
-            "randomized-response:EPSILON, epsilon-delta:E:D.",
+            "discrete-gaussian:NOISE, zcdp:RHO, randomized-response:EPSILON, epsilon-delta:E:D.",
             metavar="NAME:NUMBER",
             rich_help_panel=RUN,
         ),

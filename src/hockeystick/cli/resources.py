@@ -1,29 +1,22 @@
-"""`hockeystick docs`, `hockeystick data` and `hockeystick keygen`: what other commands need.
-
-Errors refer to the pages; data sets are fetched by the machine's own clients; keys sign statements,
-and authenticate ledgers.
-"""
+"""`hockeystick docs` and `hockeystick data`: the pages that errors refer to, and data sets."""
 
 from __future__ import annotations
 
 import re
-import secrets
 import unicodedata
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from hockeystick._files import KEY_BYTES, check_target, write_private
 from hockeystick._validate import choice
 from hockeystick.cli import OUTPUT
 from hockeystick.cli.output import stdout
 from hockeystick.datasets import DATASETS, fetch
 from hockeystick.errors import InvalidParameter
 from hockeystick.report import progress
-from hockeystick.training.signatures import new_key_files
 
-__all__ = ["data", "docs", "keygen", "page_names", "page_text"]
+__all__ = ["data", "docs", "page_names", "page_text"]
 
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -144,33 +137,3 @@ def data(
         with progress(f"Fetching {one} ..."):
             folder = fetch(one, FOLDER / one if output is None else output)
         typer.echo(f"{folder}: {DATASETS[one].about}")
-
-
-def keygen(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            help="Where the secret key is written, for its owner alone; nothing is replaced.",
-            metavar="FILE",
-            show_default=False,
-        ),
-    ],
-    *,
-    ledger: Annotated[
-        bool, typer.Option("--ledger", help="A key for ledgers in the place of a pair to sign.")
-    ] = False,
-) -> None:
-    """Make a key: a pair that signs privacy statements, or one that authenticates a ledger.
-
-    A pair is FILE, secret, and FILE.pub for everybody who runs `hockeystick verify --key FILE.pub`.
-    """
-    check_target("file", file)
-    if not ledger:
-        public = new_key_files(file)
-        typer.echo(f"{file} signs statements, keep it secret; {public} is for whoever verifies")
-        return
-    try:
-        write_private(file, secrets.token_hex(KEY_BYTES).encode("ascii"))
-    except OSError as error:
-        raise InvalidParameter("file", "a path without a file", error) from None
-    typer.echo(f"{file} authenticates ledgers; keep it secret, and apart from them")

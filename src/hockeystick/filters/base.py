@@ -15,7 +15,8 @@ from hockeystick.filters.charging import Charging, profile_of_plan
 from hockeystick.filters.registry import opened, parameters_of, require_keywords, require_registered
 from hockeystick.filters.request import Permit, StepRequest, as_number, checked_request, request_of
 from hockeystick.guarantee import Guarantee, Kind
-from hockeystick.ledger.names import Where, checked_text
+from hockeystick.ledger.heads import Where
+from hockeystick.ledger.names import checked_text
 from hockeystick.ledger.records import guarantee_of, guarantee_text
 from hockeystick.ledger.spending import Spending, spending_of_entries
 from hockeystick.ledger.store import Entry

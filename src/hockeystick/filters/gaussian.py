@@ -19,7 +19,7 @@ from hockeystick.filters.base import Filter
 from hockeystick.filters.charging import ROUNDING
 from hockeystick.filters.request import Expected, GaussianStep, checked_expected
 from hockeystick.guarantee import Analysis, Guarantee
-from hockeystick.ledger.names import Where
+from hockeystick.ledger.heads import Where
 from hockeystick.profile import Profile
 
 __all__ = [

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -22,12 +22,12 @@ from hockeystick.fdp.chain import ChainTest, blackwell_chain
 from hockeystick.filters.base import Filter
 from hockeystick.filters.charging import ROUNDING
 from hockeystick.filters.request import Expected, GaussianStep, checked_expected
-from hockeystick.guarantee import Analysis, Guarantee
-from hockeystick.ledger.names import Where
+from hockeystick.guarantee import Analysis, Guarantee, Kind
+from hockeystick.ledger.heads import Where
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions import Expression
 
-__all__ = ["NaturalFDP", "NotAChain", "exact_name", "upper_profile"]
+__all__ = ["NaturalFDP", "NotAChain", "ProfileBudget", "exact_name", "upper_profile"]
 
 # Longer descriptions of budgets, those of pairs with many atoms, are replaced in the ledger by a
 # digest: a line that a terminal shows.
@@ -48,7 +48,25 @@ class NotAChain(UnsupportedPlan):
         super().__init__(message)
 
 
-class NaturalFDP(Filter):
+class ProfileBudget:
+    """A filter whose budget is a profile: plain values do not describe it."""
+
+    given_again: ClassVar[str]
+
+    def describe(self) -> dict[str, object]:
+        """Refused: the budget is a profile, which plain values do not describe."""
+        raise InvalidParameter(
+            "filter", "one that plain values describe; this one has a profile", self
+        )
+
+    @classmethod
+    def from_description(cls, description: Mapping[str, Any], **kept: Any) -> Self:
+        """Refused, like `describe`."""
+        allowed = f"one that plain values describe; {cls.__name__} takes {cls.given_again} again"
+        raise InvalidParameter("filter", allowed, description)
+
+
+class NaturalFDP(ProfileBudget, Filter):
     """The budget's profile, for any adaptive run whose composed trade-off curve stays above it.
 
     In general that is false: choosing among curves that cross beats every one of them. It holds
@@ -90,7 +108,8 @@ class NaturalFDP(Filter):
     30.0
     """
 
-    kind = "proven"
+    kind: Kind = "proven"
+    given_again = "its family and budget"
 
     def __init__(
         self,
@@ -133,18 +152,6 @@ class NaturalFDP(Filter):
         """The budget's own profile."""
         analysis = Analysis("natural f-DP filter", self.kind, ProfileBound(self._profile))
         return Guarantee((analysis,))
-
-    def describe(self) -> dict[str, object]:
-        """Refused: the budget is a profile, which plain values do not describe."""
-        raise InvalidParameter(
-            "filter", "one that plain values describe; this one has a profile", self
-        )
-
-    @classmethod
-    def from_description(cls, description: Mapping[str, Any], **kept: Any) -> Self:
-        """Refused, like `describe`."""
-        allowed = "one that plain values describe; NaturalFDP takes its family and budget again"
-        raise InvalidParameter("filter", allowed, description)
 
     def _charge_of_step(self, step: GaussianStep) -> float:
         noise = step.noise_multiplier / step.sensitivity

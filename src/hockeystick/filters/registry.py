@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from hockeystick._validate import concrete, with_known_names
 from hockeystick.errors import InvalidParameter, UnknownParameter, shown
-from hockeystick.ledger.names import PAGE, Where
+from hockeystick.ledger.heads import Where
+from hockeystick.ledger.names import PAGE
 from hockeystick.ledger.records import read_ledger
 from hockeystick.ledger.store import MemoryStore, Store
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
 
 from hockeystick import _validate as check
 from hockeystick._numerics.law import Resolution, Side
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.errors import BudgetExceeded, InvalidParameter
-from hockeystick.filters.natural_fdp import exact_name, upper_profile
+from hockeystick.filters.natural_fdp import ProfileBudget, exact_name, upper_profile
 from hockeystick.filters.request import (
     Expected,
     GaussianStep,
@@ -19,13 +18,14 @@ from hockeystick.filters.request import (
 )
 from hockeystick.filters.residual.composition import NATS, StepClass, covers, law_of
 from hockeystick.filters.stateful import StatefulFilter
-from hockeystick.guarantee import Analysis, Guarantee
-from hockeystick.ledger.names import Where
+from hockeystick.guarantee import Analysis, Guarantee, Kind
+from hockeystick.ledger.heads import Where
 from hockeystick.ledger.store import Entry
 from hockeystick.profile import Profile
 
 __all__ = ["TwoRounds"]
 
+# Rounds for which the filter is proved (docs/adaptive.md).
 ROUNDS = 2
 # What the comparison may overlook, in H at every g, and what it cuts off; the guarantee has it.
 SLACK, TAIL = 1e-12, 1e-14
@@ -33,7 +33,7 @@ SLACK, TAIL = 1e-12, 1e-14
 STEP = 0.005
 
 
-class TwoRounds(StatefulFilter[list[GaussianStep]]):
+class TwoRounds(ProfileBudget, StatefulFilter[list[GaussianStep]]):
     """The budget's profile, for two steps of a fixed rate with any noises, or of any rates.
 
     The natural filter over T steps is valid if all products of up to T - 1 members of the family
@@ -70,7 +70,8 @@ class TwoRounds(StatefulFilter[list[GaussianStep]]):
     2
     """
 
-    kind = "proven"
+    kind: Kind = "proven"
+    given_again = "its budget"
     unit = "rounds"
 
     def __init__(
@@ -116,18 +117,6 @@ class TwoRounds(StatefulFilter[list[GaussianStep]]):
         bound = ProfileBound(self._profile.compose(told))
         analysis = Analysis("natural f-DP filter", self.kind, bound)
         return Guarantee((analysis,))
-
-    def describe(self) -> dict[str, object]:
-        """Refused: the budget is a profile, which plain values do not describe."""
-        raise InvalidParameter(
-            "filter", "one that plain values describe; this one has a profile", self
-        )
-
-    @classmethod
-    def from_description(cls, description: Mapping[str, Any], **kept: Any) -> Self:
-        """Refused, like `describe`."""
-        allowed = "one that plain values describe; TwoRounds takes its budget again"
-        raise InvalidParameter("filter", allowed, description)
 
     def _start(self) -> list[GaussianStep]:
         return []

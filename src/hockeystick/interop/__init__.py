@@ -14,10 +14,15 @@ from hockeystick.accounting import account
 from hockeystick.errors import InvalidParameter, MissingExtra
 from hockeystick.guarantee import Guarantee
 from hockeystick.interop.events import from_dp_event
+from hockeystick.interop.jax_privacy import (
+    from_jax_privacy,
+    is_jax_privacy,
+    jax_privacy_cautions,
+)
 from hockeystick.plan import Plan
 from hockeystick.schemes import FullBatch, Poisson
 
-__all__ = ["SecondOpinion", "check_file", "from_dp_event", "from_opacus"]
+__all__ = ["SecondOpinion", "check_file", "from_dp_event", "from_jax_privacy", "from_opacus"]
 
 
 def from_opacus(accountant: Any) -> Guarantee:
@@ -72,6 +77,7 @@ def _phase(noise: float, rate: float, steps: int) -> Guarantee:
 
 # Where Opacus' checkpoints keep the state of the accountant.
 OPACUS_STATE = "privacy_accountant_state_dict"
+NO_CAUTION = "Bounds hold for Poisson batches."
 Verdict = Literal["too small", "right", "larger than needed"]
 
 
@@ -121,8 +127,9 @@ def check_file(
     Parameters
     ----------
     path
-        A JSON file with `history`, triples (noise multiplier, sample rate, steps), and perhaps
-        `epsilon` and `delta`; or a checkpoint of Opacus (extra `torch`).
+        A JSON file with `history`, triples (noise multiplier, sample rate, steps), or with the
+        fields of a configuration of jax-privacy, and perhaps `epsilon` and `delta`; or a checkpoint
+        of Opacus (extra `torch`).
     delta, epsilon
         In the place of what the file has.
 
@@ -134,7 +141,7 @@ def check_file(
     Raises
     ------
     InvalidParameter
-        If the file has no history, or nothing says what delta is.
+        If the file has neither, or nothing says what delta is.
 
     Examples
     --------
@@ -146,7 +153,6 @@ def check_file(
     'too small'
     """
     content = _content(Path(path))
-    state = content.get(OPACUS_STATE, content)
     delta = content.get("delta") if delta is None else delta
     if delta is None:
         raise InvalidParameter("delta", "given, or in the file", delta)
@@ -154,15 +160,27 @@ def check_file(
     claimed = content.get("epsilon") if epsilon is None else epsilon
     if claimed is not None:
         claimed = check.at_least("epsilon", claimed, 0.0)
-    answer = from_opacus(state).answer(delta=delta)
+    library, guarantee, caution = _described(content)
+    answer = guarantee.answer(delta=delta)
     lower = 0.0 if answer.lower is None else answer.lower
-    caution = "Bounds hold for Poisson batches; the record does not say how batches were drawn."
-    return SecondOpinion("Opacus", delta, lower, answer.value, claimed, caution)
+    return SecondOpinion(library, delta, lower, answer.value, claimed, caution)
+
+
+def _described(content: Mapping[str, Any]) -> tuple[str, Guarantee, str]:
+    """Who wrote it, what it guarantees, and what it does not say."""
+    if is_jax_privacy(content):
+        caution = " ".join(jax_privacy_cautions(content))
+        return "jax-privacy", from_jax_privacy(content), caution or NO_CAUTION
+    found = from_opacus(content.get(OPACUS_STATE, content))
+    return "Opacus", found, f"{NO_CAUTION[:-1]}; the record does not say how batches were drawn."
 
 
 def _content(path: Path) -> dict[str, Any]:
     """The object in a JSON file, or in a file of PyTorch."""
-    allowed = "a JSON object with `history`, or a checkpoint of Opacus"
+    allowed = (
+        "a JSON object with `history` or the fields of a configuration of jax-privacy, or a "
+        "checkpoint of Opacus"
+    )
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -173,7 +191,10 @@ def _content(path: Path) -> dict[str, Any]:
         raise InvalidParameter("file", allowed, path.name) from None
     if isinstance(found, list):
         found = {"history": found}
-    if not isinstance(found, dict) or not ({"history", OPACUS_STATE} & set(found)):
+    known = isinstance(found, dict) and (
+        {"history", OPACUS_STATE} & set(found) or is_jax_privacy(found)
+    )
+    if not known:
         raise InvalidParameter("file", allowed, path.name)
     return found
 

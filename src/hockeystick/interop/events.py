@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hockeystick import _validate as check
-from hockeystick.bounds.profiles import ProfileBound, profile_of_deltas
+from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.errors import InvalidParameter, MissingExtra, UnsupportedPlan
 from hockeystick.guarantee import ADJACENCY, Analysis, Guarantee
 from hockeystick.plan import Plan
@@ -31,11 +31,6 @@ NOT_TIGHT = (
     "TruncatedSubsampledGaussianDpEvent",
     "ZCDpEvent",
 )
-# Orders at which zero-concentrated privacy is converted; the best one is near
-# 1 + sqrt(log(1 / delta) / rho).
-ZCDP_ORDERS = 1 + np.geomspace(1e-2, 1e6, 400)
-# Its profile: the smallest delta, and how many epsilons have a corner.
-ZCDP_SMALLEST_DELTA, ZCDP_CORNERS = 1e-20, 400
 
 
 def from_dp_event(event: DpEvent) -> Guarantee:
@@ -141,23 +136,15 @@ def _mixture(event: Any) -> Profile:
     """Gaussian noise on a sensitivity that is drawn."""
     noise = check.noise_scale("standard_deviation", event.standard_deviation)
     shifts = np.asarray(event.sensitivities, dtype=float) / noise
+    if not shifts.any():
+        return _nothing()
     if not np.all(shifts >= 0):
         raise UnsupportedPlan("MixtureOfGaussiansDpEvent: sensitivities are not negative here.")
     return Profile(random_shift(shifts.tolist(), list(event.sampling_probs)))
 
 
 def _zcdp(event: Any) -> Profile:
-    """From D_a <= xi + rho a for all orders a, by [CanonneKamathSteinke20, Proposition 12]."""
-    return _zcdp_profile(check.positive("rho", event.rho), check.at_least("xi", event.xi, 0.0))
-
-
-def _zcdp_profile(rho: float, xi: float) -> Profile:
-    far = -math.log(ZCDP_SMALLEST_DELTA)
-    epsilons = np.linspace(0.0, xi + rho + 2 * math.sqrt(rho * far), ZCDP_CORNERS)
-    a = ZCDP_ORDERS[:, None]
-    log_delta = (a - 1) * (xi + rho * a - epsilons) + (a - 1) * np.log1p(-1 / a) - np.log(a)
-    delta = np.minimum(np.exp(log_delta.min(axis=0) + 1e-9), 1.0)
-    return profile_of_deltas((epsilons, delta), (epsilons, delta))
+    return Profile.zcdp(event.rho, event.xi)
 
 
 def _tree(event: Any) -> Profile:
@@ -197,6 +184,8 @@ def _without_replacement(event: Any) -> Profile:
     step is (1 - r) N(0, I) + r N(g - z, I) against N(0, I) with r = m / n and |g - z| <= 2, n the
     larger size; the hockey-stick divergence is convex, so who else is drawn may be told.
     """
+    if event.sample_size == 0:
+        return _nothing()
     size = check.positive_integer("sample_size", event.sample_size)
     most = check.positive_integer("source_dataset_size", event.source_dataset_size)
     if size > most:
@@ -220,14 +209,10 @@ def _twice_as_far(event: Any) -> Profile:
 
 
 def _repeated(event: Any) -> Profile:
-    """`count` times; concentrated privacy adds up before it is converted."""
-    inner, count = event.event, event.count
+    count = event.count
     if count == 0:
         return _nothing()
-    count = check.positive_integer("count", count)
-    if type(inner).__name__ == "ZCDpEvent":
-        return _zcdp_profile(count * inner.rho, count * inner.xi)
-    return _profile(inner).self_compose(count)
+    return _profile(event.event).self_compose(check.positive_integer("count", count))
 
 
 def _composed(event: Any) -> Profile:
@@ -242,6 +227,9 @@ def _selected(event: Any) -> Profile:
     shape = float(event.shape)
     if not shape >= 0:
         raise UnsupportedPlan("RepeatAndSelectDpEvent: shapes below 0 have no bound here.")
+    if event.mean == 1 and not math.isinf(shape):
+        # Laws on 1, 2, ...: a single run.
+        return _profile(event.event)
     if math.isinf(shape):
         runs = RandomRuns(distribution="poisson", mean=event.mean)
     else:

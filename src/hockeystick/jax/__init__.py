@@ -158,7 +158,7 @@ class JaxRun(JaxFacts):
             max_grad_norm=self._parts.max_grad_norm,
             key=jax.random.wrap_key_data(words),
         )
-        own = () if self._canaries is None else jnp.zeros(self._canaries.count)
+        own = () if self._canaries is None else jnp.zeros(self._canaries.coordinates)
         self._noise_state = noise.init(params if self._canaries is None else (params, own))
         self._sums = jax.jit(clipped_sums(self._loss, self._parts, self._lattice))
         self._noisy = jax.jit(noisy_means(noise, self._lattice.spacing, self._expected))

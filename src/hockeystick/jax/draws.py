@@ -1,10 +1,11 @@
-"""The plan's noise as an Optax gradient transformation: C^-1 Z, row by row, on the device.
+"""The plan's noise and batches for JAX.
 
-With b bands in C a row is x_t = (z_t - sum of C[t, t-k] x_{t-k} over k < b) / C[t, t], and the
-state has the last b - 1 rows. Where C^-1 has fewer bands, a row is the sum of C^-1[t, t-k] z_{t-k},
-and the state has the last z. Both are pytrees like the parameters, with the rows first.
+The noise is an Optax gradient transformation: C^-1 Z, row by row, on the device. With b bands in C
+a row is x_t = (z_t - sum of C[t, t-k] x_{t-k} over k < b) / C[t, t], and the state has the last b -
+1 rows. Where C^-1 has fewer bands, a row is the sum of C^-1[t, t-k] z_{t-k}, and the state has the
+last z. Both are pytrees like the parameters, with the rows first.
 
-The batch of a step with padding, so that few sizes are compiled.
+The batch of a step is padded, so that few sizes are compiled.
 """
 
 from __future__ import annotations

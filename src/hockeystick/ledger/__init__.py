@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from hockeystick._validate import boolean
 from hockeystick.errors import InvalidParameter, LedgerError
 from hockeystick.ledger.auditing import BudgetAudit, OpenEntry, Realised, audit
-from hockeystick.ledger.names import Head, Ledger, checked_key, checked_text, refuse_missing
+from hockeystick.ledger.heads import Head, Ledger, checked_key
+from hockeystick.ledger.names import checked_text, refuse_missing
 from hockeystick.ledger.records import BudgetRecord, EntryRecord, read_ledger
 from hockeystick.ledger.spending import Spending, spending_of
 from hockeystick.ledger.store import Entry, MemoryStore, Store, checked_budget
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
     from hockeystick.ledger.connections import Connections
     from hockeystick.ledger.database import DatabaseStore
+    from hockeystick.ledger.heads import Where
     from hockeystick.ledger.locations import Location
-    from hockeystick.ledger.names import Where
 
 __all__ = [
     "BudgetAudit",

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hockeystick import _validate as check
 from hockeystick.fdp.schedule import MOST_SETTINGS, EqualSteps, merged, recorded_steps
-from hockeystick.ledger.names import Head, Where, parsed_head
+from hockeystick.ledger.heads import Head, Where, parsed_head
 from hockeystick.ledger.records import BudgetRecord, EntryRecord, read_damaged
 from hockeystick.ledger.spending import epsilon_of_steps
 

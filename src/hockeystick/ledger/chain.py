@@ -16,19 +16,21 @@ import sqlalchemy as sa
 
 from hockeystick.errors import LedgerError
 from hockeystick.ledger import schema
+from hockeystick.ledger.heads import START, Head
 from hockeystick.ledger.locations import Location
-from hockeystick.ledger.names import START, Head
 from hockeystick.ledger.schema import (
     ENTRY_VALUES,
     FORMAT,
     budgets,
     chain,
-    digest_of,
     entries,
-    fingerprint,
     individual,
-    intact,
     ledger,
+)
+from hockeystick.ledger.seals import (
+    digest_of,
+    fingerprint,
+    intact,
     link_of,
     seal_of,
     text_digest,

@@ -10,17 +10,8 @@ import sqlalchemy as sa
 from hockeystick.ledger import schema
 from hockeystick.ledger.chain import CONVERTED, OPENED, RESERVED, Event, begin
 from hockeystick.ledger.locations import Location, Place
-from hockeystick.ledger.schema import (
-    budgets,
-    chain,
-    digest_of,
-    entries,
-    individual,
-    ledger,
-    metadata,
-    text_digest,
-    with_checksum,
-)
+from hockeystick.ledger.schema import budgets, chain, entries, individual, ledger, metadata
+from hockeystick.ledger.seals import digest_of, text_digest, with_checksum
 from hockeystick.ledger.tables import mark, refuse_damage
 
 __all__ = ["convert", "seal_again"]

@@ -15,14 +15,8 @@ from hockeystick.ledger import schema
 from hockeystick.ledger.chain import CANCELLED, COMMITTED, OPENED, RESERVED, Event, append
 from hockeystick.ledger.connections import Connections
 from hockeystick.ledger.names import refuse_difference, refuse_missing, refuse_typo, refuse_unnamed
-from hockeystick.ledger.schema import (
-    budgets,
-    checked,
-    digest_of,
-    entries,
-    text_digest,
-    with_checksum,
-)
+from hockeystick.ledger.schema import budgets, entries
+from hockeystick.ledger.seals import checked, digest_of, text_digest, with_checksum
 from hockeystick.ledger.store import (
     BUDGET_DIGITS,
     Decision,

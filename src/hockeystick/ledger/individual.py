@@ -18,16 +18,17 @@ from hockeystick.errors import LedgerError
 from hockeystick.ledger import opened, schema
 from hockeystick.ledger.chain import CHARGED, INDIVIDUAL, Event, append, check_key
 from hockeystick.ledger.connections import Connections, reading_only
+from hockeystick.ledger.heads import Where
 from hockeystick.ledger.locations import Location, existing
 from hockeystick.ledger.names import (
-    Where,
     checked_text,
     refuse_difference,
     refuse_missing,
     refuse_typo,
     refuse_unnamed,
 )
-from hockeystick.ledger.schema import checked, digest_of, individual, with_checksum
+from hockeystick.ledger.schema import individual
+from hockeystick.ledger.seals import checked, digest_of, with_checksum
 from hockeystick.ledger.store import as_text, from_text, now
 from hockeystick.ledger.tables import check_server, format_of, prepare
 

@@ -22,7 +22,7 @@ import sqlalchemy as sa
 
 from hockeystick._files import check_target
 from hockeystick.errors import InvalidParameter, LedgerError
-from hockeystick.ledger.names import ALLOWED, Ledger, Where
+from hockeystick.ledger.heads import ALLOWED, Ledger, Where
 
 __all__ = ["Location", "OpenFile", "Place", "check_single", "existing", "location", "moved"]
 

@@ -14,8 +14,8 @@ from hockeystick.ledger.store import from_text
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
+    from hockeystick.ledger.heads import Head, Where
     from hockeystick.ledger.locations import Location
-    from hockeystick.ledger.names import Head, Where
 
 __all__ = [
     "BudgetRecord",

@@ -14,19 +14,10 @@ from hockeystick.ledger import schema
 from hockeystick.ledger.chain import CREATED, Event, append, begin, broken_links, check_key
 from hockeystick.ledger.connections import sqlite_engine
 from hockeystick.ledger.files import APPLICATION
+from hockeystick.ledger.heads import Head
 from hockeystick.ledger.locations import Location, Place, moved
-from hockeystick.ledger.names import Head
-from hockeystick.ledger.schema import (
-    FORMAT,
-    TABLES,
-    budgets,
-    entries,
-    intact_before,
-    ledger,
-    metadata,
-    text_digest,
-    with_checksum,
-)
+from hockeystick.ledger.schema import FORMAT, TABLES, budgets, entries, ledger, metadata
+from hockeystick.ledger.seals import intact_before, text_digest, with_checksum
 
 __all__ = [
     "check_server",

@@ -12,9 +12,9 @@ from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import directions_for
 from hockeystick.montecarlo import Execution
+from hockeystick.montecarlo.concentration import interval
 from hockeystick.montecarlo.drawing import check_simulated, open_drawer
 from hockeystick.montecarlo.draws import Job, Payoff
-from hockeystick.montecarlo.sequential import interval
 from hockeystick.plan import Plan
 from hockeystick.profile.resolution import Direction
 from hockeystick.randomness import RandomSource, generator

@@ -10,9 +10,9 @@ from hockeystick.bounds import Bound, UpperBound
 from hockeystick.bounds.profiles import ProfileBound
 from hockeystick.errors import InvalidParameter
 from hockeystick.montecarlo import MonteCarlo
+from hockeystick.montecarlo.concentration import upper_edge
 from hockeystick.montecarlo.drawing import Drawer, open_drawer
 from hockeystick.montecarlo.draws import ROUNDING, Job, Payoff
-from hockeystick.montecarlo.sequential import upper_edge
 from hockeystick.montecarlo.trials import tightest_run
 from hockeystick.montecarlo.verifier import Claim
 from hockeystick.plan import Plan

@@ -20,15 +20,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from hockeystick.montecarlo.concentration import draws_to_tell, relative_entropy
 from hockeystick.montecarlo.draws import ROUNDING, Payoff, Sums
 from hockeystick.montecarlo.pilot import DrawStatistics, Pilot
 from hockeystick.montecarlo.replica_runs import replica_runs
-from hockeystick.montecarlo.sequential import (
-    SequentialTrial,
-    draws_to_tell,
-    relative_entropy,
-    sequential_trial,
-)
+from hockeystick.montecarlo.sequential import SequentialTrial, sequential_trial
 from hockeystick.schemes.simulation import Proposal, Simulation
 
 __all__ = ["Design", "Trial", "bounded_runs", "cheapest_design", "tightest_run"]

@@ -8,6 +8,8 @@ from hockeystick import _validate as check
 from hockeystick.errors import InvalidParameter
 from hockeystick.profile.curves import Side
 from hockeystick.profile.expressions import discrete
+from hockeystick.profile.expressions.concentrated import Concentrated
+from hockeystick.profile.expressions.discrete_gaussian import LARGEST_DEVIATION, DiscreteGaussian
 from hockeystick.profile.expressions.mechanisms import GaussianPair, Laplace
 from hockeystick.profile.expressions.replaced import ReplacedGaussian
 from hockeystick.profile.values import ProfileValues
@@ -115,6 +117,66 @@ class ProfileConstructors(ProfileValues):
         0.0
         """
         return cls(Laplace(check.noise_scale("scale", scale)), bound=bound)
+
+    @classmethod
+    @check.known_names_only
+    def discrete_gaussian(
+        cls, *, deviation: float, sensitivity: int = 1, bound: Side = "upper"
+    ) -> Self:
+        """Discrete Gaussian noise on an integer query [CanonneKamathSteinke20].
+
+        Parameters
+        ----------
+        deviation
+            Masses are proportional to e^(-x^2 / (2 deviation^2)); at most 1e5.
+        sensitivity
+            How far apart the query may be, an integer of at least 1.
+        bound
+            "upper" or "lower".
+
+        Returns
+        -------
+        Profile
+            Tight: the largest shift dominates the smaller ones.
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> run = hs.Profile.discrete_gaussian(deviation=2.0).self_compose(10)
+        >>> round(run.epsilon(1e-6), 2)
+        8.31
+        """
+        noise = check.noise_scale("deviation", deviation)
+        shift = check.positive_integer("sensitivity", sensitivity)
+        if not noise <= LARGEST_DEVIATION:
+            raise InvalidParameter("deviation", f"at most {LARGEST_DEVIATION:g}", deviation)
+        return cls(DiscreteGaussian(noise, shift), bound=bound)
+
+    @classmethod
+    def zcdp(cls, rho: float, xi: float = 0.0) -> Self:
+        """Concentrated privacy: Renyi divergences of at most xi + rho a at every order a.
+
+        Compositions add xi and rho up before they are converted [CanonneKamathSteinke20].
+
+        Parameters
+        ----------
+        rho
+            Above 0.
+        xi
+            At least 0.
+
+        Returns
+        -------
+        Profile
+            An upper bound for every mechanism of that kind.
+
+        Examples
+        --------
+        >>> import hockeystick as hs
+        >>> round(hs.Profile.zcdp(0.1).epsilon(1e-6), 2)
+        2.14
+        """
+        return cls(Concentrated(check.positive("rho", rho), check.at_least("xi", xi, 0.0)))
 
     @classmethod
     def randomized_response(

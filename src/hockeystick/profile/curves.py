@@ -78,7 +78,7 @@ def proves_domination(mine: Evaluator, theirs: Evaluator, slack: float) -> bool:
     if first.covers(second):
         return True
     if first.family is not None and first.family == second.family:
-        return first.order() >= second.order()
+        return first.above(second)
     for step in DOMINATION_STEPS:
         resolution = Resolution(step, smallest_tail(), NATS)
         if dominates(mine.laws(resolution).lower, theirs.laws(resolution).upper, slack):

@@ -1,8 +1,7 @@
-"""The figure of a trade-off function: both errors of an attack, and what it finds.
+"""Figures without a display: made, styled alike and saved; trade-off functions and audits.
 
-The figure of an audit: scores of members and others, and the noise of each step.
-
-Figures without a display: made, styled alike and saved.
+Of a trade-off function both errors of an attack, and what it finds; of an audit the scores of
+members and others, and the noise of each step.
 """
 
 from __future__ import annotations
@@ -45,6 +44,7 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 INK, FAINT = "#333333", "#D9D9D9"
 # Dashes tell curves apart where they lie on each other, or without colours.
 DASHES = ("-", "--", "-.", ":")
+# Two dots for each one of a usual screen.
 DOTS_PER_INCH = 160
 # Which multiples of the powers of ten are labelled, for ratios of an axis's ends up to a number.
 LABELLED = (
@@ -133,6 +133,7 @@ def save_figure(figure: Figure, path: Path) -> None:
         figure.savefig(file, format=path.suffix.lower().lstrip("."), dpi=DOTS_PER_INCH)
 
 
+# Error rates of a curve: dense near 0, where the curve is steep.
 ALPHA = np.concatenate((np.geomspace(1e-6, 1e-2, 200), np.linspace(1e-2, 1.0, 400)[1:]))
 # Both axes begin here: fewer false alarms than one in a million examples are not drawn.
 SMALLEST_RATE = 1e-6

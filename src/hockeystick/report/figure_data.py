@@ -41,9 +41,12 @@ EPSILON_POINTS = 33
 REACH = 2.5
 # Fewer where nothing is exact and several methods are asked.
 POINTS, POINTS_OF_EACH = 24, 12
+# They are denser from the largest delta to the middle one, where the curve bends, and end at the
+# smallest, or at this share of the target where that is less.
 LARGEST_DELTA, MIDDLE_DELTA, SMALLEST_DELTA, BELOW_TARGET = 0.3, 0.03, 1e-8, 1e-2
 # Where methods that take seconds for each number are asked as well, as powers of the target.
 COSTLY_POWERS = (0.25, 0.5, 0.75)
+# Less than the width of a line.
 ACCURACY = 0.01
 # More than what rounding changes: relatively in sums, absolutely in differences from one.
 OUTWARDS, CANCELLED = 1 + 1e-12, 1e-15
@@ -132,6 +135,17 @@ class PrivacyPoints:
         least = np.minimum(said, not_said).min(axis=-1) * OUTWARDS
         bound = np.clip(least, rates, 1.0)
         return float(bound) if np.ndim(false_positive_rate) == 0 else bound
+
+    @property
+    def advantage(self) -> float:
+        """No attack has more true positives less false ones, and half of the rest is its error.
+
+        The error where half of all are members. delta at 0 where it is known; otherwise the bound
+        of each point, (e^epsilon - 1 + 2 delta) / (e^epsilon + 1) [KairouzOhViswanath15].
+        """
+        epsilon, delta = np.array(self.epsilon), np.array(self.delta)
+        found = np.tanh(epsilon / 2) + 2 * delta / (np.exp(epsilon) + 1)
+        return float(min(1.0, found.min() * OUTWARDS))
 
 
 def privacy_points(one: Compared) -> PrivacyPoints:

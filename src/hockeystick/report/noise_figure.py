@@ -102,6 +102,7 @@ def noise_curve(
 
 # Operations for each number: a hundredth of what `account` may spend by default.
 CURVE_BUDGET = 1e6
+# Points of a single method's curve, which is smooth on logarithmic axes.
 METHOD_POINTS = 7
 # Methods that take seconds for a number: only the ends of their curves are computed, the middle is
 # known if they won.

@@ -129,6 +129,7 @@ def draw_errors(
 
 
 GREY = "#8C8C8C"
+# Forty points for each power of ten.
 RATES = np.geomspace(1e-6, 1.0, 241)
 # Curves are shown up to this multiple of the target.
 MOST = 12.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Iterable, Iterator
 from html import escape
@@ -9,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from hockeystick._version import __version__
+from hockeystick.bounds.risk import USUAL_RATE
 from hockeystick.report import COLUMNS, cells, upper_text
 from hockeystick.report.comparison_report import (
     ESTIMATE,
@@ -16,6 +18,7 @@ from hockeystick.report.comparison_report import (
     FamilyReport,
     method_names,
 )
+from hockeystick.report.figure_data import PrivacyPoints
 from hockeystick.report.noise_figure import CURVE_BUDGET
 from hockeystick.report.reproduction import commands, python_code, verifying_command
 
@@ -193,10 +196,22 @@ def _family(one: FamilyReport, report: ComparisonReport) -> str:
         ("expected batch size", f"{best.plan.sampling.expected_batch_size(data):g}"),
         ("ε at δ", f"{upper_text(answer.value)} at {found.delta:g}, {answer.kind}"),
         ("method", answer.method),
+        ("whoever tests whether one example was used", _risk(one.points)),
     ]
     if one.not_drawn:
         facts.append(("methods not drawn", ", ".join(one.not_drawn)))
     return f"{_facts(facts)}{_verification(one, report)}{_reproduction(one, report)}"
+
+
+def _risk(points: PrivacyPoints) -> str:
+    """What every attack is bounded by, rounded to the safe side."""
+    advantage = math.ceil(points.advantage * 1e4) / 1e4
+    rate = math.ceil(points.true_positive_rate(USUAL_RATE) * 1e4) / 1e4
+    risk = math.floor((1 - points.advantage) / 2 * 1e4) / 1e4
+    return (
+        f"advantage at most {advantage:.4f}; true positive rate at most {rate:.4f} at a false one "
+        f"of {USUAL_RATE:g}; Bayes risk at least {risk:.4f} for a prior of 1/2"
+    )
 
 
 def _reproduction(one: FamilyReport, report: ComparisonReport) -> str:

@@ -35,11 +35,11 @@ from hockeystick.schemes.poisson import Poisson
 from hockeystick.schemes.random_allocation import RandomAllocation
 from hockeystick.schemes.user_min_sep import UserMinSep
 from hockeystick.schemes.user_min_sep.attribution import Attribution
-from hockeystick.schemes.user_min_sep.user_limits import (
+from hockeystick.schemes.user_min_sep.contribution_bounding import (
     BoundedContributions,
-    FormedBatches,
     bound_contributions,
 )
+from hockeystick.schemes.user_min_sep.formed_batches import FormedBatches
 
 __all__ = [
     "SCHEMES",

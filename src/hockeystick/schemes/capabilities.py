@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from hockeystick.bounds.counted_picks import CountedPicks
 from hockeystick.profile import Profile
 from hockeystick.schemes.participants import IndependentSampling, Participant, Renewal, Step
 from hockeystick.strategies import Strategy
@@ -125,11 +126,14 @@ class DominatingPair(NamedTuple):
         Whether the run itself attains it.
     below
         Profiles of pairs that the run dominates, where it does not attain the other one.
+    counted
+        The run itself where it consists of several picks and the pair is not tight.
     """
 
     profile: Profile
     tight: bool
     below: tuple[Profile, ...] = ()
+    counted: CountedPicks | None = None
 
 
 PairBuilder: TypeAlias = Callable[[Step], DominatingPair]

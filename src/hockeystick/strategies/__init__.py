@@ -11,13 +11,14 @@ from typing import TypeVar
 
 from hockeystick._validate import function_name
 from hockeystick.errors import InvalidParameter
+from hockeystick.strategies.band_inv_mf import band_inv_mf
 from hockeystick.strategies.band_mf import band_mf
+from hockeystick.strategies.blt import blt
 from hockeystick.strategies.closed_forms import bisr, bsr, lambda_cgd
 from hockeystick.strategies.columns import Sensitivity
 from hockeystick.strategies.iterates import iterates, learning_rates
 from hockeystick.strategies.matrix import from_matrix
 from hockeystick.strategies.noise import NoiseStream
-from hockeystick.strategies.optimised import band_inv_mf, blt
 from hockeystick.strategies.strategy import Strategy
 from hockeystick.strategies.toeplitz import from_coefficients, identity
 from hockeystick.strategies.workloads import momentum, prefix_sums

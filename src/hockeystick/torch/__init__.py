@@ -26,6 +26,7 @@ from hockeystick.schemes import Attribution
 from hockeystick.strategies.noise import ARITHMETICS
 from hockeystick.torch.assembly import RandomParts, RunInputs, assembled
 from hockeystick.torch.batch_sampler import BatchSampler
+from hockeystick.torch.canaries import sampler_of
 from hockeystick.torch.checks import (
     check_several_ranks,
     checked_parameters,
@@ -41,7 +42,7 @@ from hockeystick.torch.optimizer import PlanOptimizer
 from hockeystick.torch.per_sample_module import free_module
 from hockeystick.torch.probe_outcomes import ProbeReport
 from hockeystick.torch.run import TorchRun
-from hockeystick.torch.run_data import indexed, sampler_of
+from hockeystick.torch.run_data import indexed
 from hockeystick.torch.run_facts import fingerprint
 from hockeystick.torch.run_group import RunGroup, in_group, told_to_other_ranks
 from hockeystick.torch.run_settings import Loss, checked_charges, settled, sources

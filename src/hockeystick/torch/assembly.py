@@ -17,6 +17,7 @@ from hockeystick.randomness import Key, RandomSource
 from hockeystick.torch.adapting import Adapting
 from hockeystick.torch.batch_sampler import BatchSampler
 from hockeystick.torch.budgets import GroupBudget
+from hockeystick.torch.canaries import CanaryBatches, CanaryNoise
 from hockeystick.torch.checkpoint import RunCheckpoint
 from hockeystick.torch.checks import GroupClaim
 from hockeystick.torch.clipping import Clipping, PerSampleClipping
@@ -30,7 +31,7 @@ from hockeystick.torch.noise_stream import TorchNoiseStream
 from hockeystick.torch.optimizer import PlanOptimizer
 from hockeystick.torch.progress import Budget, Progress, RunSettings
 from hockeystick.torch.run import TorchRun
-from hockeystick.torch.run_data import CanaryBatches, CanaryNoise, refuse_other_data
+from hockeystick.torch.run_data import refuse_other_data
 from hockeystick.torch.run_group import RunGroup
 from hockeystick.torch.run_settings import DatasetNorms, Loss, budget_of
 from hockeystick.torch.sharded_layout import is_sharded

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import torch
-from opacus.grad_sample.functorch import ft_compute_per_sample_gradient
 
 from hockeystick.errors import PlanMismatch
 from hockeystick.torch.clipping import (
@@ -25,7 +24,6 @@ from hockeystick.torch.layer_gradients import (
     layer_gradients,
 )
 from hockeystick.torch.layouts import Layout, zero_sum
-from hockeystick.torch.model_state import layer_type
 from hockeystick.torch.per_sample_module import PerSampleModule, forget_gradients
 from hockeystick.torch.progress import ClipLimit, PhysicalBatch
 from hockeystick.training.clip_rules import ClipParts
@@ -69,7 +67,7 @@ class GhostModule(PerSampleModule):
         for call in calls:
             by_layer.setdefault(call.layer, []).append(call)
         return [
-            layer_gradients(some, self._sampler(layer), formed=self._formed, spacing=self._spacing)
+            layer_gradients(some, self.sampler(layer), formed=self._formed, spacing=self._spacing)
             for layer, some in by_layer.items()
         ]
 
@@ -78,7 +76,7 @@ class GhostModule(PerSampleModule):
         calls, self.layer_calls = self.layer_calls, []
         found: dict[torch.Tensor, torch.Tensor] = {}
         for call in calls:
-            rows = self._sampler(call.layer)(call.layer, call.inputs, call.gradients)
+            rows = self.sampler(call.layer)(call.layer, call.inputs, call.gradients)
             for parameter, own in rows.items():
                 if parameter not in found:
                     found[parameter] = own.new_zeros((call.examples, *parameter.shape))
@@ -90,9 +88,6 @@ class GhostModule(PerSampleModule):
             else torch.zeros((examples, *p.shape), dtype=p.dtype, device=p.device)
             for p in parameters
         ]
-
-    def _sampler(self, layer: torch.nn.Module) -> Any:
-        return self.GRAD_SAMPLERS.get(layer_type(layer), ft_compute_per_sample_gradient)
 
 
 class GhostClipping:

@@ -11,13 +11,14 @@ import torch
 
 from hockeystick.errors import PlanMismatch
 from hockeystick.torch.clipping import Clipping, as_mismatch
+from hockeystick.torch.empty_outputs import EmptyOutput, nothing_like, refuse_other_leaves
 from hockeystick.torch.layouts import Layout
 from hockeystick.torch.model_state import ChangeDetector, ModelState
 from hockeystick.torch.per_sample_module import forget_activations, forget_gradients
 from hockeystick.torch.probe import IndependenceProbe
 from hockeystick.torch.probe_outcomes import PassResult, ProbeReport, joint_report
 from hockeystick.torch.progress import PhysicalBatch, Progress
-from hockeystick.torch.recording import EmptyOutput, Recording, nothing_like, refuse_other_leaves
+from hockeystick.torch.recording import Recording
 from hockeystick.torch.replay import LossReplay, ProbeExamples, RecollatedBatch
 
 __all__ = ["GradientSums"]

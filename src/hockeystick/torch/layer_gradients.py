@@ -17,12 +17,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
+from opacus.grad_sample.embedding import compute_embedding_grad_sample
+from opacus.grad_sample.linear import compute_linear_grad_sample
 from torch import nn
 
 from hockeystick.torch.model_state import layer_type
 from hockeystick.torch.sums import squared_norms, weighted_sum
 
-__all__ = ["MOST_EXAMPLES", "LayerCall", "LayerGradients", "layer_gradients"]
+__all__ = ["MOST_EXAMPLES", "SAMPLERS", "LayerCall", "LayerGradients", "layer_gradients"]
 
 # The unit roundoff of double precision, 2^-53, rounded up.
 ROUNDING = 1.2e-16
@@ -221,3 +223,30 @@ class _Formed:
             weights = factors[kept] * shorter
             found[parameter] = weighted_sum(rows, weights, spacing=self._spacing)
         return found
+
+
+def _embedding_rows(layer: Any, inputs: Any, gradients: torch.Tensor) -> Any:
+    """Per-example gradients of an embedding; that of the padding index is zero, as in PyTorch."""
+    rows = compute_embedding_grad_sample(layer, inputs, gradients)
+    if layer.padding_idx is not None:
+        rows[layer.weight][:, layer.padding_idx] = 0.0
+    return rows
+
+
+def _linear_rows(layer: Any, inputs: Any, gradients: torch.Tensor) -> Any:
+    """The same products as Opacus' for one position, without the search for their order."""
+    if gradients.ndim != 2 or inputs[0].ndim != 2:
+        return compute_linear_grad_sample(layer, inputs, gradients)
+    rows = {}
+    if layer.weight.requires_grad:
+        rows[layer.weight] = gradients[:, :, None] * inputs[0].to(gradients.dtype)[:, None]
+    if layer.bias is not None and layer.bias.requires_grad:
+        rows[layer.bias] = gradients
+    return rows
+
+
+# In the place of Opacus' own.
+SAMPLERS: dict[type[nn.Module], Sampler] = {
+    nn.Embedding: _embedding_rows,
+    nn.Linear: _linear_rows,
+}

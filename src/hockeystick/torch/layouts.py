@@ -6,6 +6,7 @@ holds which coordinates.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import accumulate, pairwise
@@ -31,6 +32,8 @@ __all__ = [
 ]
 
 Ranges = list[tuple[int, int]]
+# Numbers of a rank that are exchanged at a time (8 MB in double precision).
+EXCHANGED = 2**20
 
 
 class Layout(Protocol):
@@ -66,7 +69,10 @@ class Layout(Protocol):
         """What is kept of the sums of an empty batch."""
 
     def held(self, sums: list[torch.Tensor]) -> list[torch.Tensor]:
-        """The parts of the sum over the ranks that are held here, flat and in double precision."""
+        """The parts of the sum over the ranks that are held here, flat and in double precision.
+
+        The list of whole sums may be emptied.
+        """
 
     def gradients(self, released: list[torch.Tensor]) -> list[torch.Tensor]:
         """From what was released of the held parts to a gradient for each parameter."""
@@ -139,20 +145,47 @@ class ReplicatedLayout(WholeLayout):
         return [torch.empty(stop - start, dtype=dtype, device=self._device)]
 
     def held(self, sums: list[torch.Tensor]) -> list[torch.Tensor]:
-        """The sum over the ranks of this rank's part."""
-        everything = zero_sum(self._length * self.group.size, sums[0].device)
-        torch.cat([s.to(everything.device) for s in sums], out=everything[: self._size])
-        (start, stop), part = self.ranges[0], self.group.sum_of_part(everything)
-        return [part[: stop - start]]
+        """The sum over the ranks of this rank's part; `sums` is emptied.
+
+        Exchanged in pieces: communication copies what it is given.
+        """
+        total = zero_sum(self._length, sums[0].device)
+        for first, last in self._pieces():
+            piece = zero_sum((last - first) * self.group.size, total.device)
+            for rank, part in enumerate(piece.view(self.group.size, -1)):
+                self._copy(sums, rank * self._length + first, part)
+            total[first:last] = self.group.sum_of_part(piece)
+        sums.clear()
+        start, stop = self.ranges[0]
+        return [total[: stop - start]]
 
     def gradients(self, released: list[torch.Tensor]) -> list[torch.Tensor]:
         """The released parts of all ranks, in the shapes and types of the parameters."""
         dtype = torch.float64 if self._wide else torch.float32
-        part = released[0].new_zeros(self._length, dtype=dtype)
-        part[: len(released[0])] = released[0]
-        everything = self.group.joined(part)
-        parts = [everything[start:end] for start, end in pairwise(self._ends)]
+        (own,) = released
+        everything = torch.empty(self.group.size, self._length, dtype=dtype, device=own.device)
+        for first, last in self._pieces():
+            part = own.new_zeros(last - first, dtype=dtype)
+            known = own[first:last]
+            part[: len(known)] = known
+            everything[:, first:last] = self.group.joined(part).view(self.group.size, -1)
+        flat = everything.flatten()
+        parts = [flat[start:end] for start, end in pairwise(self._ends)]
         return super().gradients(parts)
+
+    def _pieces(self) -> Iterator[tuple[int, int]]:
+        """Places within a part, so many at a time."""
+        for first in range(0, self._length, EXCHANGED):
+            yield first, min(first + EXCHANGED, self._length)
+
+    def _copy(self, sums: list[torch.Tensor], start: int, into: torch.Tensor) -> None:
+        """The coordinates of the whole vector from `start` on; nothing beyond its end."""
+        first, stop = start, min(start + len(into), self._size)
+        number = bisect_right(self._ends, start) - 1
+        while start < stop:
+            begin, end = self._ends[number], min(self._ends[number + 1], stop)
+            into[start - first : end - first] = sums[number][start - begin : end - begin]
+            start, number = end, number + 1
 
 
 def zero_sum(length: int, device: torch.device) -> torch.Tensor:

@@ -9,14 +9,20 @@ from typing import Any, ClassVar
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import torch
-from opacus.grad_sample import AbstractGradSampleModule, GradSampleModule
-from opacus.grad_sample.embedding import compute_embedding_grad_sample
+from opacus.grad_sample import (
+    AbstractGradSampleModule,
+    GradSampleModule,
+    create_or_accumulate_grad_sample,
+)
+from opacus.grad_sample.functorch import ft_compute_per_sample_gradient
+from opacus.grad_sample.grad_sample_module import promote_current_grad_sample
 from opacus.layers import DPGRU, DPLSTM, DPRNN
 from opacus.utils.module_utils import has_trainable_params
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence
 
 from hockeystick.errors import InvalidParameter, PlanMismatch
+from hockeystick.torch.layer_gradients import SAMPLERS
 from hockeystick.torch.model_state import layer_type, parts_of, tensors_of
 
 __all__ = ["PerSampleModule", "forget_activations", "forget_gradients", "free_module"]
@@ -26,14 +32,6 @@ Observer = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
 
 # Which run has its hooks on a module; hooks keep the value alive for as long as they are there.
 _ATTACHED: WeakKeyDictionary[nn.Module, ReferenceType[PerSampleModule]] = WeakKeyDictionary()
-
-
-def _embedding_rows(layer: Any, inputs: Any, gradients: torch.Tensor) -> Any:
-    """Per-example gradients of an embedding; that of the padding index is zero, as in PyTorch."""
-    rows = compute_embedding_grad_sample(layer, inputs, gradients)
-    if layer.padding_idx is not None:
-        rows[layer.weight][:, layer.padding_idx] = 0.0
-    return rows
 
 
 def _refuse_sorting(_: nn.Module, given: tuple[Any, ...]) -> None:
@@ -63,7 +61,7 @@ class PerSampleModule(GradSampleModule):
 
     GRAD_SAMPLERS: ClassVar[dict[Any, Any]] = {
         **GradSampleModule.GRAD_SAMPLERS,
-        nn.Embedding: _embedding_rows,
+        **SAMPLERS,
     }
     observer: Observer | None = None
     attached: bool = False
@@ -98,11 +96,52 @@ class PerSampleModule(GradSampleModule):
         return layer_type(module)
 
     def capture_activations_hook(self, module: Any, given: Any, output: Any) -> None:
-        """Opacus counts the calls of parameters; those of a sharded model are new in each pass."""
-        for parameter in module._parameters.values():
-            if parameter is not None and not hasattr(parameter, "_forward_counter"):
-                parameter._forward_counter = 0
-        super().capture_activations_hook(module, given, output)
+        """Keep the inputs of a layer's call and count it, as Opacus does.
+
+        Parameters of a sharded model are new in each pass.
+        """
+        if not (self.hooks_enabled and module.training and torch.is_grad_enabled()):
+            return
+        if not any(p is not None and p.requires_grad for p in module._parameters.values()):
+            return
+        if not hasattr(module, "activations"):
+            module.activations = []
+        module.activations.append([t.detach() for t in given])
+        for parameter in _trained(module):
+            parameter._forward_counter = getattr(parameter, "_forward_counter", 0) + 1
+
+    def capture_backprops_hook(
+        self, module: Any, _: Any, gradients: Any, loss_reduction: str, batch_first: bool
+    ) -> None:
+        """Compute gradients of examples when the backward pass reaches a layer, as Opacus does.
+
+        Opacus copies them into zeros, because further calls of the layer may be added. They are
+        kept as they are here, unless something else has their memory.
+        """
+        if not self.hooks_enabled:
+            return
+        inputs, found = self.rearrange_grad_samples(
+            module=module,
+            backprops=gradients[0].detach(),
+            loss_reduction=loss_reduction,
+            batch_first=batch_first,
+        )
+        rows = self.sampler(module)(module, inputs, found)
+        others = {t.untyped_storage().data_ptr() for t in (found, *inputs)}
+        for parameter, own in rows.items():
+            _keep(parameter, own, module.max_batch_len, others)
+        for parameter in _trained(module):
+            parameter._forward_counter -= 1
+            if parameter._forward_counter == 0:
+                promote_current_grad_sample(parameter)
+            if isinstance(parameter.grad_sample, list):
+                raise PlanMismatch("Gradients of several batches were accumulated.")
+        if not module.activations:
+            del module.max_batch_len
+
+    def sampler(self, layer: nn.Module) -> Any:
+        """What computes the gradients of examples from a layer, its inputs and output gradients."""
+        return self.GRAD_SAMPLERS.get(layer_type(layer), ft_compute_per_sample_gradient)
 
     def _attach(self) -> None:
         self.attached = True
@@ -188,6 +227,25 @@ class PerSampleModule(GradSampleModule):
             yield
         finally:
             self.detach()
+
+
+def _trained(layer: nn.Module) -> list[Any]:
+    """The trained parameters of a layer and of its parts."""
+    held: Any = layer.parameters() if layer._modules else layer._parameters.values()
+    return [p for p in held if p is not None and p.requires_grad]
+
+
+def _keep(parameter: Any, rows: torch.Tensor, size: int, others: set[int]) -> None:
+    """The rows of one call, added to those of other calls of the batch, on the parameter."""
+    if not parameter.requires_grad:
+        return
+    if len(rows) != size or not rows.is_contiguous() or hasattr(parameter, "_current_grad_sample"):
+        create_or_accumulate_grad_sample(param=parameter, grad_sample=rows, max_batch_len=size)
+        return
+    # What is added later must change neither gradients on their way nor another parameter's rows.
+    memory = rows.untyped_storage().data_ptr()
+    parameter._current_grad_sample = rows.clone() if memory in others else rows.detach()
+    others.add(memory)
 
 
 def free_module(model: nn.Module) -> nn.Module:

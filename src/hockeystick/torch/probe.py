@@ -12,20 +12,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import torch
 
 from hockeystick.errors import PlanMismatch
-from hockeystick.torch.clipping import Clipping, backward
+from hockeystick.torch.clipping import Clipping
 from hockeystick.torch.example_randomness import CONSTANT, LAYOUTS, kept_random_states
 from hockeystick.torch.model_state import ModelState, in_double_precision, kept_state, same
-from hockeystick.torch.per_sample_module import forget_activations, forget_gradients
+from hockeystick.torch.per_sample_module import forget_activations
 from hockeystick.torch.probe_outcomes import (
     PassResult,
     ProbeReport,
     first_mixing_layer,
+    length_of,
+    one_by_one,
     relative_change,
-    rows_of,
 )
 from hockeystick.torch.replay import ProbeExamples
 from hockeystick.training.gradients import halves
@@ -201,9 +203,9 @@ class IndependenceProbe:
     def _gradients_in_whole_batch(self, probed: ProbeExamples) -> float:
         """Of losses and gradients, one example after the other: no batch of gradients is held."""
         with kept_state(self._module):
-            together = self._one_by_one(probed.losses_in_batch)
+            together = self._rows_one_by_one(probed.losses_in_batch)
         with kept_state(self._module):
-            alone = self._one_by_one(lambda: probed.losses(range(len(probed))))
+            alone = self._rows_one_by_one(lambda: probed.losses(range(len(probed))))
         return self._change(together, alone, probed)
 
     def _check_recorded(self, probed: ProbeExamples, batch: PassResult | None) -> None:
@@ -265,13 +267,21 @@ class IndependenceProbe:
         """
         if not bool(torch.isfinite(whole.losses).all()):
             return
+        errors = torch.empty(len(self._names), len(probed), dtype=torch.float64)
+        lengths = torch.empty_like(errors)
+
+        def compare(row: int, gradients: list[torch.Tensor]) -> None:
+            for number, (rows, true) in enumerate(zip(whole.gradients, gradients, strict=True)):
+                errors[number, row] = length_of(rows[row], true)
+                lengths[number, row] = length_of(true)
+
         with kept_state(self._module):
-            computed = self._one_by_one(lambda: probed.losses(range(len(probed))))
-        true = [rows_of(rows) for rows in computed.gradients]
-        size = torch.linalg.vector_norm(torch.cat(true, dim=1).nan_to_num(), dim=1)
+            whole_losses = partial(probed.losses, range(len(probed)))
+            one_by_one(self._clipping.model, self._parameters, whole_losses, compare)
+        size = torch.linalg.vector_norm(lengths, dim=0)
         size = size.clamp(min=torch.finfo(torch.float32).tiny)
-        for name, rows, wanted in zip(self._names, whole.gradients, true, strict=True):
-            error = float((torch.linalg.vector_norm(rows_of(rows) - wanted, dim=1) / size).max())
+        for name, wrong in zip(self._names, errors, strict=True):
+            error = float((wrong / size).max())
             if not error <= GRADIENT_ERROR:
                 raise PlanMismatch(
                     "The gradients of single examples that Opacus computes for "
@@ -280,21 +290,10 @@ class IndependenceProbe:
                     "changes gradients, is a usual cause."
                 )
 
-    def _one_by_one(self, losses_of: Callable[[], torch.Tensor]) -> PassResult:
-        """Losses, and their gradients by PyTorch alone: for each parameter a row for each loss."""
-        model = self._clipping.model
+    def _rows_one_by_one(self, losses_of: Callable[[], torch.Tensor]) -> PassResult:
+        """Losses and gradients, a row for each loss."""
         each: list[list[torch.Tensor]] = []
-        model.disable_hooks()
-        try:
-            losses = losses_of()
-            for one in losses:
-                forget_gradients(model)
-                backward(one, retain_graph=True)
-                each.append(
-                    [torch.zeros_like(p) if p.grad is None else p.grad for p in self._parameters]
-                )
-        finally:
-            forget_gradients(model)
-            model.enable_hooks()
+        model, parameters = self._clipping.model, self._parameters
+        losses = one_by_one(model, parameters, losses_of, lambda _, found: each.append(found))
         rows = [torch.stack(gradients) for gradients in zip(*each, strict=True)]
-        return PassResult(losses.detach(), rows, {})
+        return PassResult(losses, rows, {})

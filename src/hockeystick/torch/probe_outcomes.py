@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.utils._pytree import tree_leaves
 
+from hockeystick.torch.clipping import backward
+from hockeystick.torch.per_sample_module import forget_gradients
 from hockeystick.torch.replay import ProbeExamples
 
 __all__ = [
@@ -18,8 +20,9 @@ __all__ = [
     "ProbeReport",
     "first_mixing_layer",
     "joint_report",
+    "length_of",
+    "one_by_one",
     "relative_change",
-    "rows_of",
 ]
 
 # A loss or gradient this much smaller than the largest is compared relative to the largest, because
@@ -41,27 +44,81 @@ class PassResult:
         return PassResult(self.losses[rows], [g[rows] for g in self.gradients], self.buffers)
 
 
+# Numbers that are in double precision at a time (32 MB); fewer are taken together.
+AT_ONCE = 2**22
+
+
 def relative_change(now: list[torch.Tensor], expected: list[torch.Tensor]) -> float:
     """The largest change of a row, relative to its length (or that of the longest).
 
-    Rows that are not finite contribute nothing to a sum: two of them are equal.
+    Rows that are not finite contribute nothing to a sum: two of them are equal. Needs little
+    memory beside the rows themselves.
     """
-    one = torch.cat([rows_of(rows) for rows in now], dim=1)
-    other = torch.cat([rows_of(rows) for rows in expected], dim=1)
-    finite = torch.isfinite(one).all(dim=1), torch.isfinite(other).all(dim=1)
+    finite = [torch.ones(len(expected[0]), dtype=torch.bool) for _ in range(2)]
+    moved, sizes = [], []
+    for pair in zip(_pieces(now), _pieces(expected), strict=True):
+        for known, rows in zip(finite, pair, strict=True):
+            known.logical_and_(torch.isfinite(rows).all(dim=1))
+        moved.append(torch.linalg.vector_norm(pair[0] - pair[1], dim=1))
+        sizes.append(torch.linalg.vector_norm(pair[1], dim=1))
     if not torch.equal(*finite):
         return math.inf
-    one, other = one[finite[0]], other[finite[1]]
-    if not len(one):
+    if not finite[0].any():
         return 0.0
-    size = torch.linalg.vector_norm(other, dim=1)
+    change, size = (
+        torch.linalg.vector_norm(torch.stack(parts), dim=0)[finite[0]] for parts in (moved, sizes)
+    )
     floor = max(float(size.max()) * NEGLIGIBLE, torch.finfo(torch.float32).tiny)
-    return float((torch.linalg.vector_norm(one - other, dim=1) / size.clamp(min=floor)).max())
+    return float((change / size.clamp(min=floor)).max())
 
 
-def rows_of(values: torch.Tensor) -> torch.Tensor:
-    """One row for each example, in double precision."""
-    return values.detach().double().reshape(len(values), -1).cpu()
+def length_of(values: torch.Tensor, other: torch.Tensor | None = None) -> float:
+    """The length of all of them in double precision, or of their distance from others.
+
+    A length of numbers that are not finite is that of the largest finite ones in their place; a
+    distance from them is no number.
+    """
+    found = []
+    others = None if other is None else list(other.detach().flatten().split(AT_ONCE))
+    for i, part in enumerate(values.detach().flatten().split(AT_ONCE)):
+        block = part.double()
+        block = block.nan_to_num() if others is None else block - others[i].double()
+        found.append(torch.linalg.vector_norm(block))
+    return float(torch.linalg.vector_norm(torch.stack(found)))
+
+
+def one_by_one(
+    model: Any,
+    parameters: list[torch.Tensor],
+    losses_of: Callable[[], torch.Tensor],
+    take: Callable[[int, list[torch.Tensor]], None],
+) -> torch.Tensor:
+    """Losses; `take` gets the gradients of each by PyTorch alone, of one loss at a time."""
+    model.disable_hooks()
+    try:
+        losses = losses_of()
+        for row, one in enumerate(losses):
+            forget_gradients(model)
+            backward(one, retain_graph=True)
+            take(row, [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters])
+    finally:
+        forget_gradients(model)
+        model.enable_hooks()
+    return losses.detach()
+
+
+def _pieces(values: list[torch.Tensor]) -> Iterator[torch.Tensor]:
+    """One row for each example, in double precision; a few columns at a time if there are many."""
+    if sum(rows.numel() for rows in values) <= AT_ONCE:
+        yield torch.cat([_flat(rows).double().cpu() for rows in values], dim=1)
+        return
+    for rows in values:
+        for block in _flat(rows).split(max(AT_ONCE // max(len(rows), 1), 1), dim=1):
+            yield block.double().cpu()
+
+
+def _flat(rows: torch.Tensor) -> torch.Tensor:
+    return rows.detach().reshape(len(rows), -1)
 
 
 @dataclass(frozen=True)

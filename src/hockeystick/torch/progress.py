@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 from hockeystick.errors import BudgetExceeded, PlanMismatch
 from hockeystick.plan import Plan
+from hockeystick.torch.clip_limits import ClipLimit, PhysicalBatch
 from hockeystick.torch.forms import EpochSplit
 from hockeystick.torch.replay import RecollatedBatch
-from hockeystick.torch.sums import ClipLimit, PhysicalBatch
 from hockeystick.training.filtered import warn_of_no_step
 from hockeystick.training.schedules import Schedule, StepSettings, with_step
 from hockeystick.training.statement_fields import RUN_DIGITS

@@ -1,10 +1,9 @@
-"""The data of a run: the same one on all ranks, streams read by index, and canaries among them.
+"""The data of a run: the same one on all ranks, and streams read by index.
 
 Ranks share one batch by its indices, so that example i has to be the same one everywhere: a few
 examples are compared by digest. Data sets that augment at random return another example each time:
 what differs between readings of the same rank is not compared. Data sets that can only be read from
-beginning to end are read by index too. With canaries, batches hold them as well, and the noise has
-coordinates for them.
+beginning to end are read by index too.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,23 +20,9 @@ import torch
 from torch.utils.data import Dataset, IterableDataset
 
 from hockeystick.errors import InvalidParameter, PlanMismatch
-from hockeystick.plan import Plan
-from hockeystick.randomness import RandomSource
-from hockeystick.schemes import Attribution, Indices
-from hockeystick.torch.batch_sampler import BatchSampler
-from hockeystick.torch.noise_stream import TorchNoiseStream
-from hockeystick.torch.progress import RunSettings
 from hockeystick.torch.run_group import RunGroup
-from hockeystick.training.canaries import RunCanaries
 
-__all__ = [
-    "CanaryBatches",
-    "CanaryNoise",
-    "IndexedStream",
-    "indexed",
-    "refuse_other_data",
-    "sampler_of",
-]
+__all__ = ["IndexedStream", "indexed", "refuse_other_data"]
 
 
 class IndexedStream(Dataset[Any]):
@@ -182,76 +167,3 @@ def _random_state_kept() -> Iterator[None]:
         finally:
             random.setstate(state)
             np.random.set_state(of_numpy)  # noqa: NPY002
-
-
-class CanaryBatches(BatchSampler):
-    """The plan's batches of examples and members; it gives the examples and keeps the members.
-
-    Loaders draw ahead, so the members of each step are kept until its noise is drawn.
-    """
-
-    def __init__(self, canaries: RunCanaries, plan: Plan, **options: Any) -> None:
-        self.canaries = canaries
-        self._members: dict[int, Indices] = {}
-        super().__init__(plan, examples=canaries.drawn_from, **options)
-
-    def batch(self, step: int) -> Indices:
-        """The examples of the step's batch."""
-        drawn = super().batch(step)
-        first = self.canaries.drawn_from - self.canaries.count // 2
-        self._members[step] = drawn[drawn >= first] - first
-        return drawn[drawn < first]
-
-    def members(self, step: int) -> Indices:
-        """Who of the canaries was in the batch of a step, asked for once."""
-        return self._members.pop(step)
-
-
-class CanaryNoise(TorchNoiseStream):
-    """A stream with a last tensor for the canaries, whose noisy sums are recorded in each step."""
-
-    def __init__(
-        self, batches: CanaryBatches, plan: Plan, like: Iterable[torch.Tensor], **options: Any
-    ) -> None:
-        self._canary_batches = batches
-        like = list(like)
-        # In double precision only if a parameter has it, as without canaries.
-        wide = any(p.dtype == torch.float64 for p in like)
-        kind = torch.float64 if wide else torch.float32
-        own = torch.zeros(batches.canaries.count, dtype=kind, device=like[0].device)
-        super().__init__(plan, [*like, own], **options)
-
-    def __next__(self) -> list[torch.Tensor]:
-        step = self.step
-        *noise, own = super().__next__()
-        canaries, spacing = self._canary_batches.canaries, self.lattice
-        sums = canaries.gradients(self._canary_batches.members(step), spacing)
-        noisy = sums + own.double().cpu().numpy()
-        canaries.recorder.add(noisy * (1.0 if spacing is None else spacing))
-        return noise
-
-    def head(self) -> dict[str, Any]:
-        """Refused: what was recorded so far is not a part of states."""
-        raise PlanMismatch("A run with canaries cannot be saved or restored: run it in one go.")
-
-
-def sampler_of(
-    settings: RunSettings,
-    graph: int | Attribution,
-    canaries: int | None,
-    *,
-    rng: RandomSource,
-    constant: bool,
-) -> BatchSampler:
-    """The batches of the run, with canaries if any were asked for."""
-    own = RunCanaries.of(
-        canaries,
-        settings.plan,
-        examples=settings.examples,
-        noise_multiplier=settings.noise_multiplier,
-        max_grad_norm=settings.max_grad_norm,
-        constant=constant,
-    )
-    if own is None:
-        return BatchSampler(settings.plan, examples=graph, rng=rng)
-    return CanaryBatches(own, settings.plan, rng=rng)

@@ -1,17 +1,15 @@
 """Norms and clipped sums of per-example gradients, in double precision.
 
-A `ClipLimit` says how long the gradients of the examples of a physical batch may be. One example
-changes a clipped sum by at most its clipped norm plus what rounding can do. With n examples of norm
-at most C after clipping, the sum in double precision is wrong by at most (n + 1) * 1.12e-16 * n * C
-in norm, with the example and without it: together 2.3e-16 * n * (n + 1) clip norms, which is 2.3e-6
-for 100,000 examples. Noise is added to the sum before it is rounded to the parameters' type, so
-that this rounding is post-processing.
+One example changes a clipped sum by at most its clipped norm plus what rounding can do. With n
+examples of norm at most C after clipping, the sum in double precision is wrong by at most
+(n + 1) * 1.12e-16 * n * C in norm, with the example and without it: together 2.3e-16 * n * (n + 1)
+clip norms, which is 2.3e-6 for 100,000 examples. Noise is added to the sum before it is rounded to
+the parameters' type, so that this rounding is post-processing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -20,89 +18,8 @@ from numba import njit
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.threads import in_threads
-from hockeystick.training.sum_lattice import SumLattice
 
-__all__ = [
-    "ClipLimit",
-    "PhysicalBatch",
-    "grouped_squares",
-    "per_example_norms",
-    "squared_norms",
-    "weighted_sum",
-    "with_noise",
-]
-
-# Keeps the quotient finite for gradients that vanish; the same number as in Opacus.
-SMALLEST_NORM = 1e-6
-
-
-@dataclass(frozen=True, eq=False)
-class PhysicalBatch:
-    """A physical batch: all examples of a step, or some of them.
-
-    Examples beyond the first `counted` are there for a rank that has too few of its own: models are
-    called for them, and they contribute nothing.
-    """
-
-    step: int
-    indices: torch.Tensor
-    first: bool
-    last: bool
-    counted: int
-
-    @property
-    def size(self) -> int:
-        """The number of examples."""
-        return self.indices.numel()
-
-
-@dataclass(frozen=True, eq=False)
-class ClipLimit:
-    """The clip norm of every example, or a length for each of them."""
-
-    clip: float
-    lengths: torch.Tensor | None = None
-    # What factors are multiplied by: lattice spacings that sums were made for, in present ones.
-    unit: float = 1.0
-
-    def before_rounding(self, lattice: SumLattice | None, unit: float = 1.0) -> ClipLimit:
-        """The limit for gradients that are rounded to the lattice afterwards."""
-        if lattice is None:
-            return self
-        lengths = self.lengths
-        if lengths is not None:
-            lengths = torch.from_numpy(lattice.shortened(lengths.numpy()))
-        return ClipLimit(float(lattice.shortened(self.clip)), lengths, unit)
-
-    def factors(
-        self,
-        norms: torch.Tensor,
-        batch: PhysicalBatch,
-        *,
-        share: float = 1.0,
-        gamma: float | None = None,
-    ) -> torch.Tensor:
-        """What gradients of these norms are multiplied by: min(1, length / norm).
-
-        Of a length only a `share`, where the norms are those of a layer. With a `gamma` the factor
-        is length / (norm + gamma), by which nothing gets as long as the length. A gradient that is
-        not finite, or of an example that does not count, contributes nothing.
-        """
-        longest: float | torch.Tensor = self.clip * share
-        if self.lengths is not None:
-            lengths = self.lengths[batch.indices].to(device=norms.device, dtype=norms.dtype)
-            longest = lengths * share
-        if gamma is None:
-            factors = (longest / (norms + SMALLEST_NORM)).clamp(max=1.0)
-        else:
-            factors = longest / (norms + gamma)
-        if self.unit != 1.0:
-            factors *= self.unit
-        if batch.counted < len(factors):
-            factors[batch.counted :] = 0.0
-        # Lengths are finite: only a norm that is not a number makes such a factor.
-        return factors.nan_to_num_(nan=0.0)
-
+__all__ = ["grouped_squares", "per_example_norms", "squared_norms", "weighted_sum", "with_noise"]
 
 # Numbers that are copied to double precision at a time on other devices than the CPU (128 MB).
 COPIED = 2**24
@@ -187,7 +104,9 @@ def with_noise(
 
 def _flat(gradient: torch.Tensor) -> torch.Tensor:
     """One row for each example, in single or double precision."""
-    flat = gradient.detach().flatten(1).contiguous()
+    flat = gradient.detach()
+    if flat.ndim != 2 or not flat.is_contiguous():
+        flat = flat.flatten(1).contiguous()
     return flat if flat.dtype == torch.float64 else flat.float()
 
 

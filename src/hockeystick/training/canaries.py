@@ -9,7 +9,8 @@ import numpy as np
 
 from hockeystick import _validate as check
 from hockeystick._numerics.law import FloatArray
-from hockeystick.audit import AuditReport, Recorder
+from hockeystick.audit import FEWEST, AuditReport, Recorder
+from hockeystick.audit.crowd import crowd_possible
 from hockeystick.errors import InvalidParameter, PlanMismatch
 from hockeystick.plan import Plan
 from hockeystick.schemes import Indices
@@ -17,13 +18,21 @@ from hockeystick.schemes import Indices
 __all__ = ["AuditedRun", "RunCanaries"]
 
 
-class RunCanaries:
-    """`count` coordinates behind those of the gradient, one for each canary.
+# The part of all canaries that forms a crowd. Of 1,000 canaries in 500 steps with batches of 5 % at
+# epsilon 4, 250 in a crowd find shuffled batches in every run; the others measure the noise.
+CROWD = 4
 
-    The first half of the canaries are members: they are drawn into batches like examples, behind
-    them in the numbering, and add the clip norm in their coordinate. The others never take part.
-    Examples have no gradient there, so what is released along canaries says nothing about them,
-    and examples are drawn as without canaries.
+
+class RunCanaries:
+    """Canaries in coordinates behind those of the gradient.
+
+    A quarter of them, behind the first hundred, is a crowd: members that share the last coordinate.
+    Each other one has a coordinate of its own, and the first half of those are members. Members
+    are drawn into batches like examples, behind them in the numbering, and add the clip norm in
+    their coordinate. The others never take part. Examples have no gradient there, so what is
+    released along canaries says nothing about them, and examples are drawn as without canaries.
+
+    A crowd is at most as large as the data, for which sums are exact on the lattice of the run.
     """
 
     def __init__(
@@ -35,15 +44,30 @@ class RunCanaries:
         noise_multiplier: float,
         max_grad_norm: float,
     ) -> None:
-        self.count = count
+        crowd = min(count // CROWD, max(0, count - FEWEST), examples)
+        # One member is no crowd: it would be a canary of its own.
+        self._crowd = crowd if crowd > 1 and crowd_possible(plan) else 0
+        alone = count - self._crowd
+        self._alone = alone // 2
         self._examples = examples
+        counts = [np.arange(alone) < self._alone, np.full(min(self._crowd, 1), self._crowd)]
         self.recorder = Recorder(
             plan,
             noise_multiplier=noise_multiplier,
             max_grad_norm=max_grad_norm,
-            members=np.arange(count) < count // 2,
+            members=np.concatenate(counts),
         )
         self._present: Indices = np.empty(0, dtype=np.int64)
+
+    @property
+    def coordinates(self) -> int:
+        """How many follow those of the gradient."""
+        return self.recorder.members.size
+
+    @property
+    def members(self) -> int:
+        """How many canaries are drawn into batches."""
+        return self._alone + self._crowd
 
     @classmethod
     def of(
@@ -76,7 +100,7 @@ class RunCanaries:
     @property
     def drawn_from(self) -> int:
         """Examples and members."""
-        return self._examples + self.count // 2
+        return self._examples + self.members
 
     def without(self, batch: Indices) -> Indices:
         """The examples of a batch; its canaries are remembered."""
@@ -92,16 +116,19 @@ class RunCanaries:
         return self.gradients(self._present, spacing)
 
     def gradients(self, present: Indices, spacing: float | None) -> FloatArray:
-        """The clip norm for each canary that is present, in units of the spacing if any."""
+        """The clip norm times the canaries that are present, by coordinate, in units of the spacing if any."""
         clip = self.recorder.max_grad_norm
-        own = np.zeros(self.count)
-        own[present] = clip if spacing is None else np.floor(clip / spacing)
+        one = clip if spacing is None else np.floor(clip / spacing)
+        own = np.zeros(self.coordinates)
+        own[present[present < self._alone]] = one
+        if self._crowd:
+            own[-1] = one * np.count_nonzero(present >= self._alone)
         return own
 
     def split(self, released: FloatArray) -> FloatArray:
         """What was released without the canaries' coordinates, which are recorded."""
-        self.recorder.add(released[-self.count :])
-        return released[: -self.count]
+        self.recorder.add(released[-self.coordinates :])
+        return released[: -self.coordinates]
 
 
 class AuditedRun:

@@ -88,6 +88,8 @@ def _groups(statement: Statement | JointStatement, expect: Mapping[str, Any]) ->
     recomputed, fitting = {*CLAIM, *RUN}, set(FITTING)
     if isinstance(statement, Statement) and statement.filter is not None:
         fitting |= set(NOT_OF_A_FILTER)
+    if isinstance(statement, Statement) and statement.risk is not None:
+        recomputed |= {"risk"}
     if isinstance(statement, Statement) and statement.probe is None:
         fitting -= {"probe"}
     if isinstance(statement, Statement) and statement.taken_schedule is None:

@@ -148,6 +148,7 @@ def softmax(scores: FloatArray) -> FloatArray:
     return result
 
 
+# Keeps the quotient of a row of zeros finite.
 TINY = float(np.finfo(np.float64).tiny)
 # Sums of squares between this and its inverse have lost nothing to the ends of floating point: a
 # row has at most 2^62 numbers, and those whose squares vanish are less than 2^-511 each.

@@ -11,6 +11,7 @@ from hockeystick.training.filtered import shared_budget
 from hockeystick.training.joint import JointStatement
 from hockeystick.training.plan_object import label_of
 from hockeystick.training.schedules import from_lists
+from hockeystick.training.stated_risk import risk_sentence
 from hockeystick.training.statements import Statement
 from hockeystick.training.sum_lattice import added_delta
 
@@ -58,6 +59,7 @@ def paragraph(statement: Statement) -> str:
             _claim("Training", statement),
             _known(statement),
             *_distance(statement),
+            *([] if statement.risk is None else [risk_sentence(statement.risk)]),
             _course(statement),
             ABOUT_ONE_RUN,
             *_secret([statement]),

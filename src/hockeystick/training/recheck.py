@@ -17,6 +17,7 @@ from hockeystick.training.coverage import Coverage, coverage_of, unexpected
 from hockeystick.training.joint import JointStatement, joint_guarantee
 from hockeystick.training.plan_object import digest_of, mislabelled, runs_exactly
 from hockeystick.training.record import RunRecord, guarantee_of
+from hockeystick.training.stated_risk import risk_problems
 from hockeystick.training.statements import FILTER, PLAN, Statement, impossible_schedule
 from hockeystick.training.sum_lattice import answer_of
 
@@ -137,6 +138,8 @@ def _check_single(statement: Statement) -> _Recomputed:
     record = _record(statement)
     problems = list(_contradictions(statement))
     guarantee = _guarantee(statement, record)
+    if statement.risk is not None:
+        problems += risk_problems(statement.risk, guarantee, exact_runs=_exact_runs(statement))
     return _compared(statement, guarantee, problems)
 
 

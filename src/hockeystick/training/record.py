@@ -18,6 +18,7 @@ from hockeystick.profile import DEFAULT_ACCURACY
 from hockeystick.training.filtered import filter_guarantee, rate_for_filters
 from hockeystick.training.fingerprints import fingerprint, versions_of
 from hockeystick.training.plan_object import require_gaussian, sampling_object, strategy_object
+from hockeystick.training.stated_risk import risk_of
 from hockeystick.training.statement_fields import FIELDS, checked_text, plain
 from hockeystick.training.statements import FILTER, PLAN, Statement
 from hockeystick.training.sum_lattice import answer_of
@@ -127,6 +128,7 @@ def statement(
     parameters: Any = None,
     dataset: str | None = None,
     checkpoint: int | None = None,
+    risk: bool = False,
 ) -> Statement:
     """What the run guarantees at `delta`, with everything from which it can be recomputed.
 
@@ -152,6 +154,8 @@ def statement(
     checkpoint
         The steps that are taken, if their number was fixed before the run, and nothing of the run
         is released but the model after them: epsilon is then that of the first steps.
+    risk
+        Whether to state what attacks on one example can achieve, too; a few more numbers.
 
     Returns
     -------
@@ -184,8 +188,12 @@ def statement(
         guarantee = guarantee_of(record, method=method, accuracy=accuracy)
     else:
         _check_about(guarantee, record)
+    exact_runs = int(record.arithmetic == "exact")
+    stated_risk = None
+    if check.boolean("risk", risk):
+        stated_risk = risk_of(guarantee, exact_runs=exact_runs)
     return Statement(
-        **claim_of(guarantee, delta=delta, exact_runs=record.arithmetic == "exact"),
+        **claim_of(guarantee, delta=delta, exact_runs=exact_runs),
         priced_for=PLAN if record.filter is None else FILTER,
         scheme=plain(sampling_object(record.plan.sampling)),
         strategy=plain(strategy_object(record.plan.strategy)),
@@ -205,6 +213,7 @@ def statement(
         arithmetic=record.arithmetic,
         whole_steps=record.whole_steps,
         clipping=plain(dict(record.clipping)),
+        risk=stated_risk,
     )
 
 

@@ -60,7 +60,7 @@ class RunSources:
         drawn_from = examples if canaries is None else canaries.drawn_from
         self._batches = plan.batches(examples=drawn_from, rng=self._source)
         self.noise = plan.noise(
-            dimension + (0 if canaries is None else canaries.count),
+            dimension + (0 if canaries is None else canaries.coordinates),
             scale=settings.scale,
             dtype=np.float64,
             rng=of_noise,

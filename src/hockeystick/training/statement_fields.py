@@ -13,6 +13,7 @@ from hockeystick.errors import InvalidParameter
 from hockeystick.guarantee import KINDS
 from hockeystick.strategies.noise import ARITHMETICS
 from hockeystick.training.signatures import checked_signature
+from hockeystick.training.stated_risk import checked_risk
 
 __all__ = [
     "FIELDS",
@@ -226,6 +227,7 @@ FIELDS: dict[str, Check] = {
     "whole_steps": _or_none(check.positive_integer),
     "clipping": checked_clipping,
     "signature": _or_none(checked_signature),
+    "risk": _or_none(checked_risk),
 }
 JOINT_FIELDS: dict[str, Check] = {
     **CLAIM,

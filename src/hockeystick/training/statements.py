@@ -98,8 +98,11 @@ class Statement(StatementFile):
         "gamma", or "per-layer" with "norms", the root of whose squares is at most `max_grad_norm`.
     signature
         Made by `sign`, or None.
+    risk
+        Bounds for every attack on one example, if they were asked for: "advantage",
+        "true_positive_rate" at the "false_positive_rate", "bayes_risk" at the "prior".
 
-    The last nine are None, "float" and flat where they are not known.
+    The last ten are None, "float" and flat where they are not known.
 
     Examples
     --------
@@ -136,6 +139,7 @@ class Statement(StatementFile):
     whole_steps: int | None = None
     clipping: Mapping[str, Any] = field(default_factory=lambda: {"clipping": "flat"})
     signature: Mapping[str, str] | None = None
+    risk: Mapping[str, float] | None = None
 
     @cached_property
     def plan(self) -> Plan:
@@ -154,8 +158,11 @@ class Statement(StatementFile):
         return (self,)
 
     def to_object(self) -> dict[str, Any]:
-        """The fields as plain values, the mark of the format first."""
-        return {"format": FORMAT, **{one.name: getattr(self, one.name) for one in fields(self)}}
+        """The fields as plain values, the mark of the format first; no risk if none is stated."""
+        facts = {one.name: getattr(self, one.name) for one in fields(self)}
+        if self.risk is None:
+            del facts["risk"]
+        return {"format": FORMAT, **facts}
 
     @classmethod
     def from_object(cls, facts: Mapping[str, Any]) -> Self:
@@ -173,7 +180,7 @@ class Statement(StatementFile):
             facts |= missing
         elif mark != FORMAT:
             raise InvalidParameter("statement", f"a JSON object of the format {FORMAT!r}", mark)
-        return cls(**checked_fields(facts, FIELDS))
+        return cls(**checked_fields({"risk": None, **facts}, FIELDS))
 
     def paragraph(self) -> str:
         """The statement in words, for a model card; invisible characters are escaped."""

@@ -27,8 +27,7 @@ the P-mass a(x) dx. Good where delta is large. Replacing r by its supremum and a
 gives the bound of [KoskelaRedbergWang24].
 
 Both hold at every order e^epsilon > 0. For discrete P and Q every step below rounds upwards.
-
-`SelectionBound`: epsilon and delta of a search, from the profile of one of its runs.
+`SelectionBound` takes them from the profile of one run.
 """
 
 from __future__ import annotations

@@ -13,9 +13,10 @@ import pytest
 
 from hockeystick._numerics.law import Side
 from hockeystick.analyses.gram.law.reading import LawReading
-from hockeystick.analyses.gram.search.bounds import LowerSearch, UpperSearch
 from hockeystick.analyses.gram.search.candidates import Majorants
-from hockeystick.analyses.gram.search.evaluation import GramQuery
+from hockeystick.analyses.gram.search.evaluation import GramQuery, LawCache
+from hockeystick.analyses.gram.search.lower import LowerSearch
+from hockeystick.analyses.gram.search.upper import MajorantRace, UpperSearch
 from references.sum_law import band, exact, ratios
 
 BUDGET, DRAWS = 1e4, 4_000
@@ -50,16 +51,19 @@ def checked(gram, rng):
     epsilons = [0.0, *(spread * rng.uniform(0.0, 2.0, 4)).tolist()]
     delta = 10.0 ** rng.uniform(-6, -1)
     query = GramQuery(delta, None, 1e-6 * delta)
-    search, lower = UpperSearch(Majorants(gram), BUDGET), LowerSearch(gram, BUDGET)
+    majorants, laws = Majorants(gram), LawCache()
+    search, lower = UpperSearch(majorants, BUDGET), LowerSearch(gram, BUDGET)
     count = 0
     for direction in ("remove", "add"):
         known = [truth(gram, e, remove=direction == "remove") for e in epsilons]
         search.best(query, direction)
+        # All that is tried when a majorant is chosen, for this matrix.
+        MajorantRace(majorants, BUDGET, query, direction, laws).best()
         for epsilon, (_, highest) in zip(epsilons, known, strict=True):
             at = GramQuery(None, epsilon, 1e-8)
             assert lower.best(at, (direction,)) <= highest
             count += 1
-        for key, law in search.laws._laws.items():
+        for key, law in [*search.laws._laws.items(), *laws._laws.items()]:
             if key.direction != direction:
                 continue
             assert key.side is Side.UPPER

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from hockeystick._numerics.divergence import PowerMoments
 from hockeystick._numerics.gaussian import gaussian_delta
+from hockeystick._numerics.moments import PowerMoments
 from hockeystick.analyses.renyi.bound import (
     delta_from_moments,
     epsilon_from_moments,

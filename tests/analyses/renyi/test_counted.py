@@ -9,7 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import strategies
-from hockeystick.analyses.renyi import counted_lower
+from hockeystick.analyses.renyi.counted import counted_lower
 
 
 def plane_delta(plan, noise, epsilon):

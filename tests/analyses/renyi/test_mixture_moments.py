@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hockeystick import strategies
-from hockeystick._numerics.divergence import PowerMoments
+from hockeystick._numerics.moments import PowerMoments
 from hockeystick.analyses.renyi import mixture_moments as bounds
 from hockeystick.analyses.renyi import ring
 from in_one_test import in_one_test

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hockeystick import strategies
-from hockeystick._numerics.divergence import PowerMoments, allocated_moments
+from hockeystick._numerics.moments import PowerMoments, allocated_moments
 from hockeystick.analyses.renyi import ring
 from hypothesis_strategies import thinned
 from in_one_test import in_one_test

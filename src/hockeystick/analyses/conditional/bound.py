@@ -35,11 +35,10 @@ from hockeystick.profile.resolution import Direction
 
 __all__ = ["ConditionalBound", "ConditionalSearch", "Segment"]
 
-# The profile that stands for all requests: bad events from negligible ones to those that suit a
-# large delta, and laws whose tails are nothing beside any of them.
 # A shift that dominates none: where no step adds anything.
 SMALLEST_SHIFT = 1e-9
-
+# The profile that stands for all requests: bad events from negligible ones to those that suit a
+# large delta, and laws whose tails are nothing beside any of them.
 PROFILE_FAILURES = (1e-20, 1e-12, REFERENCE_DELTA / 100, REFERENCE_DELTA, 1e-3)
 PROFILE_RESOLUTION = Resolution(0.02, 1e-40, 12.0)
 

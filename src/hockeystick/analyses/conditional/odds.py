@@ -56,14 +56,14 @@ class Weights(NamedTuple):
 
 
 def shared_weights(
-    gram: FloatArray, rivals: IntArray, *, weights: Weights, central: bool
+    gram: FloatArray, bins: IntArray, *, weights: Weights, central: bool
 ) -> FloatArray:
-    """Log weights [choice, rival, bin] that do not depend on where x comes from.
+    """Log weights [choice, bin, other bin] that do not depend on where x comes from.
 
     `central` if x has the mean 0: then closeness to its mean is one of the choices.
     """
     norms, families = np.diagonal(gram), weights.families
-    distance = norms[rivals][:, None] + norms[None, :] - 2 * gram[rivals]
+    distance = norms[bins][:, None] + norms[None, :] - 2 * gram[bins]
     temperatures = np.array(weights.temperatures)[:, None, None]
     choices = []
     if "uniform" in families:
@@ -78,14 +78,14 @@ def shared_weights(
 
 
 class OddsBounds(NamedTuple):
-    """For each choice and rival: the mean for x with mean 0, what each mu_k adds to it, the sd."""
+    """For each choice and bin: the mean for x with mean 0, what each mu_k adds to it, the sd."""
 
     base: FloatArray
     shift: FloatArray
     sd: FloatArray
 
 
-def odds_bounds(gram: FloatArray, rivals: IntArray, logits: FloatArray) -> OddsBounds:
+def odds_bounds(gram: FloatArray, bins: IntArray, logits: FloatArray) -> OddsBounds:
     """The Gaussian variables, for log weights that are -inf outside the sum."""
     norms = np.diagonal(gram)
     logits = logits - logits.max(axis=2, keepdims=True)
@@ -95,11 +95,11 @@ def odds_bounds(gram: FloatArray, rivals: IntArray, logits: FloatArray) -> OddsB
     # Weights that underflow add nothing to the entropy.
     entropy = np.log(total[:, :, 0]) - (weights * np.maximum(logits, -750.0)).sum(axis=2)
     mixed = weights @ gram
-    base = (norms[rivals] - weights @ norms) / 2 + entropy
-    own = mixed[:, np.arange(rivals.size), rivals]
+    base = (norms[bins] - weights @ norms) / 2 + entropy
+    own = mixed[:, np.arange(bins.size), bins]
     length = (weights * mixed).sum(axis=2)
-    square = norms[rivals] - 2 * own + length + ROUNDING * (norms[rivals] + length)
-    return OddsBounds(base, mixed - gram[rivals], np.sqrt(np.maximum(square, 1e-300)))
+    square = norms[bins] - 2 * own + length + ROUNDING * (norms[bins] + length)
+    return OddsBounds(base, mixed - gram[bins], np.sqrt(np.maximum(square, 1e-300)))
 
 
 def dominating_levels(levels: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -28,11 +28,7 @@ from numpy.typing import NDArray
 
 from hockeystick._numerics.gaussian import ndtr
 from hockeystick._numerics.law import BoolArray, FloatArray
-from hockeystick.analyses.conditional.odds import (
-    Weights,
-    odds_bounds,
-    shared_weights,
-)
+from hockeystick.analyses.conditional.odds import Weights, odds_bounds, shared_weights
 
 __all__ = ["Tails", "posterior_tails"]
 
@@ -139,20 +135,20 @@ def posterior_tails(
     entries = []
     gram = np.zeros((levels.shape[1],) * 2)
     for n, a in enumerate(levels):
-        rivals = _Rivals.of(a, gram)
-        if rivals.bins.size:
+        compared = _ComparedBins.of(a, gram)
+        if compared.bins.size:
             if by_bin:
-                rows = _rows_by_bin(gram, rivals, quantile, weights)
+                rows = _rows_by_bin(gram, compared, quantile, weights)
             else:
-                rows = _rows(gram, rivals, quantile, weights, present=present)
-            entries.append((n, rivals, rows))
+                rows = _rows(gram, compared, quantile, weights, present=present)
+            entries.append((n, compared, rows))
         active = np.flatnonzero(a)
         gram[np.ix_(active, active)] += np.multiply.outer(a[active], a[active])
     own_weight = 1 / levels.shape[1] if present and not by_bin else 0.0
     return _joined(entries, own_weight)
 
 
-class _Rivals(NamedTuple):
+class _ComparedBins(NamedTuple):
     """The bins of one step whose odds are uncertain, and those that they are compared with."""
 
     bins: IntArray
@@ -161,7 +157,7 @@ class _Rivals(NamedTuple):
     same: FloatArray
 
     @classmethod
-    def of(cls, a: FloatArray, gram: FloatArray) -> _Rivals:
+    def of(cls, a: FloatArray, gram: FloatArray) -> _ComparedBins:
         """Above the lowest level, with some bin below where not both pasts are zero."""
         index = np.flatnonzero(a > a.min())
         norms = np.diagonal(gram)
@@ -185,16 +181,16 @@ class _Rows(NamedTuple):
 
 def _rows(
     gram: FloatArray,
-    rivals: _Rivals,
+    compared: _ComparedBins,
     quantile: float,
     weights: Weights,
     *,
     present: bool,
 ) -> _Rows:
     """One choice of weights for x from the bin itself, one for all other bins."""
-    index, row = rivals.bins, np.arange(rivals.bins.size)
+    index, row = compared.bins, np.arange(compared.bins.size)
     logits = shared_weights(gram, index, weights=weights, central=not present)
-    bounds = odds_bounds(gram, index, np.where(rivals.others, logits, -np.inf))
+    bounds = odds_bounds(gram, index, np.where(compared.others, logits, -np.inf))
     own_mean, own_sd = np.zeros(index.size), np.ones(index.size)
     means = bounds.base[:, :, None]
     if present:
@@ -209,9 +205,11 @@ def _rows(
     return _Rows(lowest, sd, weight, own_mean, own_sd)
 
 
-def _rows_by_bin(gram: FloatArray, rivals: _Rivals, quantile: float, weights: Weights) -> _Rows:
-    """One choice of weights for x from each bin; a row for each rival and bin."""
-    index, b = rivals.bins, gram.shape[0]
+def _rows_by_bin(
+    gram: FloatArray, compared: _ComparedBins, quantile: float, weights: Weights
+) -> _Rows:
+    """One choice of weights for x from each bin; a row for each pair of bins."""
+    index, b = compared.bins, gram.shape[0]
     norms = np.diagonal(gram)
     shape = (index.size, b)
     best, mean, sd = np.full(shape, -np.inf), np.zeros(shape), np.ones(shape)
@@ -227,13 +225,13 @@ def _rows_by_bin(gram: FloatArray, rivals: _Rivals, quantile: float, weights: We
         logits = shared_weights(
             gram, index, weights=weights._replace(families=shared), central=False
         )
-        bounds = odds_bounds(gram, index, np.where(rivals.others, logits, -np.inf))
+        bounds = odds_bounds(gram, index, np.where(compared.others, logits, -np.inf))
         for base, shift, spread in zip(*bounds, strict=True):
             offer(base[:, None] + shift, np.broadcast_to(spread[:, None], shape))
     if "reference" in weights.families:
         distance = norms[:, None] + norms[None, :] - 2 * gram
         for temperature in weights.temperatures:
-            logits = np.where(rivals.others, -distance[:, None, :] / temperature, -np.inf)
+            logits = np.where(compared.others, -distance[:, None, :] / temperature, -np.inf)
             bounds = odds_bounds(gram, index, logits)
             from_k = bounds.shift[np.arange(b), :, np.arange(b)]
             offer((bounds.base + from_k).T, bounds.sd.T)
@@ -243,9 +241,9 @@ def _rows_by_bin(gram: FloatArray, rivals: _Rivals, quantile: float, weights: We
     return _Rows(mean.ravel(), sd.ravel(), weight, none, none + 1)
 
 
-def _joined(entries: list[tuple[int, _Rivals, _Rows]], own_weight: float) -> Tails:
-    """One array for each field; rivals with several rows count once for each."""
-    each = [rows.mean.size // rivals.bins.size for _, rivals, rows in entries]
+def _joined(entries: list[tuple[int, _ComparedBins, _Rows]], own_weight: float) -> Tails:
+    """One array for each field; bins with several rows count once for each."""
+    each = [rows.mean.size // compared.bins.size for _, compared, rows in entries]
     rows = [rows for _, _, rows in entries]
     return Tails(
         step=np.repeat([n for n, _, _ in entries], [row.mean.size for row in rows]),

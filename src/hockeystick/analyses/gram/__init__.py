@@ -21,9 +21,10 @@ from hockeystick._numerics.law import FloatArray
 from hockeystick._numerics.mixed_ratio import rate_of_counts
 from hockeystick.analyses.gram.order.groups import highest_block, separated_blocks
 from hockeystick.analyses.gram.search import SETTINGS, GramSettings
-from hockeystick.analyses.gram.search.bounds import LowerSearch, UpperSearch
 from hockeystick.analyses.gram.search.candidates import Majorants
 from hockeystick.analyses.gram.search.evaluation import Found, GramQuery
+from hockeystick.analyses.gram.search.lower import LowerSearch
+from hockeystick.analyses.gram.search.upper import UpperSearch
 from hockeystick.analyses.method import Method, Request
 from hockeystick.bounds import Bound, UpperBound
 from hockeystick.bounds.combined import RemoveDecides, subsampled

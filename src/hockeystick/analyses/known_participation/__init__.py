@@ -13,7 +13,6 @@ from functools import reduce
 
 import numpy as np
 
-from hockeystick._numerics.divergence import PowerMoments, rounded_up
 from hockeystick._numerics.gaussian import (
     LARGE_MU,
     LARGEST_ARGUMENT,
@@ -27,6 +26,7 @@ from hockeystick._numerics.gaussian import (
     log_ndtr,
 )
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side
+from hockeystick._numerics.moments import PowerMoments, rounded_up
 from hockeystick._numerics.rounding import law_from_cells, mixture
 from hockeystick.analyses.method import Method, Request
 from hockeystick.bounds.profiles import ProfileBound

@@ -2,11 +2,9 @@
 
 Random allocation takes a raised rate, and the chance that the rate is too low is added to delta
 (allocation.py). Schemes in which nobody takes part without being sampled in the step, such as
-b-min-sep sampling of examples and of users, need no raised rate (independent_sampling.py).
+b-min-sep sampling of examples and of users, need no raised rate.
 
-Poisson and b-min-sep sampling as Poisson sampling with independent noise.
-
-Nobody takes part in a step without being sampled in it.
+That is Poisson sampling with independent noise in the place of correlated noise and exclusion:
 
 **Single steps.** An excluded example is sampled too and the draw is ignored, so under one and the
 same draws the participation vector x of the run is entry by entry at most the vector x' of the

@@ -28,8 +28,8 @@ from typing import Protocol
 
 import numpy as np
 
-from hockeystick._numerics.divergence import MomentNodes, PowerMoments, rounded_up
 from hockeystick._numerics.law import FloatArray, Resolution
+from hockeystick._numerics.moments import MomentNodes, PowerMoments, rounded_up
 from hockeystick.analyses.renyi import ring
 from hockeystick.analyses.renyi.bound import RunMoments
 from hockeystick.analyses.renyi.mixture_moments import (

@@ -19,8 +19,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from hockeystick._numerics.divergence import ROUNDING, MomentNodes, PowerMoments
+from hockeystick._numerics.divergence import ROUNDING
 from hockeystick._numerics.law import FloatArray, Resolution
+from hockeystick._numerics.moments import MomentNodes, PowerMoments
 from hockeystick._numerics.search import smallest_argument
 from hockeystick.bounds import Bound, UpperBound
 from hockeystick.bounds.profiles import DeltaCurve, profile_of_deltas

@@ -28,8 +28,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hockeystick._numerics.divergence import PowerMoments, allocated_moments, rounded_up
 from hockeystick._numerics.law import FloatArray
+from hockeystick._numerics.moments import PowerMoments, allocated_moments, rounded_up
 from hockeystick.analyses.renyi import ring
 from hockeystick.analyses.renyi.ring import Envelope
 

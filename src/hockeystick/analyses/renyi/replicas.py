@@ -28,19 +28,15 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick._numerics.divergence import PowerMoments, rounded_up
 from hockeystick._numerics.law import FloatArray, Resolution
+from hockeystick._numerics.moments import PowerMoments, rounded_up
 from hockeystick.analyses.renyi.bound import RunMoments
 from hockeystick.errors import PrecisionError
 from hockeystick.plan import Plan
 from hockeystick.schemes import Renewal
 from hockeystick.schemes.pairs import needs_gaussian, too_many_steps
 from hockeystick.schemes.simulation import Replicas
-from hockeystick.schemes.simulation.replicas import (
-    ReplicaSource,
-    column_products,
-    number_of_states,
-)
+from hockeystick.schemes.simulation.replicas import ReplicaSource, column_products, number_of_states
 from hockeystick.strategies import Strategy
 
 __all__ = [

@@ -31,13 +31,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick._numerics.divergence import (
-    PowerMoments,
-    allocated_moments,
-    mixed_moments,
-    rounded_up,
-)
 from hockeystick._numerics.law import FloatArray
+from hockeystick._numerics.moments import PowerMoments, allocated_moments, mixed_moments, rounded_up
 from hockeystick._numerics.threads import in_threads
 
 __all__ = [

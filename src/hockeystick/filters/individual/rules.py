@@ -75,18 +75,10 @@ class Rule(Protocol):
 
 
 @dataclass(frozen=True)
-class GaussianRule:
-    """Squares of mu add up: full batches [KoskelaTobabenHonkela23]. Sampling is not used."""
+class _OfMu:
+    """The budget is that of a Gaussian mechanism, and squares of mu are what is shared."""
 
-    name: ClassVar[str] = "gaussian"
-    parameters: ClassVar[tuple[str, ...]] = ("mu",)
     mu: float
-    kind: Kind = "proven"
-
-    @property
-    def budget(self) -> float:
-        """mu^2."""
-        return self.mu * self.mu * (1 - ROUNDING)
 
     @property
     def bound(self) -> Bound:
@@ -94,8 +86,22 @@ class GaussianRule:
         return self.bound_for(1.0)
 
     def bound_for(self, share: float) -> Bound:
-        """Squares of mu are what is shared."""
+        """That of the Gaussian mechanism with this share of the square."""
         return ProfileBound(Profile.gaussian(noise_multiplier=1 / (self.mu * math.sqrt(share))))
+
+
+@dataclass(frozen=True)
+class GaussianRule(_OfMu):
+    """Squares of mu add up: full batches [KoskelaTobabenHonkela23]. Sampling is not used."""
+
+    name: ClassVar[str] = "gaussian"
+    parameters: ClassVar[tuple[str, ...]] = ("mu",)
+    kind: Kind = "proven"
+
+    @property
+    def budget(self) -> float:
+        """mu^2."""
+        return self.mu * self.mu * (1 - ROUNDING)
 
     def charges(self, rate: float, squares: FloatArray, largest: float) -> FloatArray:
         """The squares themselves, whatever the rate."""
@@ -112,12 +118,11 @@ class GaussianRule:
 
 
 @dataclass(frozen=True)
-class ApproximateRule:
+class ApproximateRule(_OfMu):
     """The approximate Gaussian filter in one of its regimes: asymptotic, it under-reports."""
 
     name: ClassVar[str] = "approximate"
     parameters: ClassVar[tuple[str, ...]] = ("mu", "regime")
-    mu: float
     regime: RegimeName
     kind: Kind = "asymptotic"
 
@@ -125,15 +130,6 @@ class ApproximateRule:
     def budget(self) -> float:
         """mu^2 / 2."""
         return self.mu * self.mu / 2
-
-    @property
-    def bound(self) -> Bound:
-        """mu-GDP, in the limit."""
-        return self.bound_for(1.0)
-
-    def bound_for(self, share: float) -> Bound:
-        """Squares of mu are what is shared."""
-        return ProfileBound(Profile.gaussian(noise_multiplier=1 / (self.mu * math.sqrt(share))))
 
     def charges(self, rate: float, squares: FloatArray, largest: float) -> FloatArray:
         """Those of the regime."""

@@ -18,7 +18,8 @@ from hockeystick.errors import InvalidParameter
 from hockeystick.filters.individual.rules import Rule
 from hockeystick.filters.individual.spending import IndividualReport, load_state, save_state
 from hockeystick.guarantee import Kind
-from hockeystick.ledger.names import DEFAULT_NAME, Where
+from hockeystick.ledger.heads import Where
+from hockeystick.ledger.names import DEFAULT_NAME
 from hockeystick.ledger.store import checked_budget
 from hockeystick.randomness import cryptographic_if_secret, generator
 

@@ -21,7 +21,7 @@ from hockeystick.filters.levy.search import ExpectedRun, designed
 from hockeystick.filters.registry import parameters_of
 from hockeystick.filters.request import Expected, GaussianStep, StepRequest, checked_expected, kept
 from hockeystick.guarantee import Analysis, Guarantee
-from hockeystick.ledger.names import Where
+from hockeystick.ledger.heads import Where
 from hockeystick.profile import Profile
 from hockeystick.profile.expressions.composed import compose
 

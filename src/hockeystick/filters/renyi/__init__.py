@@ -23,7 +23,7 @@ from hockeystick.filters.renyi.divergence import (
 )
 from hockeystick.filters.request import Expected, GaussianStep, StepRequest, checked_expected, kept
 from hockeystick.guarantee import Analysis, Guarantee
-from hockeystick.ledger.names import Where
+from hockeystick.ledger.heads import Where
 from hockeystick.profile import Profile
 
 __all__ = ["Renyi", "best_order", "checked_order", "largest_scale_for", "usable_order"]

@@ -13,12 +13,10 @@ from hockeystick.filters.renyi.ladder import (
     divergences_of,
     ladder_for_odometer,
 )
-from hockeystick.filters.renyi.several import Spent, record_divergences
+from hockeystick.filters.renyi.several import OfOrders, Spent
 from hockeystick.filters.request import Expected, GaussianStep, StepRequest, checked_expected
-from hockeystick.filters.stateful import StatefulFilter
 from hockeystick.guarantee import Analysis, Guarantee
-from hockeystick.ledger.names import Where
-from hockeystick.ledger.store import Entry
+from hockeystick.ledger.heads import Where
 
 __all__ = ["Odometer"]
 
@@ -26,7 +24,7 @@ __all__ = ["Odometer"]
 MOST_REQUESTS = 2.0**50
 
 
-class Odometer(StatefulFilter[list[Spent]]):
+class Odometer(OfOrders):
     """An epsilon for the steps so far, at any time, however they are chosen and whenever one stops.
 
     For every rule that chooses the steps and a moment T to stop, and for every event E of the
@@ -124,12 +122,6 @@ class Odometer(StatefulFilter[list[Spent]]):
         return f"Odometer(kind={self.kind!r}, delta={self.delta:g}, epsilon={self.epsilon:.6g})"
 
     # -- the state ---------------------------------------------------------------------------------
-
-    def _start(self) -> list[Spent]:
-        return [Spent() for _ in self._ladder.orders]
-
-    def _apply(self, state: list[Spent], entry: Entry) -> None:
-        record_divergences(state, entry)
 
     def _decision(
         self, state: list[Spent], request: StepRequest, left: float

@@ -27,10 +27,10 @@ from hockeystick.filters.renyi.ladder import (
 from hockeystick.filters.request import Expected, GaussianStep, StepRequest, checked_expected
 from hockeystick.filters.stateful import StatefulFilter
 from hockeystick.guarantee import Analysis, Guarantee
-from hockeystick.ledger.names import Where
+from hockeystick.ledger.heads import Where
 from hockeystick.ledger.store import Entry
 
-__all__ = ["RenyiOrders", "Spent", "checked_ladder", "record_divergences"]
+__all__ = ["OfOrders", "RenyiOrders", "Spent", "checked_ladder"]
 
 # Every request has a charge, so that the ledger sees that something has happened.
 SMALLEST_SHARE = 2.0**-40
@@ -43,7 +43,7 @@ class Spent:
     divergence: float = 0.0
 
 
-def record_divergences(state: Sequence[Spent], entry: Entry) -> None:
+def _record_divergences(state: Sequence[Spent], entry: Entry) -> None:
     """Add what an entry says; an order that it has no number for has ended, cancelled or not."""
     found: Any = entry.request["divergences"]
     for one, divergence in zip(state, found, strict=True):
@@ -66,7 +66,19 @@ def checked_ladder(ladder: Any) -> Ladder:
     return Ladder(tuple(order for order, _ in pairs), tuple(share for _, share in pairs))
 
 
-class RenyiOrders(StatefulFilter[list[Spent]]):
+class OfOrders(StatefulFilter[list[Spent]]):
+    """A filter that remembers what was spent at each order of a ladder."""
+
+    _ladder: Ladder
+
+    def _start(self) -> list[Spent]:
+        return [Spent() for _ in self._ladder.orders]
+
+    def _apply(self, state: list[Spent], entry: Entry) -> None:
+        _record_divergences(state, entry)
+
+
+class RenyiOrders(OfOrders):
     """(epsilon, delta)-DP for any adaptive run that one of several Renyi orders can pay for.
 
     Order k has the share delta_k of delta and a budget of its own, and is charged for every step
@@ -181,12 +193,6 @@ class RenyiOrders(StatefulFilter[list[Spent]]):
         return Guarantee((Analysis("renyi orders filter", self.kind, bound),))
 
     # -- the state ---------------------------------------------------------------------------------
-
-    def _start(self) -> list[Spent]:
-        return [Spent() for _ in self._ladder.orders]
-
-    def _apply(self, state: list[Spent], entry: Entry) -> None:
-        record_divergences(state, entry)
 
     def _decision(
         self, state: list[Spent], request: StepRequest, left: float

@@ -25,7 +25,7 @@ from hockeystick.filters.residual.menus import (
 from hockeystick.filters.residual.search import designed
 from hockeystick.filters.stateful import StatefulFilter
 from hockeystick.guarantee import Analysis, Guarantee
-from hockeystick.ledger.names import Where
+from hockeystick.ledger.heads import Where
 from hockeystick.ledger.store import Entry
 
 __all__ = ["Residual"]

@@ -117,7 +117,8 @@ class Menus:
                 # One at a time: the number of exchanges is that of all menus together.
                 break
             first = k == alive[0] or self._latest[1] >= SETTINGS.streak
-            if (first and self._is_wasteful(k, wanted, steps, changes)) or not changes.taken:
+            wasteful = self._is_wasteful(states[k], k, wanted, steps, changes)
+            if (first and wasteful) or not changes.taken:
                 self._exchange(states[k], k, wanted, steps, changes)
         changes.ended = [k for k in alive if k not in changes.taken]
         return changes if changes.taken else None
@@ -153,16 +154,20 @@ class Menus:
         near = any(one and one <= SETTINGS.shortened * wanted.noise for one in left)
         return expected and near and self._latest[1] < SETTINGS.streak
 
-    def _is_wasteful(self, k: int, wanted: StepClass, steps: int, changes: Changes) -> bool:
+    def _is_wasteful(
+        self, state: MenuState, k: int, wanted: StepClass, steps: int, changes: Changes
+    ) -> bool:
         """Whether the menu pays much more than the steps are worth, or cannot pay at all.
 
-        A menu for steps of one other kind, which cannot pay, is left to end.
+        A menu for steps of one other kind, which cannot pay, is left to end. The weakest steps of a
+        menu serve weaker ones: an exchange would take more than that.
         """
         payment = changes.taken.get(k)
         if payment is None:
             return k == 0
         spent = sum(one.variance * count for one, count in payment.items())
-        return spent > SETTINGS.waste * wanted.variance * steps
+        mean = state.variance / max(sum(state.counts.values()), 1)
+        return spent > max(SETTINGS.waste * wanted.variance, SETTINGS.cheap * mean) * steps
 
     def _exchange(
         self, state: MenuState, k: int, wanted: StepClass, steps: int, changes: Changes

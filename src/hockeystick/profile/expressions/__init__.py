@@ -11,14 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hockeystick._numerics.divergence import (
-    MomentNodes,
-    PowerMoments,
-    moments_of_law,
-    nodes_of_law,
-)
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side
 from hockeystick._numerics.law import reverse as reverse_law
+from hockeystick._numerics.moments import MomentNodes, PowerMoments, moments_of_law, nodes_of_law
 from hockeystick.profile.convolution import compress
 
 __all__ = ["Expression", "Factor", "Reversed"]
@@ -120,6 +115,10 @@ class Expression(ABC):
     def order(self) -> float:
         """A number by which members of one family are ordered: larger dominates."""
         raise TypeError(f"{type(self).__name__} belongs to no family.")
+
+    def above(self, other: Expression) -> bool:
+        """Whether it is known to dominate a member of its family."""
+        return self.order() >= other.order()
 
     def subsample(self, rate: float) -> Expression:
         """The pair ((1 - rate) Q + rate P, Q)."""

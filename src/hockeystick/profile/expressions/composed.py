@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hockeystick._numerics.divergence import (
+from hockeystick._numerics.envelope import ALIGN, maximum, minimum
+from hockeystick._numerics.law import FloatArray, Law, Resolution, Side, from_losses
+from hockeystick._numerics.moments import (
     MomentNodes,
     PowerMoments,
     composed_moments,
     composed_nodes,
 )
-from hockeystick._numerics.envelope import ALIGN, maximum, minimum
-from hockeystick._numerics.law import FloatArray, Law, Resolution, Side, from_losses
 from hockeystick._numerics.rounding import spread_outwards
 from hockeystick.profile.convolution import product_of_powers, rounding_levels
 from hockeystick.profile.expressions import Expression, Factor

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hockeystick._numerics.divergence import MomentNodes, PowerMoments, rounded_up
 from hockeystick._numerics.gaussian import (
     argument_error,
     formula_error,
@@ -20,6 +19,7 @@ from hockeystick._numerics.gaussian import (
     quantile_of_tail,
 )
 from hockeystick._numerics.law import FloatArray, Law, Resolution, Side, from_losses, without_atoms
+from hockeystick._numerics.moments import MomentNodes, PowerMoments, rounded_up
 from hockeystick._numerics.rounding import law_from_cells, mixture
 from hockeystick.profile.expressions import Expression, Factor
 

@@ -12,21 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hockeystick._numerics.divergence import (
+from hockeystick._numerics.law import Law, Resolution, Side, condition, joined, subsample
+from hockeystick._numerics.mixed_ratio import argument_growth, mixed_loss, unmixed_loss
+from hockeystick._numerics.moments import (
     PowerMoments,
     allocated_moments,
     mixed_moments,
     subsampled_moments,
 )
-from hockeystick._numerics.law import Law, Resolution, Side, condition, joined, subsample
-from hockeystick._numerics.mixed_ratio import argument_growth, mixed_loss, unmixed_loss
 from hockeystick._numerics.rounding import spread_outwards
-from hockeystick.profile.convolution import (
-    TAIL_SHARE,
-    average,
-    average_of_copies,
-    rounding_levels,
-)
+from hockeystick.profile.convolution import TAIL_SHARE, average, average_of_copies, rounding_levels
 from hockeystick.profile.expressions import Expression, Factor
 
 __all__ = [

@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
 from hockeystick.schemes.mixtures import UniformMixture
-from hockeystick.schemes.simulation import Replicas, TupleDraws
+from hockeystick.schemes.simulation import Replicas, TupleDraws, TupleSource
 from hockeystick.schemes.simulation.columns import Trajectories
 from hockeystick.schemes.simulation.replica_states import LineSlots, slots_of_line, ways_to_choose
 from hockeystick.strategies import Strategy
@@ -49,6 +49,7 @@ __all__ = ["BinTupleSource", "BinTuples"]
 
 IntArray = NDArray[np.int64]
 
+# What the logarithm of a weight may lose, ten times (see above).
 SLACK = 1e-8
 # Numbers in the tables of a programme: 8 megabytes, less than a tenth of a second.
 MOST_NUMBERS = 2**20
@@ -59,7 +60,7 @@ LARGEST_EXPONENT = 600.0
 
 
 @dataclass(frozen=True)
-class BinTupleSource:
+class BinTupleSource(TupleSource):
     """The programmes of balls-in-bins in which every bin takes part."""
 
     strategy: Strategy
@@ -75,11 +76,6 @@ class BinTupleSource:
                 enough = slots >= min(bands - 1, 1)
                 return Replicas(order, slots, noise_multiplier) if enough else None
         return None
-
-    def log_largest(self, replicas: Replicas) -> float:
-        """From the tables."""
-        found = _programme(self, replicas)
-        return math.inf if found is None else found.log_largest
 
     def programme(self, replicas: Replicas) -> BinTuples | None:
         """With its tables."""

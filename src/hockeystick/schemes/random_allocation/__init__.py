@@ -13,6 +13,7 @@ import numpy as np
 
 from hockeystick._numerics.mixed_ratio import rate_of_counts
 from hockeystick._validate import boolean, positive_integer
+from hockeystick.bounds.counted_picks import CountedPicks
 from hockeystick.errors import InvalidParameter
 from hockeystick.profile import Profile
 from hockeystick.schemes.base import Sampling
@@ -136,8 +137,10 @@ class RandomAllocation(Sampling):
             hidden, _ = self._hidden(run)
             whole = hidden <= 1 and run.steps % self.out_of == 0
             exact = self.picks in (1, self.out_of) or whole
-            below = () if exact else self._below(run, step)
-            return DominatingPair(reduce(Profile.compose, parts), exact, below)
+            profile = reduce(Profile.compose, parts)
+            if exact:
+                return DominatingPair(profile, exact)
+            return DominatingPair(profile, exact, self._below(run, step), self._counted(run, once))
 
         return needs_independent_noise(run, self.name) or pair
 
@@ -153,6 +156,12 @@ class RandomAllocation(Sampling):
         if run.mechanism is None and 0 < left_out < self.picks:
             return left_out, self.picks - left_out
         return self.picks, 0
+
+    def _counted(self, run: Run, step: Profile) -> CountedPicks | None:
+        """The picks of whole blocks, of which a truncated last one is a part."""
+        if run.mechanism is not None or run.adjacency != "add-remove":
+            return None
+        return CountedPicks(self.picks, self.out_of, -(-run.steps // self.out_of), step)
 
     def _below(self, run: Run, step: Step) -> tuple[Profile, ...]:
         """What several picks out of t dominate, in every whole block.

@@ -100,11 +100,13 @@ class TupleSource(Protocol):
     def replicas(self, order: int, noise_multiplier: float) -> Replicas | None:
         """The programme of this order that is affordable; None if there is none."""
 
-    def log_largest(self, replicas: Replicas) -> float:
-        """log of the bound Z w/u on the weights; infinite if there is none in floating point."""
-
     def programme(self, replicas: Replicas) -> TupleProgramme | None:
         """Ready to draw; None if floating point does not suffice."""
+
+    def log_largest(self, replicas: Replicas) -> float:
+        """log of the bound Z w/u on the weights; infinite if there is none in floating point."""
+        found = self.programme(replicas)
+        return math.inf if found is None else found.log_largest
 
 
 def log_largest_payoff(log_largest: float, order: int, epsilon: float) -> float:

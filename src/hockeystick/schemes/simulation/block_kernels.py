@@ -2,7 +2,9 @@
 
 A state before step t holds how many replicas lie in each of the slots of the steps before it and,
 where blocks are longer than one step, how many have not yet joined this block. Counts are numbered
-as in balls_in_bins/tuple_kernels.py.
+as in balls_in_bins/tuple_kernels.py. Filling and drawing go through the same moves of a state, each
+in its own loop: with a function for a move Numba counts references to its arrays in every pass, and
+both took 1.4 to 1.7 times as long.
 """
 
 from __future__ import annotations

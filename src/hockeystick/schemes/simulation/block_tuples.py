@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick.schemes.simulation import Replicas, TupleDraws
+from hockeystick.schemes.simulation import Replicas, TupleDraws, TupleSource
 from hockeystick.schemes.simulation.columns import Trajectories
 from hockeystick.schemes.simulation.replica_states import LineSlots, slots_of_line, ways_to_choose
 from hockeystick.schemes.simulation.replicas import column_products
@@ -52,7 +52,7 @@ LARGEST_EXPONENT = 600.0
 
 
 @dataclass(frozen=True)
-class BlockTupleSource:
+class BlockTupleSource(TupleSource):
     """The programmes of a scheme whose replicas join a step of each block of this length."""
 
     strategy: Strategy
@@ -80,11 +80,6 @@ class BlockTupleSource:
     def most(self, order: int) -> int:
         """That a state counts."""
         return 2 * order if self.length > 1 else order * (self.strategy.bands - 1)
-
-    def log_largest(self, replicas: Replicas) -> float:
-        """From the tables."""
-        found = _programme(self, replicas)
-        return math.inf if found is None else found.log_largest
 
     def programme(self, replicas: Replicas) -> BlockTuples | None:
         """With its tables."""
@@ -149,16 +144,11 @@ def _ways(most: int, order: int, line: LineSlots) -> IntArray:
     return ways_to_choose(max(most, order) + line.moves.shape[1] + 2)
 
 
-@lru_cache(maxsize=4)
-def _products(strategy: Strategy) -> FloatArray:
-    return column_products(strategy, strategy.bands)
-
-
 @lru_cache(maxsize=8)
 def _line(source: BlockTupleSource, slots: int) -> LineSlots:
     """At noise 1: attractions at other noises are in proportion."""
     envelope = np.zeros(source.strategy.steps)
-    lags = _products(source.strategy).max(axis=0)[: envelope.size]
+    lags = column_products(source.strategy, source.strategy.bands).max(axis=0)[: envelope.size]
     envelope[1 : lags.size] = lags[1:]
     block = source.length if source.length > 1 else None
     return slots_of_line(envelope, slots, block=block, by_step=False)
@@ -171,7 +161,7 @@ def _programme(source: BlockTupleSource, replicas: Replicas) -> BlockTuples | No
 
     order, slots, noise = replicas
     with np.errstate(all="ignore"):
-        products = _products(source.strategy) / noise / noise
+        products = column_products(source.strategy, source.strategy.bands) / noise / noise
     own, line = float(products[:, 0].max()), _line(source, slots)
     # What one step may add to the exponent, at most.
     if not order * (order / 2 * own + 2 * order * float(products.max())) <= LARGEST_EXPONENT:

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
-from hockeystick.schemes.simulation import Replicas, TupleDraws
+from hockeystick.schemes.simulation import Replicas, TupleDraws, TupleSource
 from hockeystick.schemes.simulation.columns import Trajectories
 from hockeystick.schemes.simulation.replicas import column_products
 from hockeystick.strategies import Strategy
@@ -44,7 +44,7 @@ LARGEST_EXPONENT = 600.0
 
 
 @dataclass(frozen=True)
-class PhaseTupleSource:
+class PhaseTupleSource(TupleSource):
     """The programmes of a scheme whose groups are secret, with at most as many bands as groups."""
 
     strategy: Strategy
@@ -67,11 +67,6 @@ class PhaseTupleSource:
         if states > MOST_OF_A_DRAW and 2 * work > MOST_KEPT:
             return None
         return Replicas(order, 0, noise_multiplier)
-
-    def log_largest(self, replicas: Replicas) -> float:
-        """From all patterns."""
-        found = _programme(self, replicas)
-        return math.inf if found is None else found.log_largest
 
     def programme(self, replicas: Replicas) -> PhaseTuples | None:
         """With all patterns."""
@@ -138,11 +133,6 @@ class PhaseTuples:
         return TupleDraws(trajectories, logs + (self.log_total + SLACK), attractions)
 
 
-@lru_cache(maxsize=4)
-def _products(strategy: Strategy) -> FloatArray:
-    return column_products(strategy, strategy.bands)
-
-
 @lru_cache(maxsize=8)
 def _programme(source: PhaseTupleSource, replicas: Replicas) -> PhaseTuples | None:
     """None if the weights are beyond floating point."""
@@ -150,7 +140,7 @@ def _programme(source: PhaseTupleSource, replicas: Replicas) -> PhaseTuples | No
 
     order, _, noise = replicas
     with np.errstate(all="ignore"):
-        products = _products(source.strategy) / noise / noise
+        products = column_products(source.strategy, source.strategy.bands) / noise / noise
     # Twice the groups: two turns of one replica, and what is out of reach, do not attract.
     pulls = np.zeros(2 * source.groups + 1)
     pulls[: products.shape[1]] = products.max(axis=0)

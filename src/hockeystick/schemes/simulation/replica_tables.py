@@ -3,9 +3,8 @@
 A state holds n_1, ..., n_r: how many replicas took part 1, ..., r = separation - 1 steps ago and
 rest; the others may join. Where a participation may have several copies of an example, every age
 has a count for each number of copies, the smallest first. At most `most` of them are followed.
-States are numbered without gaps, by sum_i C(R_i + i, i) - C(R_i - n_i + i, i) with R_i = most less
-all n_j with j > i. If more would rest, the oldest are let go: they count as those who may join, and
-the move is charged with what that leaves out (`fill_moves`).
+States are numbered as in balls_in_bins/tuple_kernels.py. If more would rest, the oldest are let go:
+they count as those who may join, and the move is charged with what that leaves out (`fill_moves`).
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from hockeystick._numerics.law import FloatArray
+from hockeystick.schemes.balls_in_bins.tuple_kernels import advance, number_of
 
 __all__ = [
     "IntArray",
@@ -35,28 +35,6 @@ WEIGHT_ROUNDING = 2.0**-50
 
 
 @njit(cache=True, nogil=True)
-def _advance(n: IntArray, free: int) -> None:
-    """The next state: the first age that can grow does, those before it start again."""
-    i = 0
-    while i < n.size:
-        if free > 0:
-            n[i] += 1
-            return
-        free += n[i]
-        n[i] = 0
-        i += 1
-
-
-@njit(cache=True, nogil=True)
-def _number_of(n: IntArray, most: int, ways: IntArray) -> int:
-    left, number = most, 0
-    for i in range(n.size, 0, -1):
-        number += ways[left + i, i] - ways[left - n[i - 1] + i, i]
-        left -= n[i - 1]
-    return number
-
-
-@njit(cache=True, nogil=True)
 def row_starts(
     order: int, most: int, slots: int, copies: int, states: int, ways: IntArray
 ) -> IntArray:
@@ -66,7 +44,7 @@ def row_starts(
     for s in range(states):
         resting = n.sum()
         starts[s + 1] = starts[s] + ways[order - resting + copies, copies]
-        _advance(n, most - resting)
+        advance(n, n.size, most)
     return starts
 
 
@@ -152,10 +130,10 @@ def fill_moves(
             pairs = held * gain + pulls[0] * ((held * held - squares) / 2)
             size = pairs + charge + 3 * math.lgamma(eligible + 1.0) + abs(chance) + 4 * copies
             weights[move] = math.exp(ways_to + chance + pairs + charge + WEIGHT_ROUNDING * size)
-            targets[move] = _number_of(following, most, ways)
+            targets[move] = number_of(following, following.size, most, ways)
             charges[move] = charge
-            _advance(k, eligible - number)
-        _advance(n, most - resting)
+            advance(k, copies, eligible)
+        advance(n, n.size, most)
 
 
 @njit(cache=True, nogil=True)

@@ -212,7 +212,7 @@ def _build(
 
     separation = source.process.separation
     with np.errstate(all="ignore"):
-        products = _products(source.strategy, separation)
+        products = column_products(source.strategy, separation)
         pulls = products / replicas.noise_multiplier / replicas.noise_multiplier
     steps, largest = pulls.shape[0], pulls.max(axis=0)
     law = replica_law(source.process, steps)
@@ -278,10 +278,6 @@ def _moves(replicas: Replicas, law: ReplicaLaw, largest: FloatArray) -> _Moves:
 
 
 @lru_cache(maxsize=4)
-def _products(strategy: Strategy, separation: int) -> FloatArray:
-    return column_products(strategy, separation)
-
-
 def column_products(strategy: Strategy, separation: int) -> FloatArray:
     """<column t, column t - d> for d below the separation, zero where there is no such column."""
     steps, bands = strategy.steps, strategy.bands

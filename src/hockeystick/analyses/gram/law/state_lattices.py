@@ -1,4 +1,4 @@
-"""Normal variables rounded onto the nodes of a lattice.
+"""Which states a chain has: normal variables on the nodes of a lattice, rounded or sampled.
 
 The mass of each cell is split between its two nodes so that the mean of the variable is kept, or
 the mean of its exponential. What lies beyond the ends of the lattice is left out; the caller moves
@@ -10,8 +10,6 @@ variance that is smaller by pi/8 of the squared spacing, a lower bound.
 
 Or the density of Y at equidistant nodes h k, times h (`sampled`): for g >= 0 that is convolved with
 N(0, t), sum_k h phi_w(hk - m) g(hk) is E g(Y) up to the factor 1 +- `aliasing`.
-
-Which states a chain has: lattices for rounding, or for densities at equidistant nodes.
 """
 
 from __future__ import annotations

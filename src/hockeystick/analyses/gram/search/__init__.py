@@ -43,6 +43,14 @@ class GramSettings:
     copy_step: float = 0.02
     copy_nats: float = 6.0
 
+    # == Choices are made for a question nearby: the ratios of the grids of the matrix' scale, of
+    # delta or epsilon, and of the budget, which is rounded up. A ratio of 2^(1/2) of the scale is
+    # one of 2^(1/4) of the noise.
+    scale_grid: float = 2**0.5
+    question_grid: float = 2.0
+    usual_budget: float = 1e8
+    budget_grid: float = 16.0
+
     # == Tails
     # The probability beyond the lattices, relative to delta: what is charged for it is less than
     # what any lattice loses. Where epsilon is given, delta is not known: tails are reduced until

@@ -38,7 +38,7 @@ from hockeystick.analyses.gram.search.evaluation import (
     banded,
     opened,
 )
-from hockeystick.analyses.gram.search.programmes import best_majorant
+from hockeystick.analyses.gram.search.programmes import GRAIN, best_majorant
 
 __all__ = ["Majorants", "tilts"]
 
@@ -65,10 +65,26 @@ class Majorants:
         return self._lags.size
 
     @property
+    def largest(self) -> float:
+        """The largest entry of the diagonal."""
+        return float(self._lags[0])
+
+    @property
+    def shape(self) -> FloatArray:
+        """The matrix for a largest entry of 1, rounded so that it is the same at every noise."""
+        known = self._lags if self._kernel is None else self._kernel
+        result: FloatArray = np.round(known / self.largest / GRAIN) * GRAIN
+        return result
+
+    def named(self, name: str, layout: Layout, tilt: float) -> GramCandidate | None:
+        """The candidate that was made in the same way for a matrix of the same shape."""
+        found = next((one for one in self.exact if one.name == name), None)
+        return found or self.candidate(layout, tilt)
+
+    @property
     def tilts(self) -> list[float]:
         """For a diagonal of 1: powers of two around what suits the scale of the matrix."""
-        largest = float(self._lags[0])
-        middle = round(math.log2(largest * tilts(largest, self._settings)[1]))
+        middle = round(math.log2(self.largest * tilts(self.largest, self._settings)[1]))
         return [2.0**power for power in range(middle - 2, middle + 3)]
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -30,6 +31,7 @@ __all__ = [
     "Layout",
     "banded",
     "chained",
+    "nearest_power",
     "opened",
 ]
 
@@ -94,12 +96,24 @@ def opened(layout: Layout) -> Cut:
     return layout._replace(closed=False) if isinstance(layout, Cut) else Cut(layout)
 
 
+def nearest_power(value: float, ratio: float) -> float:
+    """The nearest power of the ratio; 0 stays."""
+    return ratio ** round(math.log(value, ratio)) if value > 0 else value
+
+
 class GramQuery(NamedTuple):
     """The epsilon at a delta, or the delta at an epsilon, with the tail beyond the lattices."""
 
     delta: float | None
     epsilon: float | None
     tail: float
+
+    def on_grid(self, ratio: float) -> GramQuery:
+        """With the nearest power of the ratio for delta, or epsilon, and as large a tail."""
+        if self.delta is None:
+            return self._replace(epsilon=nearest_power(self.epsilon or 0.0, ratio))
+        delta = nearest_power(self.delta, ratio)
+        return GramQuery(delta, None, self.tail * delta / self.delta)
 
     def read(self, reading: LawReading) -> float:
         """The number that a law gives."""

@@ -28,7 +28,7 @@ from hockeystick.analyses.gram.order import (
 from hockeystick.analyses.gram.order.chains import ChainMixture
 from hockeystick.analyses.gram.search import SETTINGS, GramSettings
 
-__all__ = ["best_majorant", "best_minorant"]
+__all__ = ["GRAIN", "best_majorant", "best_minorant"]
 
 # The logarithm of a score of 0.
 SMALLEST = 1e-300

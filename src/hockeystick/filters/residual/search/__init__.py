@@ -6,8 +6,7 @@ Nothing in this folder has to be trusted: the filter computes the delta of whate
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -21,16 +20,26 @@ from hockeystick.filters.residual.composition import (
     law_of,
 )
 from hockeystick.filters.residual.menus import ExpectedSteps, Menu, MenuDesign, Payment
-from hockeystick.filters.residual.search.evenly import SETTINGS, Even, has_range, setting
+from hockeystick.filters.residual.search.estimate import FastDelta
+from hockeystick.filters.residual.search.evenly import (
+    EVENLY,
+    SETTINGS,
+    Even,
+    has_range,
+    setting,
+)
 
 __all__ = ["designed"]
 
 # No menu has more steps than this.
 MOST_STEPS = 10**9
 # Sizes of menus are found to this, relatively.
-SIZE_ACCURACY = 1e-3
-# By how much sizes are changed from a first guess on.
-NEARBY = 1.05
+SIZE_ACCURACY = 5e-4
+# From more steps than this on sizes are changed by little at first.
+FEW, NEARBY = 60, 1.05
+# The upper bound on delta is this much above the estimate, relatively, at first; rounding on its
+# grid makes it 0.1 to 0.5 % larger. Then what was seen counts, some times, until it is this close.
+ABOVE, TRIES, CLOSE = 0.003, 5, 6e-4
 # Room for the guarantee to be computed once more, on another machine.
 ROOM = 1e-6
 
@@ -38,7 +47,11 @@ ROOM = 1e-6
 def designed(
     expected: Sequence[ExpectedSteps], *, epsilon: float, delta: float, block: int = 1
 ) -> MenuDesign:
-    """A menu for what is expected, and small ones for steps that are all alike."""
+    """A menu for what is expected, and small ones for steps that are all alike.
+
+    Sizes are searched by a fast estimate of delta; the bound of the guarantee is computed once or
+    twice for each menu.
+    """
     target = _Target(epsilon, delta)
     slack_total = SETTINGS.exchange_share * delta
     share = SETTINGS.side_share
@@ -52,7 +65,7 @@ def designed(
     if all(map(has_range, expected)):
         counts = _for_ranges(expected, target, left, block)
     else:
-        counts = _largest(Even(expected, block=block).steps, target, left)
+        counts = _fitting(Even(expected, block=block).steps, target, left)
     menus = ([Menu.of(counts)] if counts else []) + others
     if not menus:
         allowed = f"large enough for one of the expected steps at delta = {delta:g}"
@@ -65,19 +78,18 @@ class _Target:
     """The claim, and how far a composition is from a share of its delta."""
 
     def __init__(self, epsilon: float, delta: float) -> None:
-        self.epsilon, self.delta = epsilon, delta
+        self._epsilon, self._delta = epsilon, delta
+        self.fast = FastDelta(epsilon)
 
-    def delta_of(self, counts: Payment, step: float) -> float:
-        """An upper bound, on a grid of this step."""
-        tail = BOUND_TAIL * self.delta
-        return delta_of(law_of(counts, Side.UPPER, step=step, tail=tail), self.epsilon)
+    def estimate(self, counts: Mapping[StepClass, float], share: float = 1.0) -> float:
+        """The logarithm of delta over that share of the target's, about; negative if it fits."""
+        return self.fast.log_delta(counts) - math.log(share * self._delta)
 
-    def excess(self, counts: Payment, share: float, step: float) -> float:
-        """The logarithm of delta over that share of the target's; negative if it fits."""
-        if not counts:
-            return -math.inf
-        found = self.delta_of(counts, step)
-        return math.log(max(found, 1e-300) / (share * self.delta * (1 - ROOM)))
+    def excess(self, counts: Payment, share: float) -> float:
+        """The same from an upper bound on delta, on the grid of the guarantee."""
+        law = law_of(counts, Side.UPPER, step=BOUND_STEP, tail=BOUND_TAIL * self._delta)
+        found = max(delta_of(law, self._epsilon), 1e-300)
+        return math.log(found / (share * self._delta * (1 - ROOM)))
 
 
 def _for_ranges(
@@ -104,52 +116,46 @@ def _for_range(
 
     Where only the strongest steps count, leaving out others gains nothing.
     """
-    even, fixed = _fixed(expected, target, cut, block)
+    spread = Even(expected, cut=cut, block=block).spread
+    fixed = math.floor(_largest(spread, target) / block) * block
+    # Few enough for every step to be a class of its own, and to be counted exactly?
+    separate = fixed <= SETTINGS.separate * block
+    if separate:
+        each = Even(expected, cut=cut, classes=MOST_STEPS, block=block)
+        fixed = sum(each.steps(_largest(each.steps, target, start=max(fixed, block))).values())
+    alone = len(expected) == 1 and not separate
+    place = _place(expected[0], spread(fixed), cut, target) if alone else EVENLY
+    classes = MOST_STEPS if separate else SETTINGS.classes
+    even = Even(expected, cut=cut, place=place, classes=classes, block=block)
     best: Payment = {}
     for density in SETTINGS.densities:
-        size = math.ceil(fixed * density - 1e-9)
-        found = _largest(partial(even.steps, size), target, share, start=0.9 * fixed)
+        size = fixed * (1.0 if separate else SETTINGS.margin) * density
+
+        def strongest(most: float, size: int = math.ceil(size - 1e-9)) -> Payment:
+            return even.steps(size, most)
+
+        found = _fitting(strongest, target, share, most=size)
         best = max(best, found, key=lambda one: sum(one.values()))
         if sum(best.values()) >= SETTINGS.most_of_them * fixed:
             break
     return best
 
 
-def _fixed(
-    expected: Sequence[ExpectedSteps], target: _Target, cut: float, block: int
-) -> tuple[Even, float]:
-    """Evenly spread steps in suitable classes, and how many are allowed if fixed in advance."""
-    few = SETTINGS.estimated_classes
-    rough = Even(expected, cut=cut, classes=few, middle=True, block=block)
-    fixed = sum(_largest(rough.steps, target, 1.0, exact=False).values())
-    if not fixed:
-        return rough, 0
-    place = _place(rough, fixed, target) if len(expected) == 1 else rough.place
-    better = Even(expected, cut=cut, place=place, classes=2 * few, middle=True, block=block)
-    fixed = sum(_largest(better.steps, target, 1.0, exact=False, start=fixed).values())
-    if fixed > SETTINGS.separate * block:
-        even = Even(expected, cut=cut, place=place, block=block)
-        return even, fixed * SETTINGS.margin
-    # Few enough for every step to be a class of its own, and to be counted exactly.
-    even = Even(expected, cut=cut, classes=MOST_STEPS, block=block)
-    number = _largest(even.steps, target, 1.0, start=fixed, step=BOUND_STEP)
-    return even, sum(number.values())
-
-
-def _place(even: Even, size: int, target: _Target) -> FloatArray:
+def _place(
+    row: ExpectedSteps, spread: Mapping[StepClass, float], cut: float, target: _Target
+) -> FloatArray:
     """Where classes end: they are dense where one step more costs most.
 
     With density d, steps are rounded by 1/d; to round by so much costs w'/d, w the cost of a step.
     The sum is smallest for d in proportion to the root of w'.
     """
-    counts = even.steps(size)
-    at = np.linspace(0, 1, 9)
-    steps = max(size // 100, 1)
+    at = np.linspace(0, 1, 17)
+    steps = max(sum(spread.values()) / 100, 1.0)
     cost = []
     for one in at.tolist():
-        kind = setting(even.rows[0], even.cut + (1 - even.cut) * one)
-        more = {**counts, kind: counts.get(kind, 0) + steps}
-        cost.append(target.delta_of(more, SETTINGS.coarse_step))
+        kind = setting(row, cut + (1 - cut) * one)
+        more = {**spread, kind: spread.get(kind, 0.0) + steps}
+        cost.append(math.exp(target.estimate(more)))
     slope = np.maximum(-np.diff(cost), 0.0)
     density = np.sqrt(slope + SETTINGS.even_part * slope.max() + 1e-300)
     # The inverse of the cumulated density: where each of equally many classes ends.
@@ -174,46 +180,63 @@ def _alone(kind: StepClass, target: _Target, share: float) -> Payment:
     def steps(size: float) -> Payment:
         return {kind: math.floor(size)} if size >= 1 else {}
 
-    found = _largest(steps, target, share)
+    found = _fitting(steps, target, share)
     if not found:
         return {}
     enough = {kind: math.ceil(found[kind] / SETTINGS.side_least)}
-    return found if target.excess(enough, 1.0, SETTINGS.coarse_step) >= 0 else {}
+    return found if target.estimate(enough) >= 0 else {}
 
 
 def _largest(
-    steps: Callable[[float], Payment],
+    steps: Callable[[float], Mapping[StepClass, float]],
     target: _Target,
-    share: float,
+    share: float = 1.0,
     *,
-    exact: bool = True,
+    most: float = MOST_STEPS,
     start: float = 1.0,
-    step: float = SETTINGS.coarse_step,
-) -> Payment:
-    """The most steps within a share of delta; empty if there is no room for one.
+) -> float:
+    """The largest size up to `most` within a share of delta, by the estimate; 0 if there is none.
 
-    log delta is interpolated between sizes that fit and sizes that do not.
+    The estimate is interpolated between sizes that fit and sizes that do not.
     """
     low, high = (0.0, -math.inf), (math.inf, math.inf)
-    size, factor = max(start, 1.0), 2.0 if start == 1.0 else NEARBY
-    while high[0] - low[0] > max(SIZE_ACCURACY * low[0], 0.99) and low[0] < MOST_STEPS:
-        value = target.excess(steps(size), share, step)
+    size, factor = start, NEARBY if start > FEW else 2.0
+    while high[0] - low[0] > max(SIZE_ACCURACY * low[0], 0.5) and low[0] < most:
+        value = target.estimate(steps(size), share)
         low, high = ((size, value), high) if value <= 0 else (low, (size, value))
-        size = _next(low, high, factor)
-    size = low[0]
-    if exact and step > BOUND_STEP:
-        # The finer grid of the guarantee allows a little more; in any case it decides.
-        size *= 1 + 2 * SIZE_ACCURACY
-        while size > 0 and target.excess(steps(size), share, BOUND_STEP) > 0:
-            size = size * (1 - SIZE_ACCURACY) if size > 1 / SIZE_ACCURACY else max(size - 0.5, 0.0)
-    return steps(size)
+        size = min(_next(low, high, factor), most)
+    return low[0]
 
 
 def _next(low: tuple[float, float], high: tuple[float, float], factor: float) -> float:
-    """Between a size that fits and one that does not; smaller or larger if there is none."""
+    """Between a size that fits and one that does not; larger or smaller if there is only one."""
     if math.isinf(high[0]):
         return max(factor * low[0], low[0] + 1)
     if not math.isfinite(low[1]):
         return high[0] / factor
     part = -low[1] / (high[1] - low[1])
     return low[0] + min(max(part, 0.05), 0.95) * (high[0] - low[0])
+
+
+def _fitting(
+    steps: Callable[[float], Payment], target: _Target, share: float, most: float = MOST_STEPS
+) -> Payment:
+    """The most steps within a share of delta by the upper bound: near the estimate, from below.
+
+    What the bound is above the estimate is taken from the share, until the bound itself fits.
+    """
+    above, size, best = ABOVE, 1.0, dict[StepClass, int]()
+    tried: list[Payment] = []
+    for _ in range(TRIES):
+        size = _largest(steps, target, share * math.exp(-above), most=most, start=max(size, 1.0))
+        counts = steps(size)
+        if not counts or counts in tried:
+            break
+        tried.append(counts)
+        missing = target.excess(counts, share)
+        if missing <= 0:
+            best = max(best, counts, key=lambda one: sum(one.values()))
+        if -CLOSE <= missing <= 0:
+            break
+        above = missing - target.estimate(counts, share) + CLOSE / 3
+    return best

@@ -39,7 +39,8 @@ class Settings(NamedTuple):
     separate
         Up to so many steps each is a class of its own.
     margin
-        By how much the number of more steps may be underestimated.
+        By how much the number of more steps may be underestimated: they are counted to less than
+        that.
     densities, most_of_them
         How dense the menu for a range is beside the steps that are allowed if fixed: the first that
         leaves this part of them.
@@ -56,10 +57,9 @@ class Settings(NamedTuple):
         all of delta pays for.
     exchange_share, exchanges
         Of delta, for all exchanges, and into how many units of slack it is divided.
-    coarse_step
-        Of the grid on which sizes are searched.
-    waste
-        A step is served by a class with at most this many times its variance, if it can be had.
+    waste, cheap
+        A step is served by a class with at most this many times its variance, if it can be had; or
+        by one with at most the second times the mean variance of the menu, where little is lost.
     first_part
         Of the menu that the first exchange for steps of a kind converts; then twice as much.
     streak
@@ -87,9 +87,9 @@ class Settings(NamedTuple):
     """
 
     classes: int = 140
-    estimated_classes: int = 40
-    separate: int = 300
-    margin: float = 1.01
+    estimated_classes: int = 128
+    separate: int = 600
+    margin: float = 1.003
     densities: tuple[float, ...] = (1.0, 0.98, 0.96, 0.93)
     most_of_them: float = 0.8
     even_part: float = 0.02
@@ -101,8 +101,8 @@ class Settings(NamedTuple):
     side_least: float = 0.3
     exchange_share: float = 0.005
     exchanges: int = 500
-    coarse_step: float = 0.02
     waste: float = 2.0
+    cheap: float = 0.4
     first_part: float = 0.08
     streak: int = 4
     shortened: float = 1.15
@@ -120,6 +120,7 @@ class Settings(NamedTuple):
 SETTINGS = Settings()
 
 
+# Places of the strongest and the weakest class; those between are spaced evenly.
 EVENLY = np.linspace(0, 1, 2)
 
 
@@ -136,8 +137,6 @@ class Even:
         Where the classes of a range end, as shares of it; evenly if nothing is said.
     classes
         How many there are, at most, of all ranges together.
-    middle
-        Whether a class is as strong as the step in its middle: to estimate what is allowed.
     block
         How many equal steps there are at every place of a range.
     """
@@ -149,11 +148,10 @@ class Even:
         cut: float = 0.0,
         place: FloatArray = EVENLY,
         classes: int = SETTINGS.classes,
-        middle: bool = False,
         block: int = 1,
     ) -> None:
         self.block = block
-        self.rows, self.cut, self.place, self._middle = expected, cut, place, middle
+        self.rows, self.cut, self.place = expected, cut, place
         self._classes = max(classes // max(sum(map(has_range, expected)), 1), 4)
         self._total = sum(row.steps for row in expected)
 
@@ -176,6 +174,25 @@ class Even:
                 kept[kind] = here
         return kept
 
+    def spread(self, size: float) -> dict[StepClass, float]:
+        """About so many steps, not rounded to anything: to estimate what is allowed if fixed.
+
+        Each class is as strong as its middle.
+        """
+        found: dict[StepClass, float] = {}
+        for row in self.rows:
+            number = size * row.steps / self._total
+            if row.rates.is_range and row.noises.is_range:
+                kinds = [kind for kind, _ in self._cells(row, 0.0, middle=True)]
+            else:
+                values = row.rates.values * row.noises.values
+                pieces = min(values, float(SETTINGS.estimated_classes))
+                at = (np.arange(int(pieces)) + 0.5) / int(pieces)
+                kinds = [setting(row, float(one)) for one in self.cut + (1 - self.cut) * at]
+            for kind in kinds:
+                found[kind] = found.get(kind, 0.0) + number / len(kinds)
+        return found
+
     def _of_row(self, row: ExpectedSteps, size: float) -> Iterator[tuple[StepClass, int]]:
         if not has_range(row):
             yield StepClass.of(row.rates.low, row.noises.low), self._whole(size)
@@ -191,17 +208,18 @@ class Even:
                 groups = at * values
             first = np.flatnonzero(np.diff(np.floor(groups), prepend=-1.0))
             for start, end in pairwise([*first.tolist(), number]):
-                which = (start + end - 1) // 2 if self._middle else start
-                yield setting(row, float(at[which])), (end - start) * self.block
+                yield setting(row, float(at[start])), (end - start) * self.block
 
     def _whole(self, size: float) -> int:
         """Rounded up to whole blocks."""
         return math.ceil(size / self.block - 1e-9) * self.block
 
-    def _cells(self, row: ExpectedSteps, size: float) -> Iterator[tuple[StepClass, int]]:
+    def _cells(
+        self, row: ExpectedSteps, size: float, *, middle: bool = False
+    ) -> Iterator[tuple[StepClass, int]]:
         """Of a rectangle: cells of equal size, each as strong as its strongest corner."""
         side = max(round(math.sqrt(self._classes)), 2)
-        at = self.cut + (1 - self.cut) * np.arange(side) / side
+        at = self.cut + (1 - self.cut) * (np.arange(side) + 0.5 * middle) / side
         corners = [
             StepClass.of(row.rates.at(one, downwards=True), row.noises.at(other))
             for one in at.tolist()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hockeystick.analyses.gram.search.bounds import LowerSearch, block_lengths
+from hockeystick.analyses.gram.search.lower import LowerSearch, block_lengths
 from references.gram_search import QUERIES
 
 
