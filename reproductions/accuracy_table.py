@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from private_training import CalibratedPlan, half_width
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Accuracies", "Entry"]
+__all__ = ["Accuracies", "Differences", "Entry"]
 
 # Points at the same epsilon are drawn beside each other.
 APART = 1.05
@@ -94,15 +94,32 @@ class Accuracies:
 
     def draw(self, axes: Axes) -> None:
         """Means with intervals; a dashed line is the network without privacy."""
+        self._points(axes, self._absolute)
+        without = 100 * fmean(self.without)
+        axes.axhline(without, color=INK, linewidth=1, linestyle="--", label="without privacy")
+        title = f"{self.title}, 95 % intervals"
+        axes.set_title(title, loc="left", fontsize=10, color=INK)
+        axes.set_ylabel("accuracy (%)", color=INK)
+
+    def draw_differences(self, axes: Axes) -> None:
+        """From the baseline with the same seed, with intervals."""
+        self._points(axes, self.difference)
+        axes.set_title("The same, seed by seed", loc="left", fontsize=10, color=INK)
+        axes.set_ylabel(f"points above {self.baseline}", color=INK)
+
+    def _absolute(self, entry: Entry) -> tuple[float, float]:
+        return entry.mean, half_width(entry.accuracies)
+
+    def _points(self, axes: Axes, value: Callable[[Entry], tuple[float, float]]) -> None:
         schemes = list(dict.fromkeys(entry.scheme for entry in self.entries))
         epsilons = sorted({entry.epsilon for entry in self.entries})
         for i, scheme in enumerate(schemes):
-            found = [self._entry(scheme, epsilon) for epsilon in epsilons]
+            found = [value(self._entry(scheme, epsilon)) for epsilon in epsilons]
             colour, dashes = curve_style(i)
             axes.errorbar(
-                [entry.epsilon * APART ** (i - (len(schemes) - 1) / 2) for entry in found],
-                [100 * entry.mean for entry in found],
-                [100 * half_width(entry.accuracies) for entry in found],
+                [epsilon * APART ** (i - (len(schemes) - 1) / 2) for epsilon in epsilons],
+                [100 * mean for mean, _ in found],
+                [100 * half for _, half in found],
                 label=scheme,
                 color=colour,
                 linestyle=dashes,
@@ -111,15 +128,11 @@ class Accuracies:
                 markersize=4.5,
                 capsize=3,
             )
-        without = 100 * fmean(self.without)
-        axes.axhline(without, color=INK, linewidth=1, linestyle="--", label="without privacy")
         log_axes(axes)
         axes.set_yscale("linear")
         axes.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
-        title = f"{self.title}, 95 % intervals"
-        axes.set_title(title, loc="left", fontsize=10, color=INK)
+        axes.set_xticks([], minor=True)
         axes.set_xlabel("ε", color=INK)
-        axes.set_ylabel("accuracy (%)", color=INK)
 
     def _entry(self, scheme: str, epsilon: float) -> Entry:
         return next(e for e in self.entries if (e.scheme, e.epsilon) == (scheme, epsilon))
@@ -141,6 +154,24 @@ class Accuracies:
             "minus_baseline_half_width": round(half, 5),
             "accuracies": _rounded(entry.accuracies),
         }
+
+
+@dataclass(frozen=True)
+class Differences:
+    """The diagram of the differences from the baseline, which the table of accuracies has."""
+
+    found: Accuracies
+
+    def print(self) -> None:
+        """Nothing more."""
+
+    def content(self) -> dict[str, Any]:
+        """Where the numbers are."""
+        return {"name": "differences", "see": "minus_baseline of the entries of accuracy"}
+
+    def draw(self, axes: Axes) -> None:
+        """Of all schemes."""
+        self.found.draw_differences(axes)
 
 
 def _interval(values: Sequence[float]) -> str:

@@ -1,11 +1,11 @@
 """Accuracy on Fashion-MNIST against epsilon: the experiment of `cifar` on 60,000 grey images.
 
-The same steps, mechanisms and numbers of bands, at two epsilons and with ten seeds; features are
+The same steps, mechanisms and numbers of bands, at two epsilons and with five seeds; features are
 made for images of 28 x 28 in grey, with no other change: nothing was chosen for this data set but
 the learning rates, on 6,000 training images that are held out. The images come from `hockeystick
 data fashion`. Takes about ten minutes of processor time; needs the extra `train`.
 
-Usage: python reproductions/fashion.py [--data DIR] [--small] [--output DIR]
+Run it as: python reproductions/fashion.py [--data DIR] [--small] [--output DIR]
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from head_comparison import Experiment, experiment, run_on_data
 from head_mechanisms import Size
 from hockeystick.datasets import read_arrays
 
-__all__ = ["FULL", "draw", "load", "main"]
+__all__ = ["FULL", "draw", "load", "run"]
 
 FOLDER = Path("data/fashion")
 GREY = {"size": 28, "channels": 1}
@@ -29,7 +29,7 @@ FULL = replace(
     cifar.FULL,
     size=Size(examples=60_000, batch_size=500, steps=2_000),
     epsilons=(1.0, 8.0),
-    seeds=10,
+    seeds=5,
 )
 
 
@@ -56,10 +56,10 @@ def draw(folder: Path | None, small: bool) -> Experiment:
     return experiment("fashion", title, heads, FULL)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def run(arguments: Sequence[str] | None = None) -> int:
     """Print the tables; with --output also write picture, numbers and statements."""
     return run_on_data(draw, __doc__ or "", arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

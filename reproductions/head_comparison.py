@@ -13,13 +13,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from accuracy_table import Accuracies, Entry
+from accuracy_table import Accuracies, Differences, Entry
 from curves import Curve, Drawing, Panels
 from head_mechanisms import MECHANISMS, Mechanism, Size, Target, poisson, price
 from hockeystick.report import progress
 from linear_heads import Heads, Priced, compact
 
-__all__ = ["Comparison", "Experiment", "compare", "experiment", "run_on_data"]
+__all__ = ["Comparison", "Experiment", "compare", "experiment", "panels", "run_on_data"]
 
 # Learning rates are chosen with other seeds than accuracies are found.
 FIRST_TUNING_SEED, FIRST_SEED = 1_000, 0
@@ -68,23 +68,30 @@ class Comparison:
 def experiment(name: str, title: str, heads: Heads, comparison: Comparison) -> Experiment:
     """Accuracies, and errors of prefix sums relative to the first mechanism."""
     found, stated = compare(heads, comparison)
+    return Experiment(panels(name, title, found, heads, comparison), stated)
+
+
+def panels(
+    name: str, title: str, found: Accuracies, heads: Heads, comparison: Comparison
+) -> Panels:
+    """Three diagrams: accuracies, differences, errors."""
     size = comparison.size
-    setting = {**asdict(size), "delta": comparison.delta}
+    schemes = list(dict.fromkeys(entry.scheme for entry in found.entries))
     errors = Drawing(
         name="mse",
         title="MSE of prefix sums at the same ε",
         x_label="ε",
         y_label=f"MSE / MSE of {comparison.baseline}",
-        setting=setting,
-        curves=[Curve(one, *found.errors(one)) for one in comparison.mechanisms],
+        setting={**asdict(size), "delta": comparison.delta},
+        curves=[Curve(one, *found.errors(one)) for one in schemes],
         log_y=False,
     )
     about = (
         f"{title}, {size.steps:,} steps with batches of {size.batch_size} of {size.examples:,}, "
         f"δ = {comparison.delta:g}"
     )
-    panels = Panels(name, about, [found, errors], columns=2, cpu_seconds=heads.store.seconds)
-    return Experiment(panels, stated)
+    drawings = [found, Differences(found), errors]
+    return Panels(name, about, drawings, columns=3, cpu_seconds=heads.store.seconds)
 
 
 def compare(heads: Heads, comparison: Comparison) -> tuple[Accuracies, list[dict[str, Any]]]:

@@ -9,7 +9,6 @@ noise; the candidates of one choice share the probability of a wrong acceptance.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -133,7 +132,6 @@ def price(
     known: list[hs.Guarantee] = []
 
     def found() -> dict[str, Any]:
-        start = time.perf_counter()
         best, result = math.inf, {}
         for index, plan in enumerate(plans):
             noise = calibrated(plan, target, draws=draws, choices=choices)
@@ -144,7 +142,7 @@ def price(
                 method = noise.guarantee.answer(delta=target.delta).method
                 kind, sigma = noise.guarantee.kind, noise.noise_multiplier
                 result = {"plan": index, "noise": sigma, "kind": kind, "method": method}
-        return {**result, "seconds": round(time.perf_counter() - start, 1)}
+        return result
 
     described = [plan_key(plan) for plan in plans]
     key: dict[str, Any] = {"plans": described, "target": target, "draws": draws}
@@ -158,7 +156,7 @@ def price(
             known.append(hs.verify(plan, noise_multiplier=noise, **target._asdict()))
         return known[0]
 
-    facts = (chosen[name] for name in ("kind", "method", "seconds"))
+    facts = chosen["kind"], chosen["method"], store.took("noise", key)
     return Priced(plan, noise, *facts, guarantee, mechanism.workload)
 
 

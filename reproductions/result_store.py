@@ -36,9 +36,13 @@ class Store:
             found[kind] = found.get(kind, 0.0) + took
         return {kind: round(took, 1) for kind, took in found.items()}
 
+    def took(self, kind: str, key: dict[str, Any]) -> float:
+        """The seconds of one result that was asked for."""
+        return self._took[kind, _name(key)]
+
     def get(self, kind: str, key: dict[str, Any], compute: Callable[[], Any]) -> Any:
         """The stored result, or the computed one, which is then stored."""
-        name = _digest(json.dumps(key, sort_keys=True).encode())
+        name = _name(key)
         if self._folder is None:
             return self._timed(kind, name, compute)
         path = self._folder / f"{name}.json"
@@ -74,6 +78,10 @@ class Store:
         result = compute()
         self._took[kind, name] = round(time.process_time() - start, 2)
         return result
+
+
+def _name(key: dict[str, Any]) -> str:
+    return _digest(json.dumps(key, sort_keys=True).encode())
 
 
 def _digest(key: bytes) -> str:
