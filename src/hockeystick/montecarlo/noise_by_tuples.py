@@ -51,7 +51,7 @@ class TupleSearchSettings:
     settled: float = 10.0
     # Tables that take seconds are used from this ratio of the bound to delta on; no ratio is told
     # from a larger one than the other.
-    coarse: float = 20.0
+    coarse: float = 30.0
     largest_ratio: float = 1e100
     # The proven noise is one at which the logarithm of the bound is no further below what is
     # allowed: about 0.3 % of noise.
