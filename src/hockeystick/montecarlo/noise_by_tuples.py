@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -134,12 +134,8 @@ def noise_by_tuples(
     last_draws: int = SEARCH.last_draws,
 ) -> tuple[float, list[TupleCurve]] | None:
     """The noise at which delta is estimated at `aim`, and the curves there; None if none is."""
-    noise, near = max(
-        noise_by_bounds(source, claim.epsilon, aim, start=start, most=most)
-        for run in claim.runs(start)
-        if (source := run.prepared().tuples) is not None
-    )
     last, fine = False, False
+    noise, near = _first_noise(claim, aim, start, most, 2, fine)
     for number in range(SEARCH.most_rounds):
         curves = []
         for which, run in enumerate(claim.runs(noise)):
@@ -152,6 +148,7 @@ def noise_by_tuples(
                 if fine:
                     return None
                 fine = True
+                noise, near = _first_noise(claim, aim, noise, most, near, fine)
                 break
             curves.append(curve)
             near = curve.replicas.order
@@ -168,6 +165,18 @@ def noise_by_tuples(
             return noise, curves
         last = abs(step) <= SEARCH.close
     return None
+
+
+def _first_noise(
+    claim: Claim, aim: float, start: float, most: float, near: int, fine: bool
+) -> tuple[float, int]:
+    """Of the run that needs most, by bounds alone, and the order there."""
+    options: dict[str, Any] = {"start": start, "most": most, "near": near, "fine": fine}
+    return max(
+        noise_by_bounds(source, claim.epsilon, aim, **options)
+        for run in claim.runs(start)
+        if (source := run.prepared().tuples) is not None
+    )
 
 
 def _settled(
