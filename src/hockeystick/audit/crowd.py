@@ -147,20 +147,20 @@ def crowd_law(
     from scipy.sparse import csr_array
 
     rng = np.random.default_rng(seed)
-    pools = [_pool(plan.sampling, plan.steps, rng)]
-    pools += [None if s is None else _pool(s, plan.steps, rng) for _, s in _laws(plan)]
+    own = _pool(plan.sampling, plan.steps, rng)
+    others = [None if s is None else _pool(s, plan.steps, rng) for _, s in _laws(plan)]
     matrix = None if plan.strategy.is_identity else plan.strategy.to_matrix()
     # With replacement: independent draws from the participations of the pool.
     who = rng.integers(POOL, size=CROWDS * size)
     chosen = csr_array(
         (np.ones(who.size), who, np.arange(0, who.size + 1, size)), shape=(CROWDS, POOL)
     )
-    counts = np.asarray((chosen @ pools[0]).todense())
+    counts = np.asarray((chosen @ own).todense())
     windows, found = [], []
     for start in range(0, plan.steps, WINDOW):
         steps = slice(start, min(start + WINDOW, plan.steps))
         rows = np.eye(plan.steps)[steps] if matrix is None else matrix[steps]
-        window = _window(steps, rows, pools, size, noise_multiplier)
+        window = _window(steps, rows, [own, *others], size, noise_multiplier)
         windows.append(window)
         outputs = counts @ rows.T
         outputs += noise_multiplier * rng.standard_normal(outputs.shape)
@@ -192,7 +192,8 @@ def _window(
     """Normal laws of the sum of a crowd, with the plan's first; `None` varies not at all."""
     noise = noise_multiplier**2 * np.eye(len(rows))
     mean = np.zeros(len(rows))
-    inverses, logs = [], []
+    inverses: list[FloatArray] = []
+    logs: list[float] = []
     for index, pool in enumerate(pools):
         covariance = noise
         if pool is not None:
@@ -201,8 +202,8 @@ def _window(
             covariance = noise + size * (outputs.T @ outputs / POOL - np.outer(centre, centre))
             if index == 0:
                 mean = size * centre
-        inverses.append(np.linalg.inv(covariance))
-        logs.append(np.linalg.slogdet(covariance)[1])
+        inverses.append(np.asarray(np.linalg.inv(covariance)))
+        logs.append(float(np.linalg.slogdet(covariance)[1]))
     return Window(steps, rows, mean, tuple(inverses), np.array(logs))
 
 

@@ -116,7 +116,7 @@ class RunCanaries:
         return self.gradients(self._present, spacing)
 
     def gradients(self, present: Indices, spacing: float | None) -> FloatArray:
-        """The clip norm times the canaries that are present, by coordinate, in units of the spacing if any."""
+        """The clip norm times the canaries present, in units of the spacing if any."""
         clip = self.recorder.max_grad_norm
         one = clip if spacing is None else np.floor(clip / spacing)
         own = np.zeros(self.coordinates)
