@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -78,7 +79,7 @@ def test_laws_are_bounds_at_any_resolution(deviation, step):
 def test_smaller_shifts_are_dominated():
     """The largest shift is the worst neighbour."""
     profiles = [hs.Profile.discrete_gaussian(deviation=2.0, sensitivity=one) for one in (1, 2, 3)]
-    for less, more in zip(profiles, profiles[1:], strict=False):
+    for less, more in itertools.pairwise(profiles):
         for epsilon in (0.0, 0.3, 2.0):
             assert less.delta(epsilon) < more.delta(epsilon)
 
