@@ -19,6 +19,7 @@ from hockeystick.analyses.gram.order import (
     cover,
     ring_cover,
 )
+from hockeystick.analyses.gram.order.chains import ChainMixture
 from hockeystick.analyses.gram.order.groups import (
     Cut,
     CutTarget,
@@ -26,10 +27,7 @@ from hockeystick.analyses.gram.order.groups import (
     thinned_line,
     whole_line,
 )
-from hockeystick.analyses.gram.order.moving_average import (
-    few_bands_above,
-    two_bands,
-)
+from hockeystick.analyses.gram.order.moving_average import few_bands_above, two_bands
 from hockeystick.analyses.gram.search import SETTINGS, GramSettings
 from hockeystick.analyses.gram.search.evaluation import (
     CHAINS,
@@ -73,13 +71,15 @@ class Majorants:
     def shape(self) -> FloatArray:
         """The matrix for a largest entry of 1, rounded so that it is the same at every noise."""
         known = self._lags if self._kernel is None else self._kernel
-        result: FloatArray = np.round(known / self.largest / GRAIN) * GRAIN
-        return result
+        return np.asarray(np.round(known / self.largest / GRAIN) * GRAIN)
 
-    def named(self, name: str, layout: Layout, tilt: float) -> GramCandidate | None:
-        """The candidate that was made in the same way for a matrix of the same shape."""
-        found = next((one for one in self.exact if one.name == name), None)
-        return found or self.candidate(layout, tilt)
+    def like(self, other: GramCandidate) -> GramCandidate | None:
+        """What was made in the same way for a matrix of the same shape; nothing else matters."""
+        if not isinstance(other.mixture, ChainMixture):
+            return next((one for one in self.exact if one.name == other.name), None)
+        bounds = self._target(other.layout).bounds
+        fit = best_majorant(bounds, other.tilt, self._settings, other.mixture.rho)
+        return None if fit is None else self._made(other.layout, other.tilt, fit)
 
     @property
     def tilts(self) -> list[float]:
@@ -230,12 +230,13 @@ class Majorants:
         digits = self._settings.digits
         known = (layout, *(float(f"{part:.{digits}g}") for part in fit))
         if known not in self._distinct:
-            copies = layout.copies if isinstance(layout, Cut) else 1
-            mixture = self._target(layout).mixture(fit)
-            self._distinct[known] = GramCandidate(
-                _name(layout), mixture, CHAINS, copies, layout, tilt
-            )
+            self._distinct[known] = self._made(layout, tilt, fit)
         return self._distinct[known]
+
+    def _made(self, layout: Layout, tilt: float, fit: ChainFit) -> GramCandidate:
+        copies = layout.copies if isinstance(layout, Cut) else 1
+        mixture = self._target(layout).mixture(fit)
+        return GramCandidate(_name(layout), mixture, CHAINS, copies, layout, tilt)
 
     def _target(self, layout: Layout) -> CutTarget:
         if isinstance(layout, Cut):

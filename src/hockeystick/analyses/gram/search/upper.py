@@ -22,7 +22,6 @@ from hockeystick.analyses.gram.search.evaluation import (
     GramCandidate,
     GramQuery,
     LawCache,
-    Layout,
     nearest_power,
     opened,
 )
@@ -86,13 +85,13 @@ class UpperSearch:
             race = MajorantRace(nearby, budget, asked, direction, LawCache(settings))
             if len(_CHOICES) >= MOST_CHOICES:
                 _CHOICES.clear()
-            _CHOICES[known] = [(one.name, one.layout, one.tilt) for one in race.best()]
-        made = [self.majorants.named(*one) for one in _CHOICES[known]]
+            _CHOICES[known] = race.best()
+        made = map(self.majorants.like, _CHOICES[known])
         return [one for one in made if one is not None]
 
 
 # The majorants that were chosen, by what they were chosen for.
-_CHOICES: dict[tuple[object, ...], list[tuple[str, Layout, float]]] = {}
+_CHOICES: dict[tuple[object, ...], list[GramCandidate]] = {}
 MOST_CHOICES = 1_000
 
 
