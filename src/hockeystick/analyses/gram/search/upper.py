@@ -66,12 +66,11 @@ class UpperSearch:
         key = query, direction
         if key not in self._found:
             race = MajorantRace(self.majorants, self.budget, query, direction, self.laws)
-            chosen = self._chosen(query, direction) or race.best()
-            self._found[key] = min(map(race.finest, chosen), key=_value)
+            self._found[key] = min(map(race.finest, self._chosen(query, direction)), key=_value)
         return self._found[key]
 
     def _chosen(self, query: GramQuery, direction: Direction) -> list[GramCandidate]:
-        """The majorants that are best for the question on the grid, as far as there are such."""
+        """The majorants that are best for the question on the grid."""
         settings, shape = self.settings, self.majorants.shape
         scale = nearest_power(self.majorants.largest, settings.scale_grid)
         asked = query.on_grid(settings.question_grid)
@@ -87,7 +86,12 @@ class UpperSearch:
                 _CHOICES.clear()
             _CHOICES[known] = race.best()
         made = map(self.majorants.like, _CHOICES[known])
-        return [one for one in made if one is not None]
+        found = [one for one in made if one is not None]
+        if not found:
+            # Rounding changed what kind of matrix it is: the search for the matrix itself.
+            itself = Majorants(self.majorants.matrix, settings)
+            found = MajorantRace(itself, self.budget, query, direction, self.laws).best()
+        return found
 
 
 # The majorants that were chosen, by what they were chosen for.
@@ -129,8 +133,9 @@ class MajorantRace:
         before = None
         while best is not before:
             before, best = best, self._coarse([best, *majorants.beside(best)])
-        for one in self._best_of_kinds()[:2]:
-            self._coarse(majorants.halfway(one.candidate))
+        chains = [one.candidate for one in self._best_of_kinds()]
+        for chain in [one for one in chains if one not in majorants.exact][:2]:
+            self._coarse(majorants.halfway(chain))
         exact = [self._known[one] for one in majorants.exact if one in self._known]
         few = sorted(self._known.values(), key=self._predicted)[: settings.finalists]
         kinds = self._best_of_kinds()[: settings.kinds]
