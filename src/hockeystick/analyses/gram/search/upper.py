@@ -27,7 +27,7 @@ from hockeystick.analyses.gram.search.evaluation import (
 )
 from hockeystick.profile.resolution import Direction
 
-__all__ = ["MajorantRace", "UpperSearch"]
+__all__ = ["MajorantChoice", "UpperSearch"]
 
 
 # Lattices that are closer to each other tell no rate.
@@ -65,8 +65,8 @@ class UpperSearch:
         """The smallest bound in one direction."""
         key = query, direction
         if key not in self._found:
-            race = MajorantRace(self.majorants, self.budget, query, direction, self.laws)
-            self._found[key] = min(map(race.finest, self._chosen(query, direction)), key=_value)
+            choice = MajorantChoice(self.majorants, self.budget, query, direction, self.laws)
+            self._found[key] = min(map(choice.finest, self._chosen(query, direction)), key=_value)
         return self._found[key]
 
     def _chosen(self, query: GramQuery, direction: Direction) -> list[GramCandidate]:
@@ -81,16 +81,16 @@ class UpperSearch:
         known = (*key, scale, asked, direction, budget, settings)
         if known not in _CHOICES:
             nearby = Majorants(scale * shape, settings)
-            race = MajorantRace(nearby, budget, asked, direction, LawCache(settings))
+            choice = MajorantChoice(nearby, budget, asked, direction, LawCache(settings))
             if len(_CHOICES) >= MOST_CHOICES:
                 _CHOICES.clear()
-            _CHOICES[known] = race.best()
+            _CHOICES[known] = choice.best()
         made = map(self.majorants.like, _CHOICES[known])
         found = [one for one in made if one is not None]
         if not found:
             # Rounding changed what kind of matrix it is: the search for the matrix itself.
             itself = Majorants(self.majorants.matrix, settings)
-            found = MajorantRace(itself, self.budget, query, direction, self.laws).best()
+            found = MajorantChoice(itself, self.budget, query, direction, self.laws).best()
         return found
 
 
@@ -99,7 +99,7 @@ _CHOICES: dict[tuple[object, ...], list[GramCandidate]] = {}
 MOST_CHOICES = 1_000
 
 
-class MajorantRace:
+class MajorantChoice:
     """The search for the majorant with the smallest number in one direction."""
 
     def __init__(
