@@ -9,6 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.analyses.gram import GramBound
+from hockeystick.analyses.gram.search import upper
 from hypothesis_strategies import thinned
 from references.gram_search import kernel_of
 
@@ -117,3 +118,23 @@ def test_calibration_finds_its_way_from_low_noise():
     )
     assert found.noise_multiplier > 10
     assert 1.9 <= found.guarantee.epsilon(1e-5) <= 2.0
+
+
+def test_extreme_questions_have_answers():
+    """Choices are made for numbers on a grid, on which delta stays below 1."""
+    bound = GramBound(kernel_of("line"), 1e4)
+    assert bound.epsilon(0.95, directions=BOTH, accuracy=1e-3).value == 0.0
+    assert bound.delta(60.0, directions=BOTH, accuracy=1e-3).value <= 1e-12
+
+
+@pytest.mark.slow
+def test_noises_of_a_calibration_share_their_choice():
+    """The second noise takes a part of what the first one takes, and each is what it is alone."""
+    kernel = kernel_of("ring")
+    upper._CHOICES.clear()
+    near = [GramBound(kernel * scale, 1e6) for scale in (0.9, 1.1)]
+    together = [one.epsilon(1e-4, directions=BOTH, accuracy=1e-3).value for one in near]
+    assert len(upper._CHOICES) == len(BOTH)
+    upper._CHOICES.clear()
+    alone = GramBound(kernel * 1.1, 1e6).epsilon(1e-4, directions=BOTH, accuracy=1e-3)
+    assert alone.value == together[1] > together[0]

@@ -16,7 +16,7 @@ from hockeystick.analyses.gram.law.reading import LawReading
 from hockeystick.analyses.gram.search.candidates import Majorants
 from hockeystick.analyses.gram.search.evaluation import GramQuery, LawCache
 from hockeystick.analyses.gram.search.lower import LowerSearch
-from hockeystick.analyses.gram.search.upper import MajorantRace, UpperSearch
+from hockeystick.analyses.gram.search.upper import MajorantChoice, UpperSearch
 from references.sum_law import band, exact, ratios
 
 BUDGET, DRAWS = 1e4, 4_000
@@ -58,7 +58,7 @@ def checked(gram, rng):
         known = [truth(gram, e, remove=direction == "remove") for e in epsilons]
         search.best(query, direction)
         # All that is tried when a majorant is chosen, for this matrix.
-        MajorantRace(majorants, BUDGET, query, direction, laws).best()
+        MajorantChoice(majorants, BUDGET, query, direction, laws).best()
         for epsilon, (_, highest) in zip(epsilons, known, strict=True):
             at = GramQuery(None, epsilon, 1e-8)
             assert lower.best(at, (direction,)) <= highest

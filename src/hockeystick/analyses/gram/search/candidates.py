@@ -19,6 +19,7 @@ from hockeystick.analyses.gram.order import (
     cover,
     ring_cover,
 )
+from hockeystick.analyses.gram.order.chains import ChainMixture
 from hockeystick.analyses.gram.order.groups import (
     Cut,
     CutTarget,
@@ -26,10 +27,7 @@ from hockeystick.analyses.gram.order.groups import (
     thinned_line,
     whole_line,
 )
-from hockeystick.analyses.gram.order.moving_average import (
-    few_bands_above,
-    two_bands,
-)
+from hockeystick.analyses.gram.order.moving_average import few_bands_above, two_bands
 from hockeystick.analyses.gram.search import SETTINGS, GramSettings
 from hockeystick.analyses.gram.search.evaluation import (
     CHAINS,
@@ -54,6 +52,7 @@ class Majorants:
 
     def __init__(self, gram: FloatArray, settings: GramSettings = SETTINGS) -> None:
         self._settings = settings
+        self.matrix = gram
         self._kernel = gram if gram.ndim == 2 else None
         self._lags = gram if self._kernel is None else by_distance(gram)
         self._fits: dict[tuple[Layout, float], ChainFit | None] = {}
@@ -72,14 +71,17 @@ class Majorants:
     @property
     def shape(self) -> FloatArray:
         """The matrix for a largest entry of 1, rounded so that it is the same at every noise."""
-        known = self._lags if self._kernel is None else self._kernel
-        result: FloatArray = np.round(known / self.largest / GRAIN) * GRAIN
-        return result
+        return np.asarray(np.round(self.matrix / self.largest / GRAIN) * GRAIN)
 
-    def named(self, name: str, layout: Layout, tilt: float) -> GramCandidate | None:
-        """The candidate that was made in the same way for a matrix of the same shape."""
-        found = next((one for one in self.exact if one.name == name), None)
-        return found or self.candidate(layout, tilt)
+    def like(self, other: GramCandidate) -> GramCandidate | None:
+        """What was made in the same way for a matrix of the same shape, whatever is known here."""
+        if not isinstance(other.mixture, ChainMixture):
+            return next((one for one in self.exact if one.name == other.name), None)
+        if self.line is None and not isinstance(other.layout, Cut):
+            return None
+        bounds = self._target(other.layout).bounds
+        fit = best_majorant(bounds, other.tilt, self._settings, other.mixture.rho)
+        return None if fit is None else self._made(other.layout, other.tilt, fit)
 
     @property
     def tilts(self) -> list[float]:
@@ -89,7 +91,7 @@ class Majorants:
 
     @cached_property
     def ring(self) -> LagBounds:
-        """Bounds on a ring."""
+        """On a ring."""
         return ring_cover(self._lags)
 
     @cached_property
@@ -141,22 +143,21 @@ class Majorants:
 
     def tilted(self, one: GramCandidate) -> list[GramCandidate]:
         """The same layout with the next tilts."""
-        near = [tilt for tilt in self.tilts if tilt in (2 * one.tilt, one.tilt / 2)]
-        found = [self.candidate(one.layout, tilt) for tilt in near]
+        near = (tilt for tilt in self.tilts if tilt in (2 * one.tilt, one.tilt / 2))
+        found = (self.candidate(one.layout, tilt) for tilt in near)
         return [other for other in found if other is not None]
 
     def halfway(self, one: GramCandidate) -> list[GramCandidate]:
         """The same layout with tilts halfway to the next ones."""
-        found = [self.candidate(one.layout, one.tilt * factor) for factor in (2**0.5, 2**-0.5)]
+        found = (self.candidate(one.layout, one.tilt * factor) for factor in (2**0.5, 2**-0.5))
         return [other for other in found if other is not None]
 
     def closed(self, tilt: float) -> list[GramCandidate]:
         """Rings of not too many bins that stay closed, of all spacings."""
         settings = self._settings
-        if self.line is not None:
-            return []
         spacings = [1, *(one for one in settings.spacings if self.bins >= one * settings.fewest)]
-        few = [one for one in spacings if self.bins // one <= settings.longest_to_close]
+        most = settings.longest_to_close if self.line is None else 0
+        few = (one for one in spacings if self.bins // one <= most)
         found = [self.candidate(Cut(spacing, closed=True), tilt) for spacing in few]
         return [one for one in found if one is not None]
 
@@ -172,8 +173,8 @@ class Majorants:
         if cut.copies > 1:
             found.append(cut._replace(copies=cut.copies // 2))
         for spacing in spacings:
-            beside = _rounded(cut.left_out * cut.spacing / spacing / 2)
-            left_out = 2 * beside if cut.mirrors else self._reach(spacing)
+            beside = 2 * _rounded(cut.left_out * cut.spacing / spacing / 2)
+            left_out = beside if cut.mirrors else self._reach(spacing)
             as_long = max(round(cut.copies * cut.spacing / spacing), 1)
             near = Cut(spacing, as_long, left_out, cut.mirrors, one.layout.closed)
             found += [near, near._replace(copies=cut.copies)]
@@ -197,8 +198,8 @@ class Majorants:
         The number that suits best comes first.
         """
         cut, settings = cut._replace(left_out=0, mirrors=True), self._settings
-        fit, gap = self._fit(cut, tilt), cut._replace(left_out=self._reach(cut.spacing))
-        found = [gap._replace(mirrors=False)]
+        fit = self._fit(cut, tilt)
+        found = [cut._replace(left_out=self._reach(cut.spacing), mirrors=False)]
         if fit is not None:
             suits = (math.log(settings.growth_at_mirrors) / math.log(max(fit.rho, 1e-9)) - 1) / 2
             counts = [2 * _rounded(factor * suits) for factor in settings.left_out]
@@ -220,22 +221,22 @@ class Majorants:
         key = base, tilt
         if key not in self._fits:
             bounds = self._target(layout).bounds
-            known = (fit.rho for (other, _), fit in self._fits.items() if fit and other == base)
-            near = next(known, None)
+            alike = (fit.rho for (other, _), fit in self._fits.items() if fit and other == base)
+            near = next(alike, None)
             self._fits[key] = best_majorant(bounds, tilt, self._settings, near)
         return self._fits[key]
 
     def _with_fit(self, layout: Layout, tilt: float, fit: ChainFit) -> GramCandidate:
         """The same one for fits that agree to a few digits: many tilts have the same majorant."""
-        digits = self._settings.digits
-        known = (layout, *(float(f"{part:.{digits}g}") for part in fit))
+        known = (layout, *(float(f"{part:.{self._settings.digits}g}") for part in fit))
         if known not in self._distinct:
-            copies = layout.copies if isinstance(layout, Cut) else 1
-            mixture = self._target(layout).mixture(fit)
-            self._distinct[known] = GramCandidate(
-                _name(layout), mixture, CHAINS, copies, layout, tilt
-            )
+            self._distinct[known] = self._made(layout, tilt, fit)
         return self._distinct[known]
+
+    def _made(self, layout: Layout, tilt: float, fit: ChainFit) -> GramCandidate:
+        copies = layout.copies if isinstance(layout, Cut) else 1
+        mixture = self._target(layout).mixture(fit)
+        return GramCandidate(_name(layout), mixture, CHAINS, copies, layout, tilt)
 
     def _target(self, layout: Layout) -> CutTarget:
         if isinstance(layout, Cut):

@@ -46,6 +46,8 @@ class Recursion(NamedTuple):
 # Densities of states are sampled if terms have an independent part of about this share of what is
 # new in a state (`law.state_lattices`).
 OWN_TO_SAMPLE = 0.06
+# Probabilities on a grid stay below 1.
+LARGEST_DELTA = 0.5
 
 # How a candidate is made: the spacing on a line, or the cut of a ring.
 Layout = int | Cut
@@ -97,8 +99,8 @@ def opened(layout: Layout) -> Cut:
 
 
 def nearest_power(value: float, ratio: float) -> float:
-    """The nearest power of the ratio; 0 stays."""
-    return ratio ** round(math.log(value, ratio)) if value > 0 else value
+    """The nearest power of the ratio; what is not positive, or infinite, stays."""
+    return ratio ** round(math.log(value, ratio)) if 0 < value < math.inf else value
 
 
 class GramQuery(NamedTuple):
@@ -112,7 +114,7 @@ class GramQuery(NamedTuple):
         """With the nearest power of the ratio for delta, or epsilon, and as large a tail."""
         if self.delta is None:
             return self._replace(epsilon=nearest_power(self.epsilon or 0.0, ratio))
-        delta = nearest_power(self.delta, ratio)
+        delta = min(nearest_power(self.delta, ratio), LARGEST_DELTA)
         return GramQuery(delta, None, self.tail * delta / self.delta)
 
     def read(self, reading: LawReading) -> float:

@@ -22,13 +22,12 @@ from hockeystick.analyses.gram.search.evaluation import (
     GramCandidate,
     GramQuery,
     LawCache,
-    Layout,
     nearest_power,
     opened,
 )
 from hockeystick.profile.resolution import Direction
 
-__all__ = ["MajorantRace", "UpperSearch"]
+__all__ = ["MajorantChoice", "UpperSearch"]
 
 
 # Lattices that are closer to each other tell no rate.
@@ -66,13 +65,12 @@ class UpperSearch:
         """The smallest bound in one direction."""
         key = query, direction
         if key not in self._found:
-            race = MajorantRace(self.majorants, self.budget, query, direction, self.laws)
-            chosen = self._chosen(query, direction) or race.best()
-            self._found[key] = min(map(race.finest, chosen), key=_value)
+            choice = MajorantChoice(self.majorants, self.budget, query, direction, self.laws)
+            self._found[key] = min(map(choice.finest, self._chosen(query, direction)), key=_value)
         return self._found[key]
 
     def _chosen(self, query: GramQuery, direction: Direction) -> list[GramCandidate]:
-        """The majorants that are best for the question on the grid, as far as there are such."""
+        """The majorants that are best for the question on the grid."""
         settings, shape = self.settings, self.majorants.shape
         scale = nearest_power(self.majorants.largest, settings.scale_grid)
         asked = query.on_grid(settings.question_grid)
@@ -83,20 +81,25 @@ class UpperSearch:
         known = (*key, scale, asked, direction, budget, settings)
         if known not in _CHOICES:
             nearby = Majorants(scale * shape, settings)
-            race = MajorantRace(nearby, budget, asked, direction, LawCache(settings))
+            choice = MajorantChoice(nearby, budget, asked, direction, LawCache(settings))
             if len(_CHOICES) >= MOST_CHOICES:
                 _CHOICES.clear()
-            _CHOICES[known] = [(one.name, one.layout, one.tilt) for one in race.best()]
-        made = [self.majorants.named(*one) for one in _CHOICES[known]]
-        return [one for one in made if one is not None]
+            _CHOICES[known] = choice.best()
+        made = map(self.majorants.like, _CHOICES[known])
+        found = [one for one in made if one is not None]
+        if not found:
+            # Rounding changed what kind of matrix it is: the search for the matrix itself.
+            itself = Majorants(self.majorants.matrix, settings)
+            found = MajorantChoice(itself, self.budget, query, direction, self.laws).best()
+        return found
 
 
 # The majorants that were chosen, by what they were chosen for.
-_CHOICES: dict[tuple[object, ...], list[tuple[str, Layout, float]]] = {}
+_CHOICES: dict[tuple[object, ...], list[GramCandidate]] = {}
 MOST_CHOICES = 1_000
 
 
-class MajorantRace:
+class MajorantChoice:
     """The search for the majorant with the smallest number in one direction."""
 
     def __init__(
@@ -130,8 +133,9 @@ class MajorantRace:
         before = None
         while best is not before:
             before, best = best, self._coarse([best, *majorants.beside(best)])
-        for one in self._best_of_kinds()[:2]:
-            self._coarse(majorants.halfway(one.candidate))
+        chains = [one.candidate for one in self._best_of_kinds()]
+        for chain in [one for one in chains if one not in majorants.exact][:2]:
+            self._coarse(majorants.halfway(chain))
         exact = [self._known[one] for one in majorants.exact if one in self._known]
         few = sorted(self._known.values(), key=self._predicted)[: settings.finalists]
         kinds = self._best_of_kinds()[: settings.kinds]
