@@ -37,7 +37,7 @@ POOL = 20_000
 # Crowds of a correct run that are drawn for the law of the statistics: its spread to 1 %.
 CROWDS, AT_ONCE = 8_000, 200
 # Parts of them whose skewness is compared: its error, of which so many times is allowed for.
-PARTS, ERRORS = 8, 2.0
+PARTS, ERRORS = 8, 3.0
 # Steps whose covariance is worked on at once: 25 epochs of 20 steps, and matrices of 2 MB. What
 # correlated noise takes from further back than that is left out of the statistic.
 WINDOW = 500
