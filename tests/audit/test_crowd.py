@@ -131,12 +131,12 @@ def test_runs_add_up_their_crowd(arithmetic):
         rng=1,
     )
     canaries = run.canaries
-    # A quarter of the canaries, and at most as many as there are examples.
-    assert canaries.coordinates == 166
-    assert canaries.members == 82 + 55
+    # A third of the canaries, and at most as many as there are examples.
+    assert canaries.coordinates == 161
+    assert canaries.members == 80 + 60
     for _ in range(2):
         run.step(lambda batch: np.ones((batch.size, 3)))
     rows = canaries.recorder.projections
-    np.testing.assert_allclose(rows[-1], 55, atol=0.3)
-    np.testing.assert_allclose(rows[:82], 1, atol=0.1)
-    np.testing.assert_allclose(rows[82:-1], 0, atol=0.1)
+    np.testing.assert_allclose(rows[-1], 60, atol=0.3)
+    np.testing.assert_allclose(rows[:80], 1, atol=0.1)
+    np.testing.assert_allclose(rows[80:-1], 0, atol=0.1)

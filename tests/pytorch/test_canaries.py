@@ -79,8 +79,8 @@ def test_canaries_change_nothing_else():
     assert run.taken_steps == 60
     assert max(sizes) < 30
     report = run.audit()
-    assert len(report.projections) == 150
-    assert report.crowd.size == 50
+    assert len(report.projections) == 140
+    assert report.crowd.size == 60
     with pytest.raises(PlanMismatch, match="canaries"):
         run.state_dict()
     with pytest.raises(PlanMismatch, match="no canaries"):

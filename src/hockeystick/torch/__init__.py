@@ -174,8 +174,9 @@ def make_private(
         time; generators are cryptographic by default.
     canaries
         How many canaries `run.audit()` compares with the plan, in coordinates of their own beside
-        the parameters: at least 100, or None. Half of them are drawn into batches beside the
-        examples, through the same sampler and the same noise. In one process, without a filter.
+        the parameters: at least 100, or None. A third of them alone, and a crowd of a third, are
+        drawn into batches beside the examples, through the same sampler and the same noise. In one
+        process, without a filter.
 
     Returns
     -------

@@ -18,7 +18,7 @@ from hockeystick.schemes import Indices
 __all__ = ["AuditedRun", "RunCanaries"]
 
 
-# One canary in so many is in the crowd: a third of them alone, a third others, a third in the crowd.
+# One canary in so many is in the crowd; of the rest, one half are members.
 CROWD = 3
 
 

@@ -81,7 +81,8 @@ class PrivateRun(ChangingRun):
         "flat", or "automatic" (`Automatic(gamma=)`).
     canaries
         How many canaries `audit` compares with the plan, in coordinates of their own: at least 100,
-        or None. Half of them are drawn into batches beside the examples. Not with a filter.
+        or None. A third of them alone, and a crowd of a third, are drawn into batches beside
+        the examples. Not with a filter.
 
     Raises
     ------
