@@ -188,5 +188,5 @@ def test_the_realised_schedule_is_within_the_claim(kind: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("kind", PLAY)
 def test_ten_thousand_adversaries(kind: str) -> None:
-    """The same for 10,000 of them; some come close."""
-    assert (0.005 if kind == "odometer" else 0.2) < worst(kind, 10_000) <= 1
+    """The same for 10,000 of them; the first hundred come as near as this, most of them nearer."""
+    assert 0.02 < worst(kind, 10_000) <= 1
