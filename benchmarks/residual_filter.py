@@ -36,8 +36,8 @@ SEEDS = (11, 12, 13)
 FILTERS = ("Renyi", "RenyiOrders", "Levy", "Residual")
 # Where the search for the number of fixed steps begins.
 START = {1.0: 250, 2.0: 1800}
-# More steps than this are accounted for with two decimals of noise and four of rates, rounded to
-# the nearest: that moves their number by about a thousandth.
+# More kinds of steps than this are accounted for with two decimals of noise and four of rates,
+# rounded to the nearest: that moves their number by about a thousandth.
 MANY = 500
 DECIMALS = {"rate": 6, "noise": 4}
 # Where steps may be clipped: a run ends with the first one that would be clipped to less.
@@ -151,7 +151,7 @@ def allowed(steps_of: Callable[[int], Sequence[Step]], epsilon: float, start: in
 
     def excess(number: int) -> float:
         steps = steps_of(number)
-        many = len(steps) > MANY
+        many = len(set(steps)) > MANY
         counts = Counter(
             StepClass(round(rate, 4), round(noise, 2)) if many else StepClass(rate, noise)
             for rate, noise in steps

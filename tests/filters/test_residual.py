@@ -175,12 +175,27 @@ def test_the_comparison_refuses_what_is_larger() -> None:
 def test_nothing_is_exchanged_beyond_the_number() -> None:
     """Every exchange adds its slack to delta, so there are no more than the design says."""
     f = residual(design=filters.MenuDesign(menus=[[(0.01, 1.0, 300)]], exchanges=2, slack=1e-8))
-    for noise in (2.0, 3.0, 5.0, 8.0):
-        f.request(rate=0.01, noise_multiplier=noise)
-    exchanged = [entry for entry in f.history if "given" in entry.request]
-    assert len(exchanged) == 2
-    # Then a step takes one of what there is.
+    for rate, noise in ((0.01, 2.0), (0.02, 3.0)):
+        f.request(rate=rate, noise_multiplier=noise, clip=False)
+        assert "got" in f.history[-1].request
+    with pytest.raises(BudgetExceeded):
+        f.request(rate=0.04, noise_multiplier=5.0, clip=False)
+    # Steps that something serves take it.
+    f.request(rate=0.01, noise_multiplier=1.0)
     assert "got" not in f.history[-1].request
+    assert len(f.history) == 3
+
+
+def test_the_weakest_steps_serve_weaker_ones() -> None:
+    """Without an exchange, which would take strong steps for them; others are exchanged for."""
+    menu = [(0.05, 1.5, 50), (0.01, 1.5, 20)]
+    f = residual(design=filters.MenuDesign(menus=[menu], exchanges=2, slack=1e-8))
+    for _ in range(20):
+        f.request(rate=0.002, noise_multiplier=1.5)
+    assert f.menus == [{(0.05, 1.5): 50}]
+    f.request(rate=0.002, noise_multiplier=1.5)
+    assert f.menus[0][0.05, 1.5] < 50
+    assert f.menus[0][0.002, 1.5] > 1
 
 
 def test_a_mechanism_is_paid_for_as_a_whole() -> None:

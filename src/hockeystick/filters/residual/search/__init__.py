@@ -53,24 +53,18 @@ def designed(
     twice for each menu.
     """
     target = _Target(epsilon, delta)
-    slack_total = SETTINGS.exchange_share * delta
-    share = SETTINGS.side_share
-    others = [
-        Menu.of(found)
-        for kind in _levels(expected)
-        for found in [_alone(kind, target, share)]
-        if found
-    ]
-    left = 1 - SETTINGS.exchange_share - share * len(others)
+    others = _others(_levels(expected), target)
+    reserve, part = SETTINGS.exchange_share + math.fsum(share for _, share in others), 1.0
     if all(map(has_range, expected)):
-        counts = _for_ranges(expected, target, left, block)
+        counts, part = _for_ranges(expected, target, reserve, block)
+        others = others if part == 1.0 else _others(_levels(expected), target, part)
     else:
-        counts = _fitting(Even(expected, block=block).steps, target, left)
-    menus = ([Menu.of(counts)] if counts else []) + others
+        counts = _fitting(Even(expected, block=block).steps, target, 1 - reserve)
+    menus = [Menu.of(one) for one in (counts, *(menu for menu, _ in others)) if one]
     if not menus:
         allowed = f"large enough for one of the expected steps at delta = {delta:g}"
         raise InvalidParameter("epsilon", allowed, epsilon)
-    slack = slack_total / SETTINGS.exchanges
+    slack = part * SETTINGS.exchange_share * delta / SETTINGS.exchanges
     return MenuDesign(menus=tuple(menus), exchanges=SETTINGS.exchanges, slack=slack)
 
 
@@ -93,52 +87,62 @@ class _Target:
 
 
 def _for_ranges(
-    expected: Sequence[ExpectedSteps], target: _Target, share: float, block: int
-) -> Payment:
+    expected: Sequence[ExpectedSteps], target: _Target, reserve: float, block: int
+) -> tuple[Payment, float]:
     """Steps as dense as those that are allowed if fixed in advance, the strongest of them.
 
     Where few steps are allowed the strongest part of the ranges is left out: a run ends about when
-    the first step comes for which there is nothing, after 1/part steps.
+    the first step comes for which there is nothing, after 1/part steps. The second result is which
+    part of the reserve is left for other menus and exchanges.
     """
-    best: Payment = {}
+    best, part = dict[StepClass, int](), 1.0
     for cut in SETTINGS.cuts:
         if sum(best.values()) >= min(SETTINGS.enough, 1 / max(cut, 1e-9)):
             break
-        found = _for_range(expected, target, share, cut, block)
-        best = max(best, found, key=lambda one: sum(one.values()))
-    return best
+        found = _for_range(expected, target, reserve, cut, block)
+        best, part = max((best, part), found, key=lambda one: sum(one[0].values()))
+    return best, part
 
 
 def _for_range(
-    expected: Sequence[ExpectedSteps], target: _Target, share: float, cut: float, block: int
-) -> Payment:
+    expected: Sequence[ExpectedSteps], target: _Target, reserve: float, cut: float, block: int
+) -> tuple[Payment, float]:
     """As dense as the fixed steps if that leaves most of them, or else less dense.
 
-    Where only the strongest steps count, leaving out others gains nothing.
+    Where only the strongest steps count, leaving out others gains nothing: then first the reserve
+    is made smaller.
     """
-    spread = Even(expected, cut=cut, block=block).spread
-    fixed = math.floor(_largest(spread, target) / block) * block
-    # Few enough for every step to be a class of its own, and to be counted exactly?
-    separate = fixed <= SETTINGS.separate * block
-    if separate:
-        each = Even(expected, cut=cut, classes=MOST_STEPS, block=block)
-        fixed = sum(each.steps(_largest(each.steps, target, start=max(fixed, block))).values())
-    alone = len(expected) == 1 and not separate
-    place = _place(expected[0], spread(fixed), cut, target) if alone else EVENLY
-    classes = MOST_STEPS if separate else SETTINGS.classes
-    even = Even(expected, cut=cut, place=place, classes=classes, block=block)
-    best: Payment = {}
-    for density in SETTINGS.densities:
-        size = fixed * (1.0 if separate else SETTINGS.margin) * density
+    even, fixed, dense = _densest(expected, target, cut, block)
+    best, kept = dict[StepClass, int](), 1.0
+    if not fixed:
+        return best, kept
+    for density, part in SETTINGS.densities:
 
-        def strongest(most: float, size: int = math.ceil(size - 1e-9)) -> Payment:
+        def strongest(most: float, size: int = math.ceil(dense * density - 1e-9)) -> Payment:
             return even.steps(size, most)
 
-        found = _fitting(strongest, target, share, most=size)
-        best = max(best, found, key=lambda one: sum(one.values()))
+        found = _fitting(strongest, target, 1 - reserve * part, most=dense * density)
+        best, kept = max((best, kept), (found, part), key=lambda one: sum(one[0].values()))
         if sum(best.values()) >= SETTINGS.most_of_them * fixed:
             break
-    return best
+    return best, kept
+
+
+def _densest(
+    expected: Sequence[ExpectedSteps], target: _Target, cut: float, block: int
+) -> tuple[Even, int, float]:
+    """Suitable classes, how many steps are allowed if fixed in advance, and rather more of them."""
+    spread = Even(expected, cut=cut, block=block).spread
+    fixed = math.floor(_largest(spread, target) / block) * block
+    if fixed > SETTINGS.separate * block:
+        alone = len(expected) == 1
+        place = _place(expected[0], spread(fixed), cut, target) if alone else EVENLY
+        return Even(expected, cut=cut, place=place, block=block), fixed, fixed * SETTINGS.margin
+    # Few enough for every step to be a class of its own, and to be counted exactly.
+    each = Even(expected, cut=cut, classes=MOST_STEPS, block=block)
+    found = _largest(each.steps, target, start=max(fixed, block))
+    fixed = sum(each.steps(found).values())
+    return each, fixed, float(fixed)
 
 
 def _place(
@@ -164,14 +168,25 @@ def _place(
     return place
 
 
-def _levels(expected: Sequence[ExpectedSteps]) -> list[StepClass]:
-    """Kinds of steps for which there is a menu of their own: all, or some of every range."""
-    found: list[StepClass] = []
+def _levels(expected: Sequence[ExpectedSteps]) -> list[tuple[StepClass, float]]:
+    """Kinds of steps for which there is a menu of their own, and its share of delta.
+
+    All of them, or some of every range; the weakest, if these are many.
+    """
+    found: dict[StepClass, float] = {}
     for row in expected:
-        places = SETTINGS.side_places if has_range(row) else (0.0,)
-        found += [setting(row, at) for at in places]
-    kinds = sorted(set(found), key=lambda one: one.variance)
+        places = SETTINGS.side_places if has_range(row) else ((0.0, SETTINGS.side_share),)
+        found.update({setting(row, at): share for at, share in places})
+    kinds = sorted(found.items(), key=lambda one: one[0].variance)
     return kinds[: SETTINGS.side_menus] if len(kinds) > 1 else []
+
+
+def _others(
+    kinds: Sequence[tuple[StepClass, float]], target: _Target, part: float = 1.0
+) -> list[tuple[Payment, float]]:
+    """Menus for these kinds, with this part of their shares of delta, and the shares."""
+    found = [(_alone(kind, target, share * part), share * part) for kind, share in kinds]
+    return [(menu, share) for menu, share in found if menu]
 
 
 def _alone(kind: StepClass, target: _Target, share: float) -> Payment:

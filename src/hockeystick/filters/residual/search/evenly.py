@@ -42,19 +42,20 @@ class Settings(NamedTuple):
         By how much the number of more steps may be underestimated: they are counted to less than
         that.
     densities, most_of_them
-        How dense the menu for a range is beside the steps that are allowed if fixed: the first that
-        leaves this part of them.
+        How dense the menu for a range is beside the steps that are allowed if fixed, and which part
+        of the reserve for other menus and exchanges is kept: the first that leaves this part of the
+        steps.
     even_part
         Of the largest slope, added to that of all classes of a range.
     cuts, enough
         Parts of ranges, at the strongest end, that are left out where fewer than `enough` steps
         would fit otherwise.
     side_places, side_menus
-        Where in a range there are menus for steps of one kind, from its strongest end on; how many
-        of them there are, at most, the weakest kinds first.
+        Where in a range there are menus for steps of one kind, from its strongest end on, and their
+        shares of delta; how many of them there are, at most, the weakest kinds first.
     side_share, side_least
-        Of delta, for each of them; dropped if it pays for a smaller part than the second of what
-        all of delta pays for.
+        The share of others; dropped if it pays for a smaller part than the second of what all of
+        delta pays for.
     exchange_share, exchanges
         Of delta, for all exchanges, and into how many units of slack it is divided.
     waste, cheap
@@ -90,16 +91,22 @@ class Settings(NamedTuple):
     estimated_classes: int = 128
     separate: int = 600
     margin: float = 1.003
-    densities: tuple[float, ...] = (1.0, 0.98, 0.96, 0.93)
+    densities: tuple[tuple[float, float], ...] = (
+        (1.0, 1.0),
+        (1.0, 0.2),
+        (0.98, 1.0),
+        (0.96, 1.0),
+        (0.93, 1.0),
+    )
     most_of_them: float = 0.8
     even_part: float = 0.02
     cuts: tuple[float, ...] = (0.0, 0.03, 0.06, 0.1, 0.2)
-    enough: int = 20
-    side_places: tuple[float, ...] = (0.5, 0.75, 1.0)
+    enough: int = 10
+    side_places: tuple[tuple[float, float], ...] = ((0.5, 0.0025), (0.75, 0.001), (1.0, 0.001))
     side_menus: int = 4
     side_share: float = 0.0025
     side_least: float = 0.3
-    exchange_share: float = 0.005
+    exchange_share: float = 0.003
     exchanges: int = 500
     waste: float = 2.0
     cheap: float = 0.4
