@@ -16,6 +16,7 @@ from hockeystick.guarantee import directions_for
 from hockeystick.montecarlo import Execution
 from hockeystick.montecarlo.drawing import check_simulated, open_drawer
 from hockeystick.montecarlo.noise_by_tuples import (
+    Effort,
     TupleCurve,
     most_noise,
     noise_by_tuples,
@@ -155,7 +156,12 @@ def quick_estimate(
     question: dict[str, Any] = {"quick_estimate": (epsilon, delta)}
     with open_drawer(plan, execution=None, seed=seed, **question) as drawer:
         found = noise_by_tuples(
-            Verifier(drawer), claim, aim=delta, start=first, most=most, last_draws=draws
+            Verifier(drawer),
+            claim,
+            aim=delta,
+            start=first,
+            most=most,
+            search=Effort(draws, fine=False),
         )
     return None if found is None else found[0]
 
