@@ -175,9 +175,10 @@ def _of_tuples(noise: float, curves: list[TupleCurve]) -> EstimatedNoise:
 
 # Times 1/delta: some minutes for thousands of steps at delta = 1e-5. Draws of tuples of replicas,
 # at any delta: half a per cent of noise or less, some seconds for thousands of steps. The need for
-# them grows with the bound on a payoff over delta; so many times as many from this ratio on.
+# them grows with the bound on a payoff over delta: from this ratio on as its root, so that the
+# noise above the estimate grows likewise. Ratios above the largest are not drawn for.
 DEFAULT_DRAWS, TUPLE_DRAWS = 100, 170_000
-TUPLE_RATIO, MOST_TIMES = 30.0, 20.0
+TUPLE_RATIO, LARGEST_RATIO = 30.0, 1e4
 
 
 @dataclass(frozen=True)
@@ -206,8 +207,8 @@ def tuple_draws(near: NoiseEstimate) -> int:
     ratios = [
         one.log_largest - math.log(one.mean) for pilot in near.pilots for one in pilot.statistics
     ]
-    times = math.exp(min(max(ratios, default=0.0), 50.0)) / TUPLE_RATIO
-    return math.ceil(TUPLE_DRAWS * min(max(times, 1.0), MOST_TIMES))
+    ratio = math.exp(min(max(ratios, default=0.0), math.log(LARGEST_RATIO)))
+    return math.ceil(TUPLE_DRAWS * max(ratio / TUPLE_RATIO, 1.0) ** 0.5)
 
 
 class Candidates(NamedTuple):
