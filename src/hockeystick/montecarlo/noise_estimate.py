@@ -208,7 +208,7 @@ def tuple_draws(near: NoiseEstimate) -> int:
         one.log_largest - math.log(one.mean) for pilot in near.pilots for one in pilot.statistics
     ]
     ratio = math.exp(min(max(ratios, default=0.0), math.log(LARGEST_RATIO)))
-    return math.ceil(TUPLE_DRAWS * max(ratio / TUPLE_RATIO, 1.0) ** 0.5)
+    return math.ceil(TUPLE_DRAWS * math.sqrt(max(ratio / TUPLE_RATIO, 1.0)))
 
 
 class Candidates(NamedTuple):
