@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from hockeystick.plan import Plan
 from hockeystick.schemes.simulation import Replicas, Simulation, log_largest_payoff
 
 __all__ = [
+    "Effort",
     "TupleCurve",
     "most_noise",
     "noise_by_tuples",
@@ -52,6 +53,8 @@ class TupleSearchSettings:
     # Tables that take seconds are used from this ratio of the bound to delta on; no ratio is told
     # from a larger one than the other.
     coarse: float = 30.0
+    # With these tables a bound so many times what is wanted is not drawn for.
+    hopeless: float = 1e4
     largest_ratio: float = 1e100
     # The proven noise is one at which the logarithm of the bound is no further below what is
     # allowed: about 0.3 % of noise.
@@ -59,6 +62,16 @@ class TupleSearchSettings:
 
 
 SEARCH = TupleSearchSettings()
+
+
+class Effort(NamedTuple):
+    """How many draws the last round has, and whether tables that take seconds are made."""
+
+    last_draws: int
+    fine: bool
+
+
+THOROUGH = Effort(SEARCH.last_draws, True)
 
 
 class TupleCurve(NamedTuple):
@@ -131,52 +144,69 @@ def noise_by_tuples(
     aim: float,
     start: float,
     most: float,
-    last_draws: int = SEARCH.last_draws,
+    search: Effort = THOROUGH,
 ) -> tuple[float, list[TupleCurve]] | None:
     """The noise at which delta is estimated at `aim`, and the curves there; None if none is."""
+    noise, near = max(
+        noise_by_bounds(source, claim.epsilon, aim, start=start, most=most)
+        for run in claim.runs(start)
+        if (source := run.prepared().tuples) is not None
+    )
     last, fine = False, False
-    noise, near = _first_noise(claim, aim, start, most, 2, fine)
     for number in range(SEARCH.most_rounds):
-        curves = []
-        for which, run in enumerate(claim.runs(noise)):
-            draws = last_draws if last else SEARCH.draws
-            stream = (PILOT_STREAM, 0, number, which)
-            curve = _settled(run, claim.epsilon, noise, aim, near) or _curve(
-                verifier, run, claim.epsilon, noise, draws, stream, near, fine
-            )
-            if curve is None or curve.ratio > PILOT.good_ratio:
-                if fine:
-                    return None
-                fine = True
-                noise, near = _first_noise(claim, aim, noise, most, near, fine)
-                break
-            curves.append(curve)
-            near = curve.replicas.order
-            fine = fine or curve.ratio > SEARCH.coarse
-        if len(curves) < len(claim.runs(noise)):
+        draws = search.last_draws if last else SEARCH.draws
+        curves = _curves(verifier, claim, noise, aim, draws, number, near, fine)
+        complete = len(curves) == len(claim.runs(noise))
+        poor = not complete or any(curve.ratio > PILOT.good_ratio for curve in curves)
+        if poor and (last or not search.fine):
+            return None
+        if poor and not fine:
+            fine, noise = True, min(noise, start)
             continue
-        drawn = [curve for curve in curves if curve.draws > 0]
-        steps = [math.log(aim / curve.level) / curve.power for curve in drawn]
-        step = max(steps, default=-SEARCH.longest_step)
-        noise *= math.exp(min(max(step, -SEARCH.longest_step), SEARCH.longest_step))
+        step = _step(curves, aim) if complete else -SEARCH.longest_step
+        noise *= math.exp(step)
         if noise > most:
             return None
         if last and abs(step) <= 2 * SEARCH.close:
             return noise, curves
         last = abs(step) <= SEARCH.close
+        near = curves[-1].replicas.order if curves else near
+        fine = fine or (search.fine and any(curve.ratio > SEARCH.coarse for curve in curves))
     return None
 
 
-def _first_noise(
-    claim: Claim, aim: float, start: float, most: float, near: int, fine: bool
-) -> tuple[float, int]:
-    """Of the run that needs most, by bounds alone, and the order there."""
-    options: dict[str, Any] = {"start": start, "most": most, "near": near, "fine": fine}
-    return max(
-        noise_by_bounds(source, claim.epsilon, aim, **options)
-        for run in claim.runs(start)
-        if (source := run.prepared().tuples) is not None
-    )
+def _step(curves: list[TupleCurve], aim: float) -> float:
+    """How far the noise at which delta is `aim` is from here, in logs."""
+    steps = [math.log(aim / curve.level) / curve.power for curve in curves if curve.draws > 0]
+    longest = SEARCH.longest_step
+    return min(max(max(steps, default=-longest), -longest), longest)
+
+
+def _curves(
+    verifier: Verifier,
+    claim: Claim,
+    noise: float,
+    aim: float,
+    draws: int,
+    number: int,
+    near: int,
+    fine: bool,
+) -> list[TupleCurve]:
+    """Of the runs of a claim, up to the first for which draws show nothing."""
+    curves: list[TupleCurve] = []
+    runs = claim.runs(noise)
+    for which, run in enumerate(runs):
+        stream = (PILOT_STREAM, 0, number, which)
+        curve = None
+        if len(runs) > 1 or not fine:
+            curve = _settled(run, claim.epsilon, noise, aim, near)
+        if curve is None:
+            curve = _curve(verifier, run, claim.epsilon, noise, aim, draws, stream, near, fine)
+        if curve is None:
+            break
+        curves.append(curve)
+        near = curve.replicas.order
+    return curves
 
 
 def _settled(
@@ -200,6 +230,7 @@ def _curve(
     run: Simulation,
     epsilon: float,
     noise: float,
+    aim: float,
     draws: int,
     stream: tuple[int, ...],
     near: int,
@@ -208,7 +239,7 @@ def _curve(
     """delta at the levels around a noise, from the same draws; a power of the noise through it."""
     source = run.prepared().tuples
     found = [] if source is None else best_replicas(source, noise, epsilon, near=near, fine=fine)
-    if not found:
+    if not found or (fine and found[0][0] > math.log(SEARCH.hopeless * aim)):
         return None
     bound, replicas = found[0]
     levels = tuple(noise * one for one in SEARCH.levels)

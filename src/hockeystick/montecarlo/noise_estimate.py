@@ -16,6 +16,7 @@ from hockeystick.guarantee import directions_for
 from hockeystick.montecarlo import Execution
 from hockeystick.montecarlo.drawing import check_simulated, open_drawer
 from hockeystick.montecarlo.noise_by_tuples import (
+    Effort,
     TupleCurve,
     most_noise,
     noise_by_tuples,
@@ -155,7 +156,12 @@ def quick_estimate(
     question: dict[str, Any] = {"quick_estimate": (epsilon, delta)}
     with open_drawer(plan, execution=None, seed=seed, **question) as drawer:
         found = noise_by_tuples(
-            Verifier(drawer), claim, aim=delta, start=first, most=most, last_draws=draws
+            Verifier(drawer),
+            claim,
+            aim=delta,
+            start=first,
+            most=most,
+            search=Effort(draws, fine=False),
         )
     return None if found is None else found[0]
 
@@ -169,9 +175,10 @@ def _of_tuples(noise: float, curves: list[TupleCurve]) -> EstimatedNoise:
 
 # Times 1/delta: some minutes for thousands of steps at delta = 1e-5. Draws of tuples of replicas,
 # at any delta: half a per cent of noise or less, some seconds for thousands of steps. The need for
-# them grows with the bound on a payoff over delta; so many times as many from this ratio on.
+# them grows with the bound on a payoff over delta: from this ratio on as its root, so that the
+# noise above the estimate grows likewise. Ratios above the largest are not drawn for.
 DEFAULT_DRAWS, TUPLE_DRAWS = 100, 170_000
-TUPLE_RATIO, MOST_TIMES = 30.0, 20.0
+TUPLE_RATIO, LARGEST_RATIO = 30.0, 1e4
 
 
 @dataclass(frozen=True)
@@ -200,8 +207,8 @@ def tuple_draws(near: NoiseEstimate) -> int:
     ratios = [
         one.log_largest - math.log(one.mean) for pilot in near.pilots for one in pilot.statistics
     ]
-    times = math.exp(min(max(ratios, default=0.0), 50.0)) / TUPLE_RATIO
-    return math.ceil(TUPLE_DRAWS * min(max(times, 1.0), MOST_TIMES))
+    ratio = math.exp(min(max(ratios, default=0.0), math.log(LARGEST_RATIO)))
+    return math.ceil(TUPLE_DRAWS * math.sqrt(max(ratio / TUPLE_RATIO, 1.0)))
 
 
 class Candidates(NamedTuple):

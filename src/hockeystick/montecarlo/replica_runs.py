@@ -88,25 +88,18 @@ def replica_runs(run: Simulation, epsilon: float) -> list[tuple[Simulation, floa
 
 
 def noise_by_bounds(
-    source: TupleSource,
-    epsilon: float,
-    aim: float,
-    *,
-    start: float,
-    most: float,
-    near: int = 2,
-    fine: bool = False,
+    source: TupleSource, epsilon: float, aim: float, *, start: float, most: float
 ) -> tuple[float, int]:
     """About the noise at which delta is `aim`, from the bounds alone, and the best order there.
 
     With far too much noise the best order is large; there a bound that is small enough will do.
     """
-    wanted = math.log(REPLICAS.ratio * aim)
+    wanted, near = math.log(REPLICAS.ratio * aim), 2
 
     def bound(noise: float) -> float:
         nonlocal near
         far = wanted - math.log(REPLICAS.far)
-        bounds = best_replicas(source, noise, epsilon, enough=far, near=near, fine=fine)
+        bounds = best_replicas(source, noise, epsilon, enough=far, near=near)
         near = bounds[0][1].order if bounds else 2
         return bounds[0][0] if bounds else math.inf
 
