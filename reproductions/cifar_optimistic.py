@@ -3,7 +3,8 @@
 As `cifar`, whose runs it reads where they are stored. Noise of balls-in-bins and b-min-sep is once
 that of `cifar`, and once what exact accounting would give, as estimated by draws: no guarantee, so
 these runs have no statement. Proven noise of the others is that of exact accounting. Learning rates
-are those of `cifar`; three seeds. Takes some minutes after `cifar`; needs the extra `train`.
+are those of `cifar`; two epsilons, three seeds. Takes some minutes after `cifar`; needs the extra
+`train`.
 
 Run it as: python reproductions/cifar_optimistic.py [--data DIR] [--small] [--output DIR]
 """
@@ -25,7 +26,7 @@ from linear_heads import Heads, Priced, plan_key
 
 __all__ = ["FULL", "OPTIMISTIC", "draw", "run"]
 
-FULL = replace(cifar.FULL, seeds=3)
+FULL = replace(cifar.FULL, epsilons=(2.0, 8.0), seeds=3)
 # Of the draws that estimate noise; they are repeatable.
 SEED = 5
 OPTIMISTIC = ", optimistic"

@@ -85,13 +85,18 @@ def checked(kind, largest):
     ],
 )
 def test_the_stored_statements_hold(kind, largest):
-    """Epsilon is computed again, or the claim verified again."""
+    """Epsilon is computed again, or the claim verified again.
+
+    New draws may refuse a true claim whose noise is only just enough; a false one is accepted with
+    probability 1e-7 by each attempt.
+    """
+    attempts = 3 if kind == "verified" else 1
     known = set()
     for one in checked(kind, largest):
         about = json.dumps([one.plan.describe(), one.noise_multiplier, one.epsilon])
         if about not in known:
             known.add(about)
-            assert hs.training.check_statement(one).problems == ()
+            assert any(hs.training.check_statement(one).holds for _ in range(attempts)), about
     assert known
 
 
