@@ -6,7 +6,7 @@ these runs have no statement. Proven noise of the others is that of exact accoun
 are those of `cifar`; two epsilons, three seeds. Takes some minutes after `cifar`; needs the extra
 `train`.
 
-Run it as: python reproductions/cifar_optimistic.py [--data DIR] [--small] [--output DIR]
+Usage: python reproductions/cifar_optimistic.py [--data DIR] [--small] [--output DIR]
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from head_comparison import Comparison, Experiment, compare, panels, run_on_data
 from head_mechanisms import Target
 from linear_heads import Heads, Priced, plan_key
 
-__all__ = ["FULL", "OPTIMISTIC", "draw", "run"]
+__all__ = ["FULL", "OPTIMISTIC", "draw", "main"]
 
 FULL = replace(cifar.FULL, epsilons=(2.0, 8.0), seeds=3)
 # Of the draws that estimate noise; they are repeatable.
@@ -72,10 +72,10 @@ def draw(folder: Path | None, small: bool) -> Experiment:
     return Experiment(panels("cifar_optimistic", title, found, heads, comparison), stated)
 
 
-def run(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables; with --output also write picture, numbers and statements."""
     return run_on_data(draw, __doc__ or "", arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(run())
+    sys.exit(main())
