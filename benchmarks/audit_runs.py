@@ -3,7 +3,7 @@
     python benchmarks/audit_runs.py measure [TEXT]    what has TEXT in its name, or everything
     python benchmarks/audit_runs.py table             the rows of the page
 
-As runs of the library make them: 375 members alone, 375 others, a crowd of 250 members. Noise is
+As runs of the library make them: 333 members alone, 334 others, a crowd of 333 members. Noise is
 that of epsilon = 4 at delta = 1e-3. Results are kept in `audit_runs.json`, and only what is not
 there yet is measured.
 """
@@ -23,7 +23,7 @@ from hockeystick.audit.lower_bounds import measured_noise
 
 RESULTS = Path(__file__).with_name("audit_runs.json")
 RUNS, STEPS, DELTA, CONFIDENCE = 300, 500, 1e-3, 0.95
-ALONE, OTHERS, CROWD = 375, 375, 250
+ALONE, OTHERS, CROWD = 333, 334, 333
 MEMBERS = np.concatenate((np.repeat([1, 0], [ALONE, OTHERS]), [CROWD]))
 BSR = hs.strategies.bsr(STEPS, bands=4)
 PLANS = {
@@ -85,6 +85,11 @@ class Case(NamedTuple):
     anew: bool = False
 
     @property
+    def name(self) -> str:
+        """The plan and what is done."""
+        return f"{self.plan}: {self.what}"
+
+    @property
     def correct(self) -> bool:
         """Whether the run is to be consistent."""
         return self.what == "as planned"
@@ -141,13 +146,18 @@ def measured(case: Case) -> dict[str, Any]:
     return found
 
 
+def kept() -> dict[str, Any]:
+    """What is measured already."""
+    return dict(json.loads(RESULTS.read_text())) if RESULTS.exists() else {}
+
+
 def rows_of_table() -> Iterator[str]:
     """The rows of the page."""
-    kept = json.loads(RESULTS.read_text())
+    known = kept()
     yield "| plan | noise | run | consistent | ε from below; proven |"
     yield "|---|---|---|---|---|"
     for case in CASES:
-        found = kept[f"{case.plan}: {case.what}"]
+        found = known[case.name]
         bounds = ""
         if case.correct:
             low, high = found["epsilon_lower"]
@@ -163,12 +173,14 @@ def main() -> None:
         return
     wanted = sys.argv[2] if len(sys.argv) > 2 else ""
     for case in CASES:
-        kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-        name = f"{case.plan}: {case.what}"
-        if wanted in name and name not in kept:
-            kept[name] = measured(case)
-            print(name, kept[name], flush=True)
-            RESULTS.write_text(json.dumps(kept, indent=1) + "\n")
+        name = case.name
+        if wanted in name and name not in kept():
+            found = measured(case)
+            print(name, found, flush=True)
+            # In the order of the cases; another process may have written in the meantime.
+            known = {**kept(), name: found}
+            ordered = {key: known[key] for one in CASES if (key := one.name) in known}
+            RESULTS.write_text(json.dumps(ordered, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ REASONS = (
 
 def outcome(line):
     """An upper bound on epsilon with its lower one, or the reason."""
-    event = eval(line, {**NAMES, "inf": math.inf})  # noqa: S307  # lines of the file beside
+    event = eval(line, {**NAMES, "inf": math.inf})  # lines of the file beside
     try:
         answer = hs.interop.from_dp_event(event).answer(delta=1e-5)
     except hs.errors.HockeystickError as refusal:

@@ -12,7 +12,12 @@ import hockeystick as hs
 from hockeystick import strategies
 from hockeystick.montecarlo.draws import Job, Payoff, draw_piece, payoffs, pieces_of
 from hockeystick.montecarlo.pilot import DrawStatistics
-from hockeystick.montecarlo.replica_runs import noise_by_bounds, replica_runs
+from hockeystick.montecarlo.replica_runs import (
+    best_replicas,
+    noise_by_bounds,
+    noise_with,
+    replica_runs,
+)
 from hockeystick.montecarlo.sequential import sequential_trial
 from hockeystick.montecarlo.trials import tightest_run
 from hockeystick.montecarlo.verifier import Claim
@@ -122,8 +127,25 @@ def test_noise_by_bounds_is_near():
     source = removal(POISSON, 1.0).prepared().tuples
     exact = hs.calibrate(POISSON, epsilon=1.5, delta=1e-8, direction="remove").noise_multiplier
     for start in (0.5, 1.0, 6.0):
-        found = noise_by_bounds(source, 1.5, 1e-8, start=start, most=100.0)
+        found, order = noise_by_bounds(source, 1.5, 1e-8, start=start, most=100.0)
         assert found == pytest.approx(exact, rel=0.1)
+        assert best_replicas(source, found, 1.5)[0][1].order == order
+
+
+@pytest.mark.parametrize("power", [-4.0, -30.0, -300.0])
+@pytest.mark.parametrize("start", [1e-3, 2.0, 50.0])
+def test_a_noise_with_a_bound(power, start):
+    """At most what is wanted and close to it; where nothing suffices, or it jumps, still valid."""
+
+    def bound(noise):
+        return power * math.log(noise / 2)
+
+    options = {"start": start, "most": 100.0, "close": 0.06}
+    found = noise_with(bound, -9.0, **options)
+    assert -9.06 <= bound(found) <= -9.0
+    assert noise_with(lambda _: 0.0, -9.0, **options) == 100.0
+    found = noise_with(lambda noise: -20.0 if noise > 7 else math.inf, -9.0, **options)
+    assert 7 < found < 7.1
 
 
 SMALL = hs.Plan(

@@ -78,7 +78,9 @@ def test_canaries_change_nothing_else():
     train(run, sizes=sizes)
     assert run.taken_steps == 60
     assert max(sizes) < 30
-    assert len(run.audit().projections) == 200
+    report = run.audit()
+    assert len(report.projections) == 150
+    assert report.crowd.size == 50
     with pytest.raises(PlanMismatch, match="canaries"):
         run.state_dict()
     with pytest.raises(PlanMismatch, match="no canaries"):

@@ -12,6 +12,7 @@ draws of the plan itself: no p-value rests on normality.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -30,12 +31,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Crowd", "CrowdFit", "crowd_fit", "crowd_possible"]
 
-# Examples whose participations give mean and covariance of one member: each entry of the
-# covariance to less than a hundredth of the variance.
+# Examples whose participations give mean and covariance of one member. They choose the statistic;
+# no p-value rests on them.
 POOL = 20_000
 # Crowds of a correct run that are drawn for the law of the statistics: its spread to 1 %.
-CROWDS = 4_000
-# Steps whose covariance is worked on at once: 25 epochs of 20 steps, and matrices of 2 MB.
+CROWDS, AT_ONCE = 8_000, 200
+# Parts of them whose skewness is compared: its error, of which so many times is allowed for.
+PARTS, ERRORS = 8, 2.0
+# Steps whose covariance is worked on at once: 25 epochs of 20 steps, and matrices of 2 MB. What
+# correlated noise takes from further back than that is left out of the statistic.
 WINDOW = 500
 # Of a batch whose size is fixed, the part of a crowd that is in it does not vary if the crowd is
 # all of the data; a name for that law.
@@ -116,7 +120,7 @@ def crowd_fit(plan: Plan, noise_multiplier: float, crowd: Crowd, *, seed: int) -
     found = [_statistics(one, (one.rows @ crowd.projections)[None, :]) for one in windows]
     own = [one[0] for one in _added(found)]
     p_gains, p_spread = (
-        tails(value, *_moments(draws), above=above)
+        _tails(value, draws, above=above)
         for value, draws, above in zip(own, drawn, (True, False), strict=True)
     )
     ratio = float(own[1][0] / drawn.spread.mean())
@@ -124,12 +128,19 @@ def crowd_fit(plan: Plan, noise_multiplier: float, crowd: Crowd, *, seed: int) -
     return CrowdFit(crowd.size, names, own[0], p_gains, p_spread, ratio)
 
 
-def _moments(draws: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Mean, variance with that of the mean, third central moment."""
+def _tails(value: FloatArray, draws: FloatArray, *, above: bool) -> FloatArray:
+    """p-values by the moments of the draws; the worse one of a smaller and a larger skewness.
+
+    Sums of few squares end near the place where their tail is read, and their skewness says where.
+    """
     mean = draws.mean(axis=0)
     centred = draws - mean
-    variance = (centred**2).mean(axis=0) * (1 + 1 / len(draws))
-    return mean, variance, (centred**3).mean(axis=0)
+    square, third = (centred**2).mean(axis=0), (centred**3).mean(axis=0)
+    parts = np.stack([(one**3).mean(axis=0) for one in np.array_split(centred, PARTS)])
+    error = ERRORS * parts.std(axis=0, ddof=1) / math.sqrt(PARTS)
+    variance = square * (1 + 1 / len(draws))
+    worse = [tails(value, mean, variance, third + e, above=above) for e in (-error, error)]
+    return np.maximum(*worse)
 
 
 def _laws(plan: Plan) -> Iterator[tuple[str, Sampling | None]]:
@@ -144,28 +155,33 @@ def crowd_law(
     plan: Plan, noise_multiplier: float, size: int, *, seed: int
 ) -> tuple[tuple[Window, ...], CrowdStatistics]:
     """The windows of a plan, and the statistics of `CROWDS` correct runs."""
-    from scipy.sparse import csr_array
-
     rng = np.random.default_rng(seed)
-    pools = [_pool(plan.sampling, plan.steps, rng)]
-    pools += [None if s is None else _pool(s, plan.steps, rng) for _, s in _laws(plan)]
+    own = _pool(plan.sampling, plan.steps, rng)
+    others = [None if s is None else _pool(s, plan.steps, rng) for _, s in _laws(plan)]
     matrix = None if plan.strategy.is_identity else plan.strategy.to_matrix()
-    # With replacement: independent draws from the participations of the pool.
-    who = rng.integers(POOL, size=CROWDS * size)
-    chosen = csr_array(
-        (np.ones(who.size), who, np.arange(0, who.size + 1, size)), shape=(CROWDS, POOL)
-    )
-    counts = np.asarray((chosen @ pools[0]).todense())
-    windows, found = [], []
+    windows = []
     for start in range(0, plan.steps, WINDOW):
         steps = slice(start, min(start + WINDOW, plan.steps))
         rows = np.eye(plan.steps)[steps] if matrix is None else matrix[steps]
-        window = _window(steps, rows, pools, size, noise_multiplier)
-        windows.append(window)
-        outputs = counts @ rows.T
-        outputs += noise_multiplier * rng.standard_normal(outputs.shape)
-        found.append(_statistics(window, outputs))
-    return tuple(windows), _added(found)
+        windows.append(_window(steps, rows, [own, *others], size, noise_multiplier))
+    drawn = []
+    for _ in range(CROWDS // AT_ONCE):
+        counts = _counts(plan, size, rng)
+        found = []
+        for window in windows:
+            outputs = counts @ window.rows.T
+            outputs += noise_multiplier * rng.standard_normal(outputs.shape)
+            found.append(_statistics(window, outputs))
+        drawn.append(_added(found))
+    law = CrowdStatistics(*(np.concatenate(one) for one in zip(*drawn, strict=True)))
+    return tuple(windows), law
+
+
+def _counts(plan: Plan, size: int, rng: np.random.Generator) -> FloatArray:
+    """How many members of each of `AT_ONCE` crowds are in each step, crowds in rows."""
+    batches = plan.batches(examples=AT_ONCE * size, rng=rng)
+    counts = [np.bincount(batch // size, minlength=AT_ONCE) for batch in batches]
+    return np.array(counts, dtype=np.float64).T
 
 
 def _added(parts: list[CrowdStatistics]) -> CrowdStatistics:
@@ -191,18 +207,21 @@ def _window(
 ) -> Window:
     """Normal laws of the sum of a crowd, with the plan's first; `None` varies not at all."""
     noise = noise_multiplier**2 * np.eye(len(rows))
+    near = slice(max(0, steps.start - WINDOW), steps.stop)
     mean = np.zeros(len(rows))
-    inverses, logs = [], []
+    inverses: list[FloatArray] = []
+    logs: list[float] = []
     for index, pool in enumerate(pools):
         covariance = noise
         if pool is not None:
-            outputs = pool @ rows.T
-            centre = outputs.mean(axis=0)
-            covariance = noise + size * (outputs.T @ outputs / POOL - np.outer(centre, centre))
+            seen = pool[:, near]
+            centre = np.asarray(seen.mean(axis=0)).ravel()
+            of_one = (seen.T @ seen).toarray() / POOL - np.outer(centre, centre)
+            covariance = noise + size * (rows[:, near] @ of_one @ rows[:, near].T)
             if index == 0:
-                mean = size * centre
-        inverses.append(np.linalg.inv(covariance))
-        logs.append(np.linalg.slogdet(covariance)[1])
+                mean = size * (rows @ np.asarray(pool.mean(axis=0)).ravel())
+        inverses.append(np.asarray(np.linalg.inv(covariance)))
+        logs.append(float(np.linalg.slogdet(covariance)[1]))
     return Window(steps, rows, mean, tuple(inverses), np.array(logs))
 
 

@@ -153,6 +153,8 @@ def _drawn(
     return noise
 
 
+# Of the probability of a wrong verdict, the part of the crowd's test of other ways to draw batches.
+SHARE_OF_CROWD = 0.5
 # Statistics that count if they are large: likelihoods of alternatives, and of noise begun anew.
 ABOVE = (0, 5)
 
@@ -191,20 +193,29 @@ class Fit:
 
     @property
     def p_value(self) -> float:
-        """The smallest of all, times how many there are: Bonferroni's bound, family by family."""
-        families = [
+        """The smallest of all, over its share of one: Bonferroni's bound, family by family."""
+        families = (
             self.p_gains,
             self.p_squares,
             self.p_products,
             self.p_means,
             self.p_total,
             self.p_restarts,
-        ]
-        if self.crowd is not None:
-            families += [self.crowd.p_gains, self.crowd.p_spread]
+        )
         used = [family for family in families if family.size]
-        least = min(float(family.min()) * family.size for family in used)
-        return min(1.0, len(used) * least)
+        if self.crowd is None:
+            return min(1.0, len(used) * _least(used))
+        # How batches are drawn is what is hardest to see, and a crowd sees it best.
+        crowd = self.crowd
+        rest = (len(used) + 1) / (1 - SHARE_OF_CROWD) * _least([*used, crowd.p_spread])
+        if not crowd.p_gains.size:
+            return min(1.0, rest)
+        return min(1.0, rest, _least([crowd.p_gains]) / SHARE_OF_CROWD)
+
+
+def _least(families: list[FloatArray]) -> float:
+    """The smallest p-value, times the size of its family."""
+    return min(float(family.min()) * family.size for family in families)
 
 
 def fit_of(

@@ -177,9 +177,10 @@ class AuditReport:
         }
 
     def __str__(self) -> str:
+        canaries = len(self.members) + self._crowd_size
         head = (
             f"{'consistent' if self.consistent else 'inconsistent'} with the plan: p = "
-            f"{self.p_value:.2g}, {len(self.members) + self._crowd_size} canaries, {self.plan.steps} steps, noise "
+            f"{self.p_value:.2g}, {canaries} canaries, {self.plan.steps} steps, noise "
             f"{self.fit.noise_factor:.4f} times the plan's"
         )
         return "\n".join((head, *(f"- {finding.text}" for finding in self.findings)))

@@ -201,7 +201,7 @@ class AttackRisk(ABC):
         return max(0.0, *(float(power[0]) for power in powers)) * (1 - TRADEOFF_ROUNDING)
 
     def _delta_by_chords(self, epsilon: float) -> float:
-        """delta(epsilon) for an epsilon of at least 0; where that is 1, by the delta of a larger one.
+        """delta(epsilon) for an epsilon of at least 0; where that is 1, by that of a larger one.
 
         Budgets of filters are bounds by moments, which say nothing at epsilon = 0. H is convex in
         the order: between the orders 1/G and G it lies below the chord from 1 - (1 - delta) / G,

@@ -191,10 +191,9 @@ def _content(path: Path) -> dict[str, Any]:
         raise InvalidParameter("file", allowed, path.name) from None
     if isinstance(found, list):
         found = {"history": found}
-    known = isinstance(found, dict) and (
-        {"history", OPACUS_STATE} & set(found) or is_jax_privacy(found)
-    )
-    if not known:
+    if not isinstance(found, dict):
+        raise InvalidParameter("file", allowed, path.name)
+    if not ({"history", OPACUS_STATE} & set(found) or is_jax_privacy(found)):
         raise InvalidParameter("file", allowed, path.name)
     return found
 

@@ -116,9 +116,9 @@ def from_jax_privacy(config: Any) -> Guarantee:
     profile = reduce(Profile.compose, (phase.profile() for phase in phases))
     exact = _is_plain(facts) and all(one.cap is None for one in phases)
     analysis = Analysis("profile", "proven", ProfileBound(profile, exact=exact))
-    plans = ({"jax-privacy": {name: repr(value) for name, value in facts.items()}},)
+    described: dict[str, object] = {name: repr(value) for name, value in facts.items()}
     adjacency = "replace-one" if phases[0].replaced else ADJACENCY
-    return Guarantee((analysis,), adjacency=adjacency, plans=plans)
+    return Guarantee((analysis,), adjacency=adjacency, plans=({"jax-privacy": described},))
 
 
 def is_jax_privacy(facts: Mapping[str, Any]) -> bool:

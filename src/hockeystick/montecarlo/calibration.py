@@ -152,7 +152,7 @@ def _candidates(
             def known(noise: float, _number: int) -> list[Pilot]:
                 return [curve.pilot(noise) for curve in curves]
 
-            near_order = max(curve.order for curve in curves)
+            near_order = max(curve.replicas.order for curve in curves)
             safe = proven_by_bounds(claim, start=noise, most=most, near=near_order)
             power = max(curve.power for curve in curves if curve.draws > 0)
             near = NoiseEstimate(noise, known(noise, 0), power)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,11 +18,11 @@ from hockeystick.montecarlo.replica_runs import (
     REPLICAS,
     best_replicas,
     noise_by_bounds,
-    replica_runs,
+    noise_with,
 )
 from hockeystick.montecarlo.verifier import PILOT_STREAM, Claim, Verifier
 from hockeystick.plan import Plan
-from hockeystick.schemes.simulation import Simulation
+from hockeystick.schemes.simulation import Replicas, Simulation, log_largest_payoff
 
 __all__ = [
     "TupleCurve",
@@ -49,9 +49,13 @@ class TupleSearchSettings:
     longest_step: float = 0.2
     # A run whose bound is so many times below what is wanted needs no draws: another run decides.
     settled: float = 10.0
-    # The proven noise is found to this factor, beginning with steps of the other.
-    proven: float = 1.001
-    proven_step: float = 1.05
+    # Tables that take seconds are used from this ratio of the bound to delta on; no ratio is told
+    # from a larger one than the other.
+    coarse: float = 30.0
+    largest_ratio: float = 1e100
+    # The proven noise is one at which the logarithm of the bound is no further below what is
+    # allowed: about 0.3 % of noise.
+    proven: float = 0.06
 
 
 SEARCH = TupleSearchSettings()
@@ -60,7 +64,8 @@ SEARCH = TupleSearchSettings()
 class TupleCurve(NamedTuple):
     """delta of one run near a noise: level * (noise / centre)^power.
 
-    Without draws the level is a proven bound that is far below what is wanted.
+    Without draws the level is a proven bound that is far below what is wanted. `ratio` is the bound
+    on a payoff over the level.
     """
 
     run: Simulation
@@ -70,7 +75,8 @@ class TupleCurve(NamedTuple):
     power: float
     relative_variance: float
     draws: int
-    order: int
+    replicas: Replicas
+    ratio: float = 1.0
 
     def delta(self, noise: float) -> float:
         """The estimate."""
@@ -79,18 +85,21 @@ class TupleCurve(NamedTuple):
     def pilot(self, noise: float) -> Pilot:
         """What draws at a noise would be like; their bound is that noise's own."""
         at = replace(self.run, noise_multipliers=(noise,))
-        statistics = [
-            DrawStatistics(
-                one,
-                self.delta(noise),
-                self.relative_variance,
-                math.exp(max(bound, -600.0)),
-                max(self.draws, 1),
-                bound,
-            )
-            for one, bound in replica_runs(at, self.epsilon, near=self.order)[:1]
-        ]
-        return Pilot(at, self.epsilon, tuple(statistics), 0)
+        source = at.prepared().tuples
+        if source is None:
+            return Pilot(at, self.epsilon, (), 0)
+        replicas = self.replicas._replace(noise_multiplier=noise)
+        log_largest = source.log_largest(replicas)
+        bound = log_largest_payoff(log_largest, replicas.order, self.epsilon)
+        known = DrawStatistics(
+            replace(at, replicas=replicas),
+            self.delta(noise),
+            self.relative_variance,
+            math.exp(max(bound, -600.0)),
+            max(self.draws, 1),
+            bound,
+        )
+        return Pilot(at, self.epsilon, (known,) if math.isfinite(bound) else (), 0)
 
 
 def sensitivity_of(plan: Plan) -> float:
@@ -125,24 +134,27 @@ def noise_by_tuples(
     last_draws: int = SEARCH.last_draws,
 ) -> tuple[float, list[TupleCurve]] | None:
     """The noise at which delta is estimated at `aim`, and the curves there; None if none is."""
-    noise = max(
-        noise_by_bounds(source, claim.epsilon, aim, start=start, most=most)
-        for run in claim.runs(start)
-        if (source := run.prepared().tuples) is not None
-    )
-    last, near = False, 2
+    last, fine = False, False
+    noise, near = _first_noise(claim, aim, start, most, 2, fine)
     for number in range(SEARCH.most_rounds):
         curves = []
         for which, run in enumerate(claim.runs(noise)):
             draws = last_draws if last else SEARCH.draws
             stream = (PILOT_STREAM, 0, number, which)
             curve = _settled(run, claim.epsilon, noise, aim, near) or _curve(
-                verifier, run, claim.epsilon, noise, draws, stream, near
+                verifier, run, claim.epsilon, noise, draws, stream, near, fine
             )
-            if curve is None:
-                return None
+            if curve is None or curve.ratio > PILOT.good_ratio:
+                if fine:
+                    return None
+                fine = True
+                noise, near = _first_noise(claim, aim, noise, most, near, fine)
+                break
             curves.append(curve)
-            near = curve.order
+            near = curve.replicas.order
+            fine = fine or curve.ratio > SEARCH.coarse
+        if len(curves) < len(claim.runs(noise)):
+            continue
         drawn = [curve for curve in curves if curve.draws > 0]
         steps = [math.log(aim / curve.level) / curve.power for curve in drawn]
         step = max(steps, default=-SEARCH.longest_step)
@@ -153,6 +165,18 @@ def noise_by_tuples(
             return noise, curves
         last = abs(step) <= SEARCH.close
     return None
+
+
+def _first_noise(
+    claim: Claim, aim: float, start: float, most: float, near: int, fine: bool
+) -> tuple[float, int]:
+    """Of the run that needs most, by bounds alone, and the order there."""
+    options: dict[str, Any] = {"start": start, "most": most, "near": near, "fine": fine}
+    return max(
+        noise_by_bounds(source, claim.epsilon, aim, **options)
+        for run in claim.runs(start)
+        if (source := run.prepared().tuples) is not None
+    )
 
 
 def _settled(
@@ -168,7 +192,7 @@ def _settled(
         return None
     bound, replicas = found[0]
     level = math.exp(max(bound, -600.0))
-    return TupleCurve(run, epsilon, noise, level, REPLICAS.power, 0.0, 0, replicas.order)
+    return TupleCurve(run, epsilon, noise, level, REPLICAS.power, 0.0, 0, replicas)
 
 
 def _curve(
@@ -179,14 +203,16 @@ def _curve(
     draws: int,
     stream: tuple[int, ...],
     near: int,
+    fine: bool,
 ) -> TupleCurve | None:
     """delta at the levels around a noise, from the same draws; a power of the noise through it."""
     source = run.prepared().tuples
-    found = [] if source is None else best_replicas(source, noise, epsilon, near=near)
+    found = [] if source is None else best_replicas(source, noise, epsilon, near=near, fine=fine)
     if not found:
         return None
+    bound, replicas = found[0]
     levels = tuple(noise * one for one in SEARCH.levels)
-    drawn = replace(run, noise_multipliers=levels, replicas=found[0][1])
+    drawn = replace(run, noise_multipliers=levels, replicas=replicas)
     job = Job(drawn, (Payoff(epsilon),), draws, verifier.drawer.seed, stream)
     sums = verifier.drawer.sums(job, text="Pilot run")
     deltas = sums.means[0]
@@ -197,10 +223,9 @@ def _curve(
         return None
     middle = SEARCH.levels.index(1.0)
     variance = float(sums.variances[0, middle]) / float(deltas[middle]) ** 2
-    order = found[0][1].order
-    curve = TupleCurve(run, epsilon, noise, math.exp(level), float(power), variance, draws, order)
-    good = found[0][0] <= math.log(PILOT.good_ratio * curve.level)
-    return curve if good else None
+    ratio = math.exp(min(bound - float(level), math.log(SEARCH.largest_ratio)))
+    level = math.exp(level)
+    return TupleCurve(run, epsilon, noise, level, float(power), variance, draws, replicas, ratio)
 
 
 def proven_by_bounds(claim: Claim, *, start: float, most: float, near: int) -> float:
@@ -209,25 +234,21 @@ def proven_by_bounds(claim: Claim, *, start: float, most: float, near: int) -> f
     The moment of one order, converted: proven for removing, and so for both directions. `most` if
     none is found; the search for orders begins at `near`.
     """
+    orders = [near for _ in claim.runs(start)]
 
-    def holds(noise: float) -> bool:
-        limit = math.log(claim.allowed)
-        for run in claim.runs(noise):
+    def bound(noise: float) -> float:
+        worst = -math.inf
+        for number, run in enumerate(claim.runs(noise)):
             source = run.prepared().tuples
-            if source is None:
-                return False
-            bounds = best_replicas(source, noise, claim.epsilon, enough=limit, near=near)
-            if not (bounds and bounds[0][0] <= limit):
-                return False
-        return True
+            bounds = (
+                []
+                if source is None
+                else best_replicas(source, noise, claim.epsilon, near=orders[number])
+            )
+            if not bounds:
+                return math.inf
+            worst, orders[number] = max(worst, bounds[0][0]), bounds[0][1].order
+        return worst
 
-    high = start
-    while not holds(high):
-        high *= SEARCH.proven_step
-        if high > most:
-            return most
-    low = high / SEARCH.proven_step
-    while high / low > SEARCH.proven:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    wanted = math.log(claim.allowed)
+    return noise_with(bound, wanted, start=start, most=most, close=SEARCH.proven)

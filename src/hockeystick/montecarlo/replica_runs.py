@@ -6,37 +6,47 @@ The bounds come from tables, without any draw. A poor choice costs draws, never 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from hockeystick.schemes.simulation import Replicas, Simulation, TupleSource, log_largest_payoff
 
-__all__ = ["REPLICAS", "best_replicas", "noise_by_bounds", "replica_runs"]
+__all__ = ["REPLICAS", "best_replicas", "noise_by_bounds", "noise_with", "replica_runs"]
 
 
 @dataclass(frozen=True)
 class ReplicaSettings:
     """How far orders are searched."""
 
-    # Orders up to so many beyond the best one so far, and no further than the last.
-    beyond: int = 1
+    # Orders up to so many beyond the first that is no better, and no further than the last.
+    beyond: int = 0
     last: int = 48
     # The noise at which the bound is this many times the wanted delta: typical of the ratio.
     ratio: float = 6.0
     # The search for it ends within this factor, or after so many noises.
-    close: float = 1.5
+    close: float = 2.0
     most_noises: int = 40
     # A bound so many times below the wanted one is not improved.
     far: float = 1e3
-    # The longest step in log noise; delta falls as a power of the noise, at first taken as this.
+    # The longest step in log noise; delta falls as a power of the noise, at first taken as this,
+    # and in the range that is believed.
     longest_step: float = 0.4
     power: float = -15.0
+    flattest: float = -3.0
+    steepest: float = -400.0
 
 
 REPLICAS = ReplicaSettings()
 
 
 def best_replicas(
-    source: TupleSource, noise: float, epsilon: float, *, enough: float = -math.inf, near: int = 2
+    source: TupleSource,
+    noise: float,
+    epsilon: float,
+    *,
+    enough: float = -math.inf,
+    near: int = 2,
+    fine: bool = False,
 ) -> list[tuple[float, Replicas]]:
     """log M and the programme for each order that was tried, the smallest bound first.
 
@@ -47,7 +57,7 @@ def best_replicas(
 
     def tries(order: int) -> bool:
         """Whether to go on after this order."""
-        replicas = source.replicas(order, noise)
+        replicas = source.replicas(order, noise, fine=fine)
         if replicas is None:
             return False
         bound = log_largest_payoff(source.log_largest(replicas), order, epsilon)
@@ -65,9 +75,7 @@ def best_replicas(
     return sorted(one for one in found if one[0] < math.inf)
 
 
-def replica_runs(
-    run: Simulation, epsilon: float, *, near: int = 2
-) -> list[tuple[Simulation, float]]:
+def replica_runs(run: Simulation, epsilon: float) -> list[tuple[Simulation, float]]:
     """The run with tuples of replicas whose payoffs are bounded, and log of the bounds."""
     source = run.prepared().tuples
     if source is None or len(run.noise_multipliers) != 1:
@@ -75,30 +83,61 @@ def replica_runs(
     (noise,) = run.noise_multipliers
     return [
         (replace(run, proposal=None, replicas=replicas), bound)
-        for bound, replicas in best_replicas(source, noise, epsilon, near=near)
+        for bound, replicas in best_replicas(source, noise, epsilon)
     ]
 
 
 def noise_by_bounds(
-    source: TupleSource, epsilon: float, aim: float, *, start: float, most: float
-) -> float:
-    """About the noise at which delta is `aim`, from the bounds alone.
+    source: TupleSource,
+    epsilon: float,
+    aim: float,
+    *,
+    start: float,
+    most: float,
+    near: int = 2,
+    fine: bool = False,
+) -> tuple[float, int]:
+    """About the noise at which delta is `aim`, from the bounds alone, and the best order there.
 
     With far too much noise the best order is large; there a bound that is small enough will do.
     """
-    noise, low, high, near = min(start, most), 0.0, math.inf, 2
     wanted = math.log(REPLICAS.ratio * aim)
+
+    def bound(noise: float) -> float:
+        nonlocal near
+        far = wanted - math.log(REPLICAS.far)
+        bounds = best_replicas(source, noise, epsilon, enough=far, near=near, fine=fine)
+        near = bounds[0][1].order if bounds else 2
+        return bounds[0][0] if bounds else math.inf
+
+    noise = noise_with(bound, wanted, start=start, most=most, close=math.log(REPLICAS.close))
+    return noise, near
+
+
+def noise_with(
+    bound: Callable[[float], float], wanted: float, *, start: float, most: float, close: float
+) -> float:
+    """A noise at which `bound` is at most `wanted`, and by no more than `close` below it.
+
+    By secants: the bound is the logarithm of something that falls about as a power of the noise.
+    `most` if that is not enough; a noise at which the bound is smaller if the search does not end.
+    """
+    noise, low, high = min(start, most), 0.0, math.inf
+    power, before = REPLICAS.power, (0.0, math.inf)
     for _ in range(REPLICAS.most_noises):
-        bounds = best_replicas(
-            source, noise, epsilon, enough=wanted - math.log(REPLICAS.far), near=near
-        )
-        known, near = (bounds[0][0], bounds[0][1].order) if bounds else (math.inf, 2)
-        distance = wanted - known
-        if abs(distance) <= math.log(REPLICAS.close) or (noise >= most and distance < 0):
-            break
+        known = bound(noise)
+        distance = wanted - close / 2 - known
+        if abs(distance) <= close / 2:
+            return noise
+        if noise >= most and distance < 0:
+            return most
+        if math.isfinite(known) and math.isfinite(before[1]):
+            slope = (known - before[1]) / math.log(noise / before[0])
+            power = min(max(slope, REPLICAS.steepest), REPLICAS.flattest)
         low, high = (low, noise) if distance > 0 else (noise, high)
-        step = min(max(distance / REPLICAS.power, -REPLICAS.longest_step), REPLICAS.longest_step)
+        before = (noise, known)
+        step = min(max(distance / power, -REPLICAS.longest_step), REPLICAS.longest_step)
         noise = min(noise * math.exp(step), most)
         if not low < noise < high:
             noise = math.sqrt(low * high)
-    return noise
+    return min(high, most)

@@ -123,7 +123,7 @@ class ProfileConstructors(ProfileValues):
     def discrete_gaussian(
         cls, *, deviation: float, sensitivity: int = 1, bound: Side = "upper"
     ) -> Self:
-        """Discrete Gaussian noise on an integer query [CanonneKamathSteinke20].
+        """Discrete Gaussian noise on an integer query [CanonneKamathSteinke20]; tight.
 
         Parameters
         ----------
@@ -133,11 +133,6 @@ class ProfileConstructors(ProfileValues):
             How far apart the query may be, an integer of at least 1.
         bound
             "upper" or "lower".
-
-        Returns
-        -------
-        Profile
-            Tight: the largest shift dominates the smaller ones.
 
         Examples
         --------
@@ -164,11 +159,6 @@ class ProfileConstructors(ProfileValues):
             Above 0.
         xi
             At least 0.
-
-        Returns
-        -------
-        Profile
-            An upper bound for every mechanism of that kind.
 
         Examples
         --------

@@ -101,7 +101,7 @@ class NoiseStream(NoiseStates, Iterator[npt.NDArray[Any]]):
         noise_memory: str = "rows",
         coordinates: Coordinates | None = None,
     ) -> None:
-        self._recurrence = recurrence
+        self._recurrence, self._inverse = recurrence, recurrence.inverse_diagonal
         self.steps = steps
         self._step = self._ahead = 0
         self._whole_shape = _shape(dimension)
@@ -125,7 +125,7 @@ class NoiseStream(NoiseStates, Iterator[npt.NDArray[Any]]):
     def _checked(self, dtype: npt.DTypeLike, scale: float) -> tuple[np.dtype[Any], float]:
         """The type of rows, if it can hold noise of this scale."""
         checked = checked_dtype(dtype)
-        return checked, check_scale(scale, checked, self._recurrence.inverse_diagonal)
+        return checked, check_scale(scale, checked, self._inverse)
 
     def _memory_type(self) -> npt.DTypeLike:
         return WORKING_TYPES[self.dtype.name]
@@ -178,8 +178,7 @@ class NoiseStream(NoiseStates, Iterator[npt.NDArray[Any]]):
 
     def _newest(self) -> float:
         """The standard deviation of the part of the next row that is new in it."""
-        inverse = self._recurrence.inverse_diagonal
-        return self.scale * float(inverse[self.step % inverse.size])
+        return self.scale * float(self._inverse[self.step % self._inverse.size])
 
     @property
     def memory(self) -> npt.NDArray[Any]:

@@ -154,10 +154,11 @@ class PerSampleClipping:
             names = {id(p): name for name, p in self.model._module.named_parameters()}
             counts = {names[id(p)]: len(g) for p, g in zip(parameters, rows, strict=True)}
             refuse_counts(counts, physical_batch)
+        kept = [g[list(keep)].clone() for g in rows] if keep else []
+        rows = [g.detach().flatten(1) for g in rows]
         squares = grouped_squares(rows, self._parts.groups)
         factors, finite = clip_factors(squares, self._parts, limit, physical_batch)
         excess = partial(excess_within, squares, limit, physical_batch)
-        kept = [g[list(keep)].clone() for g in rows] if keep else []
         if finite is not None:
             # Zero times infinity is not zero.
             rows, factors = [g[finite.to(g.device)] for g in rows], [f[finite] for f in factors]

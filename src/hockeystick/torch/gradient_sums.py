@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -25,6 +25,8 @@ __all__ = ["GradientSums"]
 
 # A model may change what it does: the probe runs again after 8, 64, ... times as many steps.
 PROBE_FACTOR = 8
+# Around what a single process does.
+ALONE = nullcontext()
 
 
 class GradientSums:
@@ -207,32 +209,18 @@ class GradientSums:
                 raise outcome
         return joint_report([outcome for outcome in outcomes if isinstance(outcome, ProbeReport)])
 
-    @contextmanager
-    def telling_other_ranks(self, *, waiting: bool = True) -> Iterator[None]:
+    def telling_other_ranks(self, *, waiting: bool = True) -> AbstractContextManager[None]:
         """Whatever goes wrong inside ends the run on all ranks.
 
         `waiting`: they exchange nothing else before they ask for it.
         """
-        try:
-            yield
-        except Exception as error:
-            if self._layout.group is not None:
-                self._layout.group.end(error, tell=waiting)
-            raise
+        group = self._layout.group
+        return ALONE if group is None else group.telling(waiting=waiting)
 
-    @contextmanager
-    def _passes(self) -> Iterator[None]:
+    def _passes(self) -> AbstractContextManager[None]:
         """Passes of a sharded model exchange parameters: one sentence if a rank is gone."""
         group = self._layout.group
-        if group is None or not self._layout.sharded:
-            yield
-            return
-        try:
-            yield
-        except RuntimeError as error:
-            if not group.is_loss(error):
-                raise
-            group.lost(error)
+        return ALONE if group is None or not self._layout.sharded else group.passes()
 
     def take(self, physical_batch: PhysicalBatch) -> list[torch.Tensor]:
         """The sums of the batch, for the optimizer's step; `excess()` is then that of the batch."""

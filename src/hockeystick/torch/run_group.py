@@ -217,6 +217,25 @@ class RunGroup:
         except RuntimeError as error:
             self.lost(error)
 
+    @contextmanager
+    def telling(self, *, waiting: bool) -> Iterator[None]:
+        """Whatever goes wrong inside ends the run on all ranks (`end`)."""
+        try:
+            yield
+        except Exception as error:
+            self.end(error, tell=waiting)
+            raise
+
+    @contextmanager
+    def passes(self) -> Iterator[None]:
+        """Exchanges that PyTorch makes by itself."""
+        try:
+            yield
+        except RuntimeError as error:
+            if not self.is_loss(error):
+                raise
+            self.lost(error)
+
     @staticmethod
     def is_loss(error: RuntimeError) -> bool:
         """Whether it is one of PyTorch's communication."""

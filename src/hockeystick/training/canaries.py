@@ -18,15 +18,14 @@ from hockeystick.schemes import Indices
 __all__ = ["AuditedRun", "RunCanaries"]
 
 
-# The part of all canaries that forms a crowd. Of 1,000 canaries in 500 steps with batches of 5 % at
-# epsilon 4, 250 in a crowd find shuffled batches in every run; the others measure the noise.
-CROWD = 4
+# One canary in so many is in the crowd: a third of them alone, a third others, a third in the crowd.
+CROWD = 3
 
 
 class RunCanaries:
     """Canaries in coordinates behind those of the gradient.
 
-    A quarter of them, behind the first hundred, is a crowd: members that share the last coordinate.
+    A third of them, behind the first hundred, is a crowd: members that share the last coordinate.
     Each other one has a coordinate of its own, and the first half of those are members. Members
     are drawn into batches like examples, behind them in the numbering, and add the clip norm in
     their coordinate. The others never take part. Examples have no gradient there, so what is
@@ -116,7 +115,7 @@ class RunCanaries:
         return self.gradients(self._present, spacing)
 
     def gradients(self, present: Indices, spacing: float | None) -> FloatArray:
-        """The clip norm times the canaries that are present, by coordinate, in units of the spacing if any."""
+        """The clip norm times the canaries present, in units of the spacing if any."""
         clip = self.recorder.max_grad_norm
         one = clip if spacing is None else np.floor(clip / spacing)
         own = np.zeros(self.coordinates)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import hockeystick as hs
 from hockeystick import strategies
 from hockeystick.analyses.renyi.replicas import MinSepWalk, replica_moments
+from hockeystick.montecarlo.draws import Payoff, payoffs
 from hockeystick.schemes.capabilities import Renewal
-from hockeystick.schemes.simulation import Replicas
+from hockeystick.schemes.simulation import Replicas, log_largest_payoff, runs_of
 from hockeystick.schemes.simulation.replica_states import first_rates
 from hockeystick.schemes.simulation.replicas import (
     ReplicaSource,
@@ -146,3 +149,30 @@ def test_beyond_floating_point_nothing_is_drawn():
         assert source.programme(Replicas(8, 8, noise)) is None
     always = ReplicaSource(strategies.bsr(50, bands=4), Renewal(1.0, 4, True))
     assert always.log_largest(Replicas(3, 3, 2.0)) == math.inf
+
+
+@pytest.mark.slow
+def test_finer_tables_have_smaller_bounds():
+    """With one more replica followed: the same mean, a smaller bound, no payoff above either."""
+    plan = hs.Plan(
+        sampling=hs.MinSep.for_batch_size(5, examples=1_000, separation=20),
+        steps=160,
+        strategy=strategies.bsr(160, bands=20),
+    )
+    (run,) = runs_of(plan, present=True)
+    run, epsilon = replace(run, noise_multipliers=(1.4,)), 1.5
+    source = run.prepared().tuples
+    coarse, fine = (source.replicas(6, 1.4, fine=one) for one in (False, True))
+    assert (coarse.resting, fine.resting) == (5, 6)
+    means, errors, bounds = [], [], []
+    for number, replicas in enumerate((coarse, fine)):
+        bounds.append(log_largest_payoff(source.log_largest(replicas), 6, epsilon))
+        rng = np.random.default_rng(number)
+        drawn = replace(run, replicas=replicas).prepared().draws(15_000, rng)
+        found = np.concatenate([payoffs(one, Payoff(epsilon), present=True)[0] for one in drawn])
+        assert found.max() <= math.exp(bounds[-1])
+        means.append(found.mean())
+        errors.append(found.std() / math.sqrt(found.size))
+    assert bounds[1] < bounds[0]
+    assert errors[1] < 0.05 * means[1]
+    assert abs(means[0] - means[1]) <= 4.5 * math.hypot(*errors)

@@ -52,7 +52,7 @@ class DiscreteGaussian(Expression):
         What lies beyond the tail is P alone and Q alone (upper) or part of the outermost atom.
         """
         far = math.ceil(self.deviation * min(quantile_of_tail(resolution.tail), FARTHEST))
-        x = np.arange(-far, self.shift + far + 1)
+        x = np.arange(-far, self.shift + far + 1.0)
         width = int(resolution.step * self.deviation)
         if width > 1:
             return self._cells(x, width, side)
@@ -72,15 +72,13 @@ class DiscreteGaussian(Expression):
     def _cells(self, x: FloatArray, width: int, side: Side) -> Law:
         starts = np.arange(0, x.size, width)
         edges = np.append(self._loss(x[starts]), self._loss(x[-1] + 1.0))
-        # One of them is the loss 0, near which masses are told apart by their difference.
         with np.errstate(divide="ignore"):
             log_p, log_q = (
                 np.log(np.add.reduceat(self._mass(x - shift), starts)) for shift in (self.shift, 0)
             )
-            near, wide = (
-                np.log(self._tail(int(round(first))))
-                for first in (x[-1] + 1.0 - self.shift, x[-1] + 1.0)
-            )
+            # By symmetry what P has below all cells is what Q has above them.
+            last = int(x[-1]) + 1
+            near, wide = (np.log(self._tail(first)) for first in (last - self.shift, last))
         log_p = np.concatenate(([wide], log_p, [near]))
         log_q = np.concatenate(([near], log_q, [wide]))
         return law_from_cells(edges, log_p, log_q, side)
@@ -95,7 +93,7 @@ class DiscreteGaussian(Expression):
         first = math.floor(epsilon * self.deviation**2 / self.shift + self.shift / 2)
         last = self.shift + math.ceil(FARTHEST * self.deviation)
         lowest = self.shift - math.ceil(FARTHEST * self.deviation)
-        x = np.arange(max(first, lowest), last + 1)
+        x = np.arange(max(first, lowest), last + 1.0)
         terms = self._mass(x - self.shift) * -np.expm1(np.minimum(epsilon - self._loss(x), 0.0))
         return float(terms.sum())
 
@@ -126,7 +124,7 @@ class DiscreteGaussian(Expression):
 
     def _tail(self, first: int) -> float:
         """The mass from `first` on."""
-        x = np.arange(first, first + math.ceil(FARTHEST * self.deviation) + 1)
+        x = np.arange(first, first + math.ceil(FARTHEST * self.deviation) + 1.0)
         return float(self._mass(x).sum())
 
 

@@ -53,6 +53,8 @@ IntArray = NDArray[np.int64]
 SLACK = 1e-8
 # Numbers in the tables of a programme: 8 megabytes, less than a tenth of a second.
 MOST_NUMBERS = 2**20
+# Of one that is worth a second.
+FINE_NUMBERS = 2**23
 # More bins have a Gram matrix that a draw cannot afford.
 MOST_BINS = 2_000
 # Exponents of weights and values that floating point holds.
@@ -66,13 +68,15 @@ class BinTupleSource(TupleSource):
     strategy: Strategy
     bins: int
 
-    def replicas(self, order: int, noise_multiplier: float) -> Replicas | None:
+    def replicas(
+        self, order: int, noise_multiplier: float, *, fine: bool = False
+    ) -> Replicas | None:
         """With as many slots as the tables allow, or as there are bands."""
-        bands = _bands(self)
+        bands, most_numbers = _bands(self), FINE_NUMBERS if fine else MOST_NUMBERS
         if self.bins > MOST_BINS:
             return None
         for slots in range(bands - 1, -1, -1):
-            if self.bins * math.comb(order + slots + 1, slots + 1) <= MOST_NUMBERS:
+            if self.bins * math.comb(order + slots + 1, slots + 1) <= most_numbers:
                 enough = slots >= min(bands - 1, 1)
                 return Replicas(order, slots, noise_multiplier) if enough else None
         return None

@@ -97,8 +97,13 @@ class TupleProgramme(Protocol):
 class TupleSource(Protocol):
     """Where the programmes of one run come from; what a scheme offers."""
 
-    def replicas(self, order: int, noise_multiplier: float) -> Replicas | None:
-        """The programme of this order that is affordable; None if there is none."""
+    def replicas(
+        self, order: int, noise_multiplier: float, *, fine: bool = False
+    ) -> Replicas | None:
+        """The programme of this order that is affordable; None if there is none.
+
+        A `fine` one may take seconds, where that makes its bound smaller.
+        """
 
     def programme(self, replicas: Replicas) -> TupleProgramme | None:
         """Ready to draw; None if floating point does not suffice."""

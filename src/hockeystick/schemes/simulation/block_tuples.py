@@ -59,8 +59,10 @@ class BlockTupleSource(TupleSource):
     length: int
     share: float
 
-    def replicas(self, order: int, noise_multiplier: float) -> Replicas | None:
-        """With as many slots as the tables allow, or as there are bands."""
+    def replicas(
+        self, order: int, noise_multiplier: float, *, fine: bool = False
+    ) -> Replicas | None:
+        """With as many slots as the tables allow, or as there are bands; none is finer."""
         before = self.strategy.bands - 1
         least = min(before, 2) if self.length > 1 else before
         if self.strategy.steps > MOST_STEPS or (self.length > 1 and before > self.length):

@@ -56,8 +56,10 @@ class PhaseTupleSource(TupleSource):
         """In which everybody has a turn, one more than the run may have."""
         return -(-self.strategy.steps // self.groups) + 1
 
-    def replicas(self, order: int, noise_multiplier: float) -> Replicas | None:
-        """Every pattern is known, if there are not too many."""
+    def replicas(
+        self, order: int, noise_multiplier: float, *, fine: bool = False
+    ) -> Replicas | None:
+        """Every pattern is known, if there are not too many; none is finer."""
         patterns = math.comb(self.groups + order - 2, order - 1)
         turns = self.rounds * order
         states = (turns + 1) * 2.0**order

@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -51,6 +52,8 @@ MOST_ROUNDS = 60
 TABLE_NUMBERS, TABLE_ROUNDS = 2**23, 3
 # States of a programme: a table for each of 128 steps fits, and takes a tenth of a second.
 MOST_STATES = 2**16
+# Of one that is worth seconds: tables of a few steps, a second or four.
+FINE_STATES = 2**20
 # Moves of all states, which several copies multiply: 120 megabytes.
 MOST_MOVES = 2**22
 # Values below this, relative to that of the state in which all may join, are not told apart.
@@ -69,15 +72,18 @@ class ReplicaSource:
     strategy: Strategy
     process: Renewal | Participant
 
-    def replicas(self, order: int, noise_multiplier: float) -> Replicas | None:
+    def replicas(
+        self, order: int, noise_multiplier: float, *, fine: bool = False
+    ) -> Replicas | None:
         """As many replicas are followed as the states allow; columns of one must not overlap."""
+        most_states = FINE_STATES if fine else MOST_STATES
         separation, copies = self.process.separation, self.process.most_copies
         if self.strategy.bands > separation:
             return None
         for resting in range(order, 0, -1):
             states = number_of_states(resting, separation, copies)
             if (
-                states <= MOST_STATES
+                states <= most_states
                 and number_of_moves(order, resting, separation, copies) <= MOST_MOVES
             ):
                 return Replicas(order, resting, noise_multiplier)
@@ -88,8 +94,9 @@ class ReplicaSource:
         return _log_largest(self, replicas)
 
     def programme(self, replicas: Replicas) -> ReplicaProgramme | None:
-        """With its tables."""
-        return _programme(self, replicas)
+        """With its tables, which only one thread makes."""
+        with _MAKING:
+            return _programme(self, replicas)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +165,9 @@ class ReplicaProgramme:
         )
         trajectories = Trajectories(where, times, number)
         return TupleDraws(trajectories, logs + (self.log_total + SLACK), attractions)
+
+
+_MAKING = Lock()
 
 
 # The bounds of some hundred orders and noises; two programmes, each with its tables.
@@ -261,19 +271,9 @@ def _moves(replicas: Replicas, law: ReplicaLaw, largest: FloatArray) -> _Moves:
     targets = np.empty(starts[-1], dtype=np.int32)
     joined = np.empty((starts[-1], copies), dtype=np.int16)
     log_rates = np.log(law.rate * law.copies) + law.log_factor
-    fill_moves(
-        order,
-        most,
-        ways,
-        log_rates,
-        math.log1p(-law.rate),
-        largest,
-        starts,
-        weights,
-        targets,
-        charges,
-        joined,
-    )
+    outputs = (starts, weights, targets, charges, joined)
+    log_miss = math.log1p(-law.rate)
+    fill_moves(order, most, ways, log_rates, log_miss, largest, *outputs)
     return _Moves(starts, weights, targets, charges, joined)
 
 

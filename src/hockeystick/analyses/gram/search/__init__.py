@@ -31,6 +31,7 @@ class GramSettings:
     medium_work: float = 0.4
     finest_work: float = 1.6
     finalists: int = 2
+    kinds: int = 3
     # A chain gets at least these operations, some milliseconds: with less all are too coarse.
     least_work: float = 1e6
     # The matrix itself, if it has few bands, gets more: it closes the interval.
@@ -83,6 +84,8 @@ class GramSettings:
     longest_to_close: int = 150
     closed_fineness: float = 0.85
     closing: float = 1.8
+    # They are not tried where cut ones of so many bins are this many times above the best.
+    far_behind: float = 1.1
     # Up to this size majorants are certified on the ring itself.
     longest_ring: int = 4_096
     # Lines up to this size may also be computed in one piece, with amplitudes.

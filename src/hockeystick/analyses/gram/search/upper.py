@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from hockeystick.analyses.gram.law.reading import LawReading
 from hockeystick.analyses.gram.order.groups import Cut
@@ -23,6 +24,7 @@ from hockeystick.analyses.gram.search.evaluation import (
     LawCache,
     Layout,
     nearest_power,
+    opened,
 )
 from hockeystick.profile.resolution import Direction
 
@@ -128,29 +130,52 @@ class MajorantRace:
         before = None
         while best is not before:
             before, best = best, self._coarse([best, *majorants.beside(best)])
-        best = self._coarse([best, *majorants.halfway(best)])
-        ranked = sorted(self._known.values(), key=self._predicted)
-        # Coarse lattices lose more of some kinds, and of the matrix itself they show least.
-        kinds = {one.candidate.kind: one for one in reversed(ranked)}
-        others = sorted(kinds.values(), key=self._predicted)
-        exact = [one for one in ranked if one.candidate in majorants.exact]
-        few = settings.finalists
-        ranked = list(dict.fromkeys([*ranked[:few], *others[:few], *exact]))
+        for one in self._best_of_kinds()[:2]:
+            self._coarse(majorants.halfway(one.candidate))
+        exact = [self._known[one] for one in majorants.exact if one in self._known]
+        few = sorted(self._known.values(), key=self._predicted)[: settings.finalists]
+        kinds = self._best_of_kinds()[: settings.kinds]
+        ranked = list(dict.fromkeys([*few, *kinds, *exact]))
         finer = [self._at(one.candidate, settings.medium_work) for one in ranked]
         tried = [*zip(finer, map(_rate, finer, ranked), strict=True), *self._closed(best)]
         found = [one.candidate for one, _ in sorted(tried, key=lambda x: self._predicted(*x))]
-        closed = isinstance(found[0].layout, Cut) and found[0].layout.closed
-        return found[: 2 if closed else 1]
+        cut = [one for one in found if not (isinstance(one.layout, Cut) and one.layout.closed)]
+        return list(dict.fromkeys([found[0], *cut[:1]]))
+
+    def _best_of_kinds(self) -> list[Found]:
+        """Coarse lattices lose more of some kinds of candidates; the best one of each."""
+        ranked = sorted(self._known.values(), key=self._predicted)
+        kinds = {one.candidate.kind: one for one in reversed(ranked)}
+        return sorted(kinds.values(), key=self._predicted)
 
     def _closed(self, best: GramCandidate) -> list[tuple[Found, float]]:
-        """The first closed ring whose last lattice is fine, with a tilt that has proved best."""
+        """The first closed ring whose last lattice is fine, with a tilt that has proved best.
+
+        Without cuts the diagonal is lower, for which half the tilt may be better. None where as few
+        bins are far behind when the ring is cut.
+        """
         settings, known = self._settings, self._query.delta is not None
         rate = settings.closing * (settings.epsilon_rate if known else settings.delta_rate)
-        for one in self._majorants.closed(best.tilt):
-            fineness = self._affordable(one, settings.finest_work)
-            if one not in self._known and fineness <= settings.closed_fineness:
-                return [(self._at(one, settings.medium_work), rate)]
-        return []
+        limit = settings.far_behind * self._predicted(self._known[best])
+        near = {
+            opened(one.layout).spacing
+            for one, found in self._known.items()
+            if self._predicted(found) <= limit
+        }
+        result = []
+        for tilt in (best.tilt, best.tilt / 2):
+            fine = (
+                ring
+                for ring in self._majorants.closed(tilt)
+                if ring not in self._known
+                and self._affordable(ring, settings.finest_work) <= settings.closed_fineness
+            )
+            result += [
+                (self._at(ring, settings.medium_work), rate)
+                for ring in islice(fine, 1)
+                if opened(ring.layout).spacing in near
+            ]
+        return result
 
     def _affordable_groups(self, one: GramCandidate) -> GramCandidate:
         """The same in more groups, until a coarse lattice is affordable."""
