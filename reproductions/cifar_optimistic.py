@@ -3,9 +3,10 @@
 As `cifar`, whose runs it reads where they are stored. Noise of balls-in-bins and b-min-sep is once
 that of `cifar`, and once what exact accounting would give, as estimated by draws: no guarantee, so
 these runs have no statement. Proven noise of the others is that of exact accounting. Learning rates
-are those of `cifar`; three seeds. Takes some minutes after `cifar`; needs the extra `train`.
+are those of `cifar`; two epsilons, three seeds. Takes some minutes after `cifar`; needs the extra
+`train`.
 
-Run it as: python reproductions/cifar_optimistic.py [--data DIR] [--small] [--output DIR]
+Usage: python reproductions/cifar_optimistic.py [--data DIR] [--small] [--output DIR]
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from head_comparison import Comparison, Experiment, compare, panels, run_on_data
 from head_mechanisms import Target
 from linear_heads import Heads, Priced, plan_key
 
-__all__ = ["FULL", "OPTIMISTIC", "draw", "run"]
+__all__ = ["FULL", "OPTIMISTIC", "draw", "main"]
 
-FULL = replace(cifar.FULL, seeds=3)
+FULL = replace(cifar.FULL, epsilons=(2.0, 8.0), seeds=3)
 # Of the draws that estimate noise; they are repeatable.
 SEED = 5
 OPTIMISTIC = ", optimistic"
@@ -71,10 +72,10 @@ def draw(folder: Path | None, small: bool) -> Experiment:
     return Experiment(panels("cifar_optimistic", title, found, heads, comparison), stated)
 
 
-def run(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables; with --output also write picture, numbers and statements."""
     return run_on_data(draw, __doc__ or "", arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(run())
+    sys.exit(main())

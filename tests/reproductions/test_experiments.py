@@ -21,7 +21,7 @@ from linear_heads import Data, Priced, Recipe, expanded
 
 DOCS = Path(__file__).parents[2] / "docs"
 FIGURES = DOCS / "papers/figures"
-STORED = ("cifar", "reviews", "optimizer_noise")
+STORED = ("cifar", "reviews", "optimizer_noise", "cifar_optimistic")
 
 
 def stored(name, kind=""):
@@ -65,6 +65,21 @@ def test_every_stored_number_has_its_statement(name):
                 assert one.unit == ("user" if "per user" in entry["scheme"] else "example")
 
 
+def test_optimistic_noise_is_no_guarantee():
+    """It has no statement, is marked, and is less than verified noise of the same plan."""
+    (entries,) = tables("cifar_optimistic")
+    known = {(one["scheme"], one["epsilon"]): one for one in entries}
+    guessed = [one for one in entries if one["scheme"].endswith(OPTIMISTIC)]
+    assert guessed
+    for one in guessed:
+        proper = known[one["scheme"].removesuffix(OPTIMISTIC), one["epsilon"]]
+        assert (one["method"], one["bands"]) == ("estimate", proper["bands"])
+        assert 0.99 < one["noise_multiplier"] / proper["noise_multiplier"] < 1
+        assert one["learning_rate"] == proper["learning_rate"]
+    schemes = {found["scheme"] for found in stored("cifar_optimistic", "_statements")}
+    assert not any(scheme.endswith(OPTIMISTIC) for scheme in schemes)
+
+
 def checked(kind, largest):
     """One statement for each plan with its noise; perhaps of the largest epsilon only."""
     for name in STORED:
@@ -85,13 +100,18 @@ def checked(kind, largest):
     ],
 )
 def test_the_stored_statements_hold(kind, largest):
-    """Epsilon is computed again, or the claim verified again."""
+    """Epsilon is computed again, or the claim verified again.
+
+    New draws refuse a true claim whose noise is only just enough up to half of the time; a false
+    one is accepted with probability 1e-7 by each attempt.
+    """
+    attempts = 8 if kind == "verified" else 1
     known = set()
     for one in checked(kind, largest):
         about = json.dumps([one.plan.describe(), one.noise_multiplier, one.epsilon])
         if about not in known:
             known.add(about)
-            assert hs.training.check_statement(one).problems == ()
+            assert any(hs.training.check_statement(one).holds for _ in range(attempts)), about
     assert known
 
 
@@ -156,7 +176,7 @@ def test_the_network_is_trained_by_the_steps_of_its_recipe(noise, steps, apart):
     ("script", "command"),
     [
         pytest.param(cifar, cifar.main, marks=pytest.mark.slow),
-        pytest.param(cifar_optimistic, cifar_optimistic.run, marks=pytest.mark.long),
+        pytest.param(cifar_optimistic, cifar_optimistic.main, marks=pytest.mark.long),
         pytest.param(cifar_network, cifar_network.run, marks=pytest.mark.long),
         pytest.param(fashion, fashion.run, marks=pytest.mark.long),
         pytest.param(reviews, reviews.main, marks=pytest.mark.long),
