@@ -167,8 +167,7 @@ def _tails(counted: CountedPicks, rate: float) -> FloatArray:
     from scipy.special import bdtrc
 
     one = bdtrc(np.arange(counted.picks), counted.out_of, rate)
-    tails: FloatArray = (one * (1 - ROUNDING)) ** counted.blocks
-    return tails
+    return np.asarray((one * (1 - ROUNDING)) ** counted.blocks, dtype=np.float64)
 
 
 def _poisson(counted: CountedPicks, rate: float) -> Bound:

@@ -221,8 +221,8 @@ class Majorants:
         key = base, tilt
         if key not in self._fits:
             bounds = self._target(layout).bounds
-            alike = (fit.rho for (other, _), fit in self._fits.items() if fit and other == base)
-            near = next(alike, None)
+            known = (fit.rho for (other, _), fit in self._fits.items() if fit and other == base)
+            near = next(known, None)
             self._fits[key] = best_majorant(bounds, tilt, self._settings, near)
         return self._fits[key]
 
