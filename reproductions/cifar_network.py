@@ -5,7 +5,7 @@ with batches of 250 of 50,000 images at epsilon 8, delta 1e-5, otherwise as `cif
 schedule is what two cores can do; `cifar_vgg` is the network of the paper, for a GPU. Takes some
 minutes of processor time; needs the extra `train`.
 
-Run it as: python reproductions/cifar_network.py [--data DIR] [--small] [--output DIR]
+Usage: python reproductions/cifar_network.py [--data DIR] [--small] [--output DIR]
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from linear_heads import Data, Heads, Priced, Recipe, Trained, split
 from private_training import without_opacus_remarks
 from result_store import Store
 
-__all__ = ["FULL", "draw", "fit", "network", "run"]
+__all__ = ["FULL", "draw", "fit", "main", "network"]
 
 TRIED = (DP_SGD, "b-min-sep, BSR")
 FULL = Comparison(
@@ -128,10 +128,10 @@ def draw(folder: Path | None, small: bool) -> Experiment:
     return experiment("cifar_network", title, heads, comparison)
 
 
-def run(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables; with --output also write picture, numbers and statements."""
     return run_on_data(draw, __doc__ or "", arguments)
 
 
 if __name__ == "__main__":
-    sys.exit(run())
+    sys.exit(main())
