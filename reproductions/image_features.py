@@ -128,11 +128,14 @@ class Extractor:
         patches = views[rng.integers(len(leaves), size=count), :, corners[0], corners[1]]
         flat = patches.reshape(count, -1).double()
         flat -= flat.mean(dim=1, keepdim=True)
-        flat /= flat.norm(dim=1, keepdim=True) + PATCH_FLOOR
+        length = flat.norm(dim=1, keepdim=True)
+        flat /= length + PATCH_FLOOR
         variance, axes = torch.linalg.eigh(flat.T @ flat / count)
         scale = (variance + self.settings.whitening * variance.max()) ** -0.5
         whitening = axes @ torch.diag(scale) @ axes.T
-        chosen = torch.from_numpy(rng.permutation(count)[: self.settings.filters])
+        # A patch of one value, as inside a shape that is black, is no filter.
+        order = torch.from_numpy(rng.permutation(count))
+        chosen = order[length[order, 0] > 0][: self.settings.filters]
         white = flat[chosen] @ whitening
         white /= white.norm(dim=1, keepdim=True)
         found = white @ whitening

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+import torch
 
 import cifar
 import hockeystick as hs
@@ -140,6 +141,16 @@ def test_features_depend_on_their_own_image_alone():
     assert (np.abs(rows - again).max(axis=1) > 0).sum() == 29
     np.testing.assert_allclose(np.linalg.norm(rows[:, :-1], axis=1), 1.0, rtol=1e-5)
     assert (rows[:, -1] == np.float32(cifar.SMALL_SETTINGS.intercept)).all()
+
+
+def test_patches_of_one_value_are_no_filters():
+    """Half of each image is black; patches inside that half have nothing that could be a filter."""
+    extractor = Extractor(cifar.SMALL_SETTINGS)
+    leaves = dead_leaves(10, size=32, channels=3, rng=np.random.default_rng(1))
+    leaves[:, :, :, :16] = leaves[:, :, :1, :1]
+    patches = extractor._whitened_patches(torch.from_numpy(leaves), np.random.default_rng(2))
+    assert patches.shape == (8, 3, 6, 6)
+    assert patches.isfinite().all()
 
 
 def test_features_are_kept(tmp_path, monkeypatch):
