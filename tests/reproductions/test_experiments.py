@@ -21,7 +21,7 @@ from linear_heads import Data, Priced, Recipe, expanded
 
 DOCS = Path(__file__).parents[2] / "docs"
 FIGURES = DOCS / "papers/figures"
-STORED = ("cifar", "reviews", "optimizer_noise", "cifar_optimistic", "cifar_network")
+STORED = ("cifar", "reviews", "optimizer_noise", "cifar_optimistic", "cifar_network", "fashion")
 
 
 def stored(name, kind=""):
@@ -178,7 +178,7 @@ def test_the_network_is_trained_by_the_steps_of_its_recipe(noise, steps, apart):
         pytest.param(cifar, cifar.main, marks=pytest.mark.slow),
         pytest.param(cifar_optimistic, cifar_optimistic.main, marks=pytest.mark.long),
         pytest.param(cifar_network, cifar_network.main, marks=pytest.mark.long),
-        pytest.param(fashion, fashion.run, marks=pytest.mark.long),
+        pytest.param(fashion, fashion.main, marks=pytest.mark.long),
         pytest.param(reviews, reviews.main, marks=pytest.mark.long),
         pytest.param(optimizer_noise, optimizer_noise.main, marks=pytest.mark.long),
     ],
