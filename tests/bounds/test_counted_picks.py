@@ -95,3 +95,11 @@ def test_half_of_many_steps() -> None:
     assert answer.lower is not None
     assert answer.lower < answer.value < 221.0
     assert 0.45 < answer.details["poisson_rate"] < 0.49
+
+
+def test_a_rate_at_which_so_many_picks_never_happen_says_nothing():
+    """Pr[J >= k] underflows: no division makes that a claim."""
+    picks = CountedPicks(
+        picks=3, out_of=10, blocks=1, step=hs.Profile.gaussian(noise_multiplier=1.0)
+    )
+    assert counted_delta(picks, 1e-150, 60.0, 1e-3) == 1.0

@@ -156,10 +156,12 @@ def counted_epsilon(counted: CountedPicks, rate: float, delta: float, accuracy: 
 def counted_delta(counted: CountedPicks, rate: float, epsilon: float, accuracy: float) -> float:
     """An upper bound on delta at a rate: delta_Poisson(c) / r; `epsilon` is not negative."""
     tails = _tails(counted, rate)
+    if tails[-1] < SMALLEST_DELTA:
+        return 1.0
     found = _poisson(counted, rate).delta(
         _log_level(tails, epsilon), directions=("remove",), accuracy=accuracy
     )
-    return min(found.value / max(float(tails[-1]), SMALLEST_DELTA), 1.0)
+    return min(found.value / float(tails[-1]), 1.0)
 
 
 def _tails(counted: CountedPicks, rate: float) -> FloatArray:
