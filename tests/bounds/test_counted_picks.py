@@ -102,4 +102,4 @@ def test_a_rate_at_which_so_many_picks_never_happen_says_nothing():
     picks = CountedPicks(
         picks=3, out_of=10, blocks=1, step=hs.Profile.gaussian(noise_multiplier=1.0)
     )
-    assert counted_delta(picks, 1e-150, 60.0, 1e-3) == 1.0
+    assert counted_delta(picks, 1e-305, 60.0, 1e-3) == 1.0
