@@ -6,11 +6,17 @@ import itertools
 import math
 from collections.abc import Iterator
 
+import mpmath
 import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.bounds.counted_picks import CountedPicks, counted_delta, counted_epsilon
+from hockeystick.bounds.counted_picks import (
+    CountedPicks,
+    _tails,
+    counted_delta,
+    counted_epsilon,
+)
 from references.sum_law import band
 
 RATES = (0.05, 0.3, 0.6)
@@ -103,3 +109,43 @@ def test_a_rate_at_which_so_many_picks_never_happen_says_nothing():
         picks=3, out_of=10, blocks=1, step=hs.Profile.gaussian(noise_multiplier=1.0)
     )
     assert counted_delta(picks, 1e-305, 60.0, 1e-3) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "epsilon"),
+    [(1e3, 1e-13, 2.82842712474619e-3), (1e5, 1e-9, 7.0710678e-6), (1e6, 1e-9, 1.414213562e-6)],
+)
+def test_rare_draws_lose_no_digits(noise: float, rate: float, epsilon: float) -> None:
+    """log c is far below 1 and keeps its relative accuracy: never below the exact value."""
+    step = hs.Profile.gaussian(noise_multiplier=noise)
+    claim = counted_delta(CountedPicks(1, 2, 1, step), rate, epsilon, 1e-2)
+    plan = hs.Plan(sampling=hs.RandomAllocation(picks=1, out_of=2), steps=2)
+    assert claim >= hs.account(plan, noise_multiplier=noise).answer(epsilon=epsilon).lower > 0
+
+
+@pytest.mark.parametrize(("out_of", "picks"), [(10**6, 34578), (10**7, 4148)])
+def test_tails_of_many_steps_are_not_above_the_exact_ones(out_of: int, picks: int) -> None:
+    """Where SciPy's are: at rates with tails that are off by 2e-9 and 3e-8."""
+    rate = {10**6: 0.033475975192740606, 10**7: 0.0004041232940217183}[out_of]
+    step = hs.Profile.gaussian(noise_multiplier=1.0)
+    found = _tails(CountedPicks(picks, out_of, 1, step), rate)[-1]
+    with mpmath.workdps(30):
+        q = mpmath.mpf(rate)
+        term = mpmath.binomial(out_of, picks) * q**picks * (1 - q) ** (out_of - picks)
+        exact = mpmath.mpf(0)
+        for j in itertools.count(picks):
+            exact += term
+            term *= mpmath.mpf(out_of - j) / (j + 1) * q / (1 - q)
+            if term < exact * mpmath.mpf(10) ** -20:
+                break
+        assert 1 - 1e-6 < found / exact < 1
+
+
+@pytest.mark.parametrize(
+    ("out_of", "epsilon"), [(4, 5e-324), pytest.param(2**31, 0.5, marks=pytest.mark.slow)]
+)
+def test_extreme_requests_are_answered(out_of: int, epsilon: float) -> None:
+    """Epsilons that vanish beside k, and blocks that are left to the other bound."""
+    sampling = hs.RandomAllocation(picks=2, out_of=out_of, truncate=True)
+    guarantee = hs.account(hs.Plan(sampling=sampling, steps=4), noise_multiplier=1.0)
+    assert 0 < guarantee.delta(epsilon) < 1
