@@ -75,6 +75,39 @@ def test_rates_of_a_run_without_its_own_pair():
         assert found == pytest.approx(min(above, below), rel=1e-3)
 
 
+class _EmptyAtFirst(_Bounded):
+    """Nothing is known of the Gaussian mechanism below an epsilon."""
+
+    known_from = 0.5
+
+    def delta(self, epsilon):
+        return super().delta(epsilon) if epsilon >= self.known_from else 1.0
+
+
+def test_where_delta_is_unknown_other_epsilons_bound_it():
+    """By the lowest chord, found on a grid; above the exact numbers."""
+    found = _EmptyAtFirst()
+    largest = np.linspace(0.5, 8, 7501)
+    high, low = np.exp(largest), np.exp(-largest)
+    delta = np.array([found.delta(epsilon) for epsilon in largest])
+    for epsilon in (0.0, 0.3):
+        share = (math.exp(epsilon) - low) / (high - low)
+        chord = (share * delta + (1 - share) * (1 - (1 - delta) * low)).min()
+        prior = 1 / (1 + math.exp(epsilon))
+        reached = found.advantage() if epsilon == 0 else 1 - found.bayes_risk(prior) / prior
+        assert hs.Profile.gaussian(noise_multiplier=1.0).delta(epsilon) < reached < 0.7
+        assert reached == pytest.approx(chord, rel=2e-3)
+
+
+def test_one_direction_says_nothing_about_the_other():
+    """The chord would begin at a delta of the other direction."""
+
+    class Removing(_EmptyAtFirst):
+        directions = ("remove",)
+
+    assert Removing().advantage() == 1.0
+
+
 @pytest.mark.parametrize("plan", [GAUSSIAN, SAMPLED], ids=["full batch", "poisson"])
 @pytest.mark.parametrize(
     "target",

@@ -205,10 +205,10 @@ class AttackRisk(ABC):
 
         Budgets of filters are bounds by moments, which say nothing at epsilon = 0. H is convex in
         the order: between the orders 1/G and G it lies below the chord from 1 - (1 - delta) / G,
-        the other direction at G, to delta.
+        the other direction at G, to delta. So it takes both directions.
         """
         own = self.delta(epsilon)
-        if own < 1:
+        if own < 1 or set(self.directions) != set(BOTH):
             return own
         order = math.exp(epsilon)
 
